@@ -5,6 +5,7 @@ import static ldpbayes.client.Clients.PLAN;
 import static ldpbayes.client.Clients.ROW;
 import static ldpbayes.client.Clients.SURVEY;
 import static ldpbayes.client.Clients.URL;
+import static ldpbayes.client.Clients.reported;
 import static ldpbayes.client.Clients.responding;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -231,9 +232,7 @@ class ClientTest {
 
     @Test
     void anotherRoundOfTheSurveyAtTheSameOriginIsAnsweredAlready() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         byte[] next = Clients.changed(PLAN, "id", "second-round", "family",
             Clients.documentOf(PLAN).get("family"));
         Client second =
@@ -298,9 +297,7 @@ class ClientTest {
 
     @Test
     void aClientThatPinsAnotherPlanDoesNotSendTheReportOfAnEarlierVersion() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         clients.recorder.setOffline(true);
         client.close();
         Recorder recorder = new Recorder(PLAN);
@@ -312,9 +309,7 @@ class ClientTest {
 
     @Test
     void theBytesAreEqualAtEveryAttempt() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         clients.recorder.respond(Recorder.Behaviour.BUSY, 0);
         client.flush(1);
         clients.recorder.respond(Recorder.Behaviour.SIGN_IN_PAGE, 0);
@@ -332,9 +327,7 @@ class ClientTest {
 
     @Test
     void aReportOfAnEarlierRunNeedsNeitherPlanNorRow() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         clients.recorder.setOffline(true);
         client.close(5);
         clients.recorder.setOffline(false);
@@ -359,8 +352,7 @@ class ClientTest {
                 return busy.request(method, url, body, timeout);
             };
             Client client = clients.keep(new Client(URL, Clients.options(new MemoryStore(), counting)));
-            client.grant();
-            client.report(ROW, LABEL);
+            reported(client);
             for (int each = 0; each < 3; each++) {
                 assertEquals("store-unavailable", client.flush(0.3).reason());
             }
@@ -370,9 +362,7 @@ class ClientTest {
 
     @Test
     void flushDoesNotWaitForALongerPauseThanItsOwnAndSendsNothingBeforeItsEnd() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         clients.recorder.respond(Recorder.Behaviour.BUSY, 60);
         client.flush(0.2);
         clients.recorder.respond(Recorder.Behaviour.NORMAL, 0);
@@ -384,9 +374,7 @@ class ClientTest {
 
     @Test
     void closeTriesToSendAReportThatWasNeverTried() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         client.close(5);
         assertEquals(1, clients.recorder.reports().size());
         assertEquals("unavailable client-closed", client.grant().state() + " " + client.grant().reason());
@@ -397,8 +385,7 @@ class ClientTest {
     void aSurveyExpiresWhenItIsStillClosedADayLater() throws Exception {
         Transport closed = responding(410, "{\"reason\":\"survey-closed\"}");
         Client client = clients.make(options -> options.transport(closed));
-        client.grant();
-        client.report(ROW, LABEL);
+        reported(client);
         Receipt once = client.flush(5);
         assertEquals("queued closed-once", once.state() + " " + once.reason());
         client.close(5);
@@ -476,9 +463,7 @@ class ClientTest {
 
     @Test
     void aWithdrawalThatCannotBeRecordedHoldsTheReportBack() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         clients.store.setBroken(true);
         Receipt refused = client.withdraw();
         assertEquals("journal-unavailable", refused.reason());
@@ -491,9 +476,7 @@ class ClientTest {
 
     @Test
     void aReportIsSentIfThePersonAgreesAgainAfterAWithdrawalThatFailed() {
-        Client client = clients.make();
-        client.grant();
-        client.report(ROW, LABEL);
+        Client client = reported(clients.make());
         clients.store.setBroken(true);
         client.withdraw();
         clients.store.setBroken(false);
@@ -507,14 +490,12 @@ class ClientTest {
             if (body == null) return new Transport.Response(200, PLAN, 0);
             throw new IOException("outer", new SecurityException("10.1.2.3"));
         }));
-        client.grant();
-        client.report(ROW, LABEL);
+        reported(client);
         assertEquals("the collector did not respond (SecurityException)", client.flush(0.2).why());
         String reason = "{\"reason\":\"wrong-plan\"}";
         Client refused = clients.keep(new Client(URL,
             Clients.options(new MemoryStore(), responding(403, reason))));
-        refused.grant();
-        refused.report(ROW, LABEL);
+        reported(refused);
         assertEquals("the collector responded: wrong-plan; it serves another plan than the person agreed to",
             refused.flush(0.2).why());
     }

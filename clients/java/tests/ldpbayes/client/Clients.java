@@ -96,6 +96,14 @@ public final class Clients {
         return client;
     }
 
+    /** Agrees and answers; returns the client. */
+    static Client reported(Client client) {
+        client.grant();
+        Receipt receipt = client.report(ROW, LABEL);
+        if (receipt.state() != State.QUEUED) throw new AssertionError(receipt);
+        return client;
+    }
+
     /** Ends all clients, which send nothing more. */
     public void close() {
         recorder.setOffline(true);

@@ -3,6 +3,7 @@ package ldpbayes.client;
 import static ldpbayes.client.Clients.LABEL;
 import static ldpbayes.client.Clients.PLAN;
 import static ldpbayes.client.Clients.ROW;
+import static ldpbayes.client.Clients.reported;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
@@ -46,12 +47,6 @@ class RoundsTest {
 
     private Client round(String id) {
         return round(id, FIRST, options -> { });
-    }
-
-    private static Client reported(Client client) {
-        client.grant();
-        assertEquals(State.QUEUED, client.report(ROW, LABEL).state());
-        return client;
     }
 
     private static String text(Receipt receipt) {

@@ -4,6 +4,7 @@ import static ldpbayes.client.Clients.LABEL;
 import static ldpbayes.client.Clients.PLAN;
 import static ldpbayes.client.Clients.ROW;
 import static ldpbayes.client.Clients.URL;
+import static ldpbayes.client.Clients.reported;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -48,12 +49,6 @@ class SeveralClientsTest {
         change.accept(options);
         byte[] plan = Clients.changed(PLAN, "id", survey, "family", "rounds-" + survey);
         return clients.keep(new Client(plan, "https://" + host + "/v1/surveys/" + survey, options));
-    }
-
-    private static Client reported(Client client) {
-        client.grant();
-        assertEquals(State.QUEUED, client.report(ROW, LABEL).state());
-        return client;
     }
 
     private Client diet(Consumer<ClientOptions> change) {

@@ -116,9 +116,9 @@ def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericM
 
 
 @lru_cache(maxsize=256, typed=True)
-def _design(kind: Any, *arguments: Any) -> Any:
+def _design(kind: Any, domain: Any, epsilon: Decimal, *option: Any) -> Any:
     """Design a mechanism and prove it; equal questions share one, because a mechanism never changes."""
     with localcontext(DESIGN_CONTEXT):  # the application may have set another precision
-        mechanism = kind.design(*arguments)
-    mechanism.prove(arguments[1])
+        mechanism = kind.design(domain, epsilon, *option)
+    mechanism.prove(epsilon)
     return mechanism

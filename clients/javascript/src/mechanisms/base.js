@@ -18,7 +18,7 @@
  */
 
 /**
- * Returns what was made for a key of the same plan, or makes it. Keys are a plan's objects, or texts of its entries.
+ * Returns what other questions of the plan have made for a key, or makes it. A key is an object of the plan, or a text.
  *
  * Thousands of questions may share a table, whose noise needs time and memory.
  *

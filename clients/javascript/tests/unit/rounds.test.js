@@ -120,7 +120,7 @@ for (const grantsAgain of [false, true]) {
     assert.deepEqual(outcomes, ["queued"]);
     await client.grant();
     await client.report(ROW, LABEL);
-    assert.equal((await client.flush(5)).state, "sent"); // there is no pause, as after a failure
+    assert.equal((await client.flush(5)).state, "sent"); // without the pause that follows a failure
     await client.close();
   });
 }

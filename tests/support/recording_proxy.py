@@ -3,7 +3,7 @@
 import http.client
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,19 +47,19 @@ class RecordingProxy(BaseHTTPRequestHandler):
         assert isinstance(self.server, Recording)
         self.server.requests.append((self.raw_requestline, bytes(self.headers), body))
         address = urlsplit(self.path)
-        connection = http.client.HTTPConnection(address.netloc, timeout=10)
         path = address.path + (f"?{address.query}" if address.query else "")
-        connection.request(self.command, path, body or None, dict(self.headers))
-        response = connection.getresponse()
-        content = response.read()
+        with closing(http.client.HTTPConnection(address.netloc, timeout=10)) as connection:
+            connection.request(self.command, path, body or None, dict(self.headers))
+            response = connection.getresponse()
+            content = response.read()
         self.send_response_only(response.status)
         for name, value in response.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-        connection.close()
+        with suppress(ConnectionError):  # the page closed before its answer
+            self.end_headers()
+            self.wfile.write(content)
 
     def log_message(self, *message: object) -> None:
         pass

@@ -36,7 +36,9 @@ export function systemRandom(count) {
 }
 
 /**
- * Take bytes from a source, and check that it returned as many as requested.
+ * Copy bytes from a source, and check that it returned as many as requested.
+ *
+ * A source may fill the same array each time. Without the copy, the noise would replace the report's id.
  *
  * @param {RandomSource} random
  * @param {number} count
@@ -46,5 +48,5 @@ export function takeBytes(random, count) {
   if (!(bytes instanceof Uint8Array) || bytes.length !== count) {
     throw new LdpError(`random must return ${count} bytes`, "no-randomness");
   }
-  return bytes;
+  return bytes.slice();
 }

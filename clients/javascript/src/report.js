@@ -19,12 +19,10 @@ export function packReport(planDigest, question, id, payload) {
 
 /** @param {number} index */
 function packIndex(index) {
-  if (index < 0x80) return [index];
-  return index < 0x100 ? [0xcc, index] : [0xcd, index >> 8, index & 255];
+  return [...(index < 0x80 ? [] : index < 0x100 ? [0xcc] : [0xcd, index >> 8]), index & 255];
 }
 
 /** @param {Uint8Array} bytes */
 function packBytes(bytes) {
-  const { length } = bytes;
-  return [...(length < 0x100 ? [0xc4, length] : [0xc5, length >> 8, length & 255]), ...bytes];
+  return [...(bytes.length < 0x100 ? [0xc4] : [0xc5, bytes.length >> 8]), bytes.length & 255, ...bytes];
 }

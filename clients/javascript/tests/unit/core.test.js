@@ -107,6 +107,16 @@ test("a source of randomness that returns too few bytes is refused", () => {
   }
 });
 
+test("a source of randomness may fill the same array each time", () => {
+  const all = new Uint8Array(1 << 16);
+  let filled = 0;
+  const taken = (/** @type {number} */ count) => all.subarray(0, count).fill(++filled);
+  const fresh = (/** @type {number} */ count) => new Uint8Array(taken(count));
+  const expected = makeReport(PLAN, ROW, LABEL, { random: fresh });
+  filled = 0;
+  assert.deepEqual(makeReport(PLAN, ROW, LABEL, { random: taken }), expected);
+});
+
 test("a row with several mistakes is refused with a problem for each, before anything is drawn", () => {
   const { bin, kind, ...row } = ROW;
   const wrong = { ...row, text: "secret answer", bin: "12 secret" };

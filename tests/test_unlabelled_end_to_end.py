@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 PEOPLE = 6000
 
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "unlabelled-rows.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 NAMES = np.array(["yes", "no"])
 BATCH = 1000
 
@@ -129,5 +129,6 @@ def test_devices_validate_both_classifiers_and_their_answers_choose(tmp_path, mo
         output = tmp_path / f"{name}.json"
         command("ldp-collector", "export", f"overlapping{end}", "--store", store, "-o", output)
     monkeypatch.chdir(tmp_path)
-    run_examples(PAGE)
+    for page in ("unlabelled-rows.md", "unlabelled-rounds.md"):
+        run_examples(DOCS / page)
     assert json.loads((tmp_path / "model.json").read_bytes())["unlabelled"] == description

@@ -1,10 +1,21 @@
 """The public names of the packages: other programs import them, so they stay."""
 
+import ast
 import importlib
+import json
+import re
 import subprocess
 import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "public-api.md").read_text("utf-8")
+OURS = re.compile(r"(encoders|reduction|ldp_\w+)(\.|$)")
 
 PUBLIC_NAMES = {
     "ldp_client": {
@@ -58,6 +69,62 @@ def test_the_names_that_load_on_first_use_are_those_that_they_are_listed_by(name
 def test_an_unknown_name_is_an_attribute_error(name):
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         importlib.import_module(name).no_such_name  # noqa: B018
+
+
+def read_first_cells(heading: str) -> list[str]:
+    """Return the names in the first column of the table below a heading of docs/public-api.md."""
+    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)
+
+
+def public_modules() -> dict[str, set[str]]:
+    """Return the public modules with the main names that the page lists; two modules have none."""
+    section = PAGE.partition("\n## Python modules\n")[2].partition("\n## ")[0]
+    modules = defaultdict[str, set[str]](set)
+    for module, names in re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", section, re.MULTILINE):
+        modules[module].update(re.findall(r"`(\w+)`", names))
+    (prose,) = re.findall(r"The same is true of `([\w.]+)` and\s+`([\w.]+)`", section)
+    return {**{module: set[str]() for module in prose}, **modules}
+
+
+def list_public_names(module: str) -> set[str]:
+    imported = importlib.import_module(module)
+    return set(imported.__all__) if hasattr(imported, "__all__") else public_modules()[module]
+
+
+def imports_on_pages() -> Iterator[tuple[str, str, list[str]]]:
+    """Yield page, module and names of the imports of our packages that the documentation shows."""
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        for code in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE):
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.ImportFrom) and OURS.match(node.module or ""):
+                    yield page.name, node.module or "", [each.name for each in node.names]
+                elif isinstance(node, ast.Import):
+                    yield from ((page.name, each.name, []) for each in node.names if OURS.match(each.name))
+
+
+def test_the_page_lists_the_public_modules_and_their_names():
+    listed = public_modules()
+    assert set(PUBLIC_NAMES) <= set(listed)
+    for module, names in listed.items():
+        assert names <= list_public_names(module), module
+        assert all(hasattr(importlib.import_module(module), name) for name in names), module
+
+
+def test_pages_import_public_names_only():
+    shown = list(imports_on_pages())
+    assert len(shown) > 5
+    for page, module, names in shown:
+        assert module in public_modules(), f"{page} imports the internal module {module}"
+        assert set(names) <= list_public_names(module), f"{page} imports internal names of {module}"
+
+
+def test_the_page_lists_every_command_and_every_entry_of_the_npm_package():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    entries = json.loads((ROOT / "clients" / "javascript" / "package.json").read_text("utf-8"))["exports"]
+    assert sorted(read_first_cells("Commands")) == sorted(scripts)
+    modules = sorted(f"ldp-bayes{entry[1:]}" for entry in entries)
+    assert sorted(read_first_cells("JavaScript modules")) == modules
 
 
 UNWANTED_MODULES = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv
 
 from ldp_audit.messages import Flags, Messages
 
@@ -141,12 +141,12 @@ def required_requests(epsilon: float) -> int:
 
 def clopper_pearson_lower(hits: int, trials: int, alpha: float) -> float:
     """Return Clopper and Pearson's lower bound of a probability; it is too high with probability `alpha`."""
-    return float(beta.ppf(alpha, hits, trials - hits + 1)) if hits else 0.0
+    return float(betaincinv(hits, trials - hits + 1, alpha)) if hits else 0.0
 
 
 def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
     """Return Clopper and Pearson's upper bound of a probability; it is too low with probability `alpha`."""
-    return float(beta.ppf(1 - alpha, hits + 1, trials - hits)) if hits < trials else 1.0
+    return float(betainccinv(hits + 1, trials - hits, alpha)) if hits < trials else 1.0
 
 
 def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:

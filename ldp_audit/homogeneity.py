@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc
 
 from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
@@ -128,7 +128,7 @@ def _check_p_value(name: str, p: float, limit: float) -> Check:
 
 def _min_p_value(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64]) -> float:
     """Return the least p-value of exact two-sided binomial tests; chi-square is wrong for tiny p-values."""
-    tails = np.minimum(binom.cdf(counts, trials, shares), binom.sf(counts - 1, trials, shares))
+    tails = np.minimum(bdtr(counts, trials, shares), bdtrc(counts - 1, trials, shares))
     return float(min(1.0, 2 * tails.min()))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
@@ -137,7 +137,7 @@ def _check_bytes(
         # the last byte of an ephemeral key is below 128
         columns = np.delete(data, [0, 32], axis=1).T
         counts = np.array([[np.min(found), np.max(found)] for found in map(_count_bytes, columns)])
-        tails = np.minimum(binom.cdf(counts, len(layer), 1 / 256), binom.sf(counts - 1, len(layer), 1 / 256))
+        tails = np.minimum(bdtr(counts, len(layer), 1 / 256), bdtrc(counts - 1, len(layer), 1 / 256))
         p, positions = min(p, float(2 * tails.min())), positions + len(columns)
     limit = alpha / (256 * positions)
     finding = f"{len(messages):,} messages, p = {min(p, 1.0):.2g} (fails below {limit:.1g})"

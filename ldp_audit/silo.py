@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from encoders.errors import LdpError
 from encoders.mechanisms.counted_table import CountedTable
@@ -162,7 +162,7 @@ class _SentMessages:
             yield "a message differs from other messages in more than its id and its cells"
         if len(self.ids) < len(self.outcomes):
             yield "two messages have the same id"
-        if binom.sf(self.repeated - 1, len(self.outcomes) - 1, _most_frequent(plan)) < alpha:
+        if bdtrc(self.repeated - 1, len(self.outcomes) - 1, _most_frequent(plan)) < alpha:
             yield "messages repeat the same noise"
 
 

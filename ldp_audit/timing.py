@@ -16,7 +16,6 @@ from time import perf_counter_ns
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import ks_2samp
 
 from encoders.survey import Plan
 from ldp_audit.device import Device
@@ -69,6 +68,8 @@ def measure_timing(device: Device, plan: Plan, people: Sequence[Person], runs: i
 
 def compare_times(times: Mapping[str, NDArray[np.int64]]) -> Timing:
     """Compare the times of several people, in nanoseconds."""
+    from scipy.stats import ks_2samp  # late: it takes half a second
+
     medians = {name: float(np.median(found)) for name, found in times.items()}
     pairs = list(combinations(times, 2))
     differences = {

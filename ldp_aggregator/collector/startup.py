@@ -86,7 +86,6 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
-    _require_body_limit(settings, plans)
     _require_relay_token(settings, plans)
     signatures = _load_signatures(settings.surveys, plans)
     if former:
@@ -115,16 +114,6 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
         new_store=new_store,
         store_file=identify_file(settings.store),
     )
-
-
-def _require_body_limit(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
-    """Raise SettingsError if a message of silos would be longer than a request's body may be."""
-    for plan in plans:
-        if isinstance(plan, SiloPlan) and plan.message_bytes > settings.max_body:
-            raise SettingsError(
-                f"max_body is {settings.max_body}, and a message to {plan.id} has {plan.message_bytes} "
-                "bytes: raise max_body"
-            )
 
 
 def _require_relay_token(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:

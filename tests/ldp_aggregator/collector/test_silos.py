@@ -10,15 +10,13 @@ import pytest
 from flask.testing import FlaskClient
 
 from encoders.randomness import SystemEntropy
-from encoders.report import ID_BYTES, MEDIA_TYPE, Report, pack, unpack
+from encoders.report import ID_BYTES, MAX_MESSAGE_BYTES, MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import read_survey
 from encoders.survey.invitation import read_invitation
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
-from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.collector.startup import publish_surveys
+from ldp_aggregator.collector.settings import MAX_BODY_BYTES
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.reports.archives import count_archives
 from ldp_aggregator.snapshot import (
@@ -150,11 +148,8 @@ def test_messages_of_64_kib_are_counted(both):
     assert post(site, one + two, "long") == (200, {"recorded": 1, "duplicate": 1, "rejected": []})
 
 
-def test_a_body_limit_below_one_message_keeps_the_collector_from_starting(tmp_path):
-    (tmp_path / "wards.json").write_bytes(long_plan().json)
-    store = f"sqlite:///{tmp_path}/ldp.db"
-    with pytest.raises(SettingsError, match="max_body"):
-        publish_surveys(CollectorSettings(surveys=(tmp_path / "wards.json",), store=store, max_body=50_000))
+def test_the_longest_message_fits_into_a_request():
+    assert MAX_MESSAGE_BYTES <= MAX_BODY_BYTES
 
 
 def test_a_flood_of_messages_does_not_wrap_around_the_totals(both):

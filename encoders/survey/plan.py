@@ -90,7 +90,8 @@ class Plan(CompiledPlan[Question]):
                 raise SurveyError("needs both public keys", "relay")
             if plan.json != data:
                 raise SurveyError(
-                    "the plan contradicts itself, because its entries do not follow from its tables"
+                    "the plan contradicts itself, because its entries do not follow from its tables: "
+                    "compile the survey again"
                 )
         return plan
 

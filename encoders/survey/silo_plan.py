@@ -165,7 +165,8 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
             plan = cls(**_parse_fields(document))
             if plan.json != data:
                 raise SurveyError(
-                    "the plan contradicts itself, because it is not written as its entries require"
+                    "the plan contradicts itself, because it is not written as its entries require: "
+                    "compile the survey again"
                 )
         return plan
 

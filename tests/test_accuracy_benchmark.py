@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -289,7 +290,7 @@ def table_of_page(name: str, *head: str) -> tuple[list[str], list[list[str]]]:
     start = next(number for number, row in enumerate(rows) if row[: len(head)] == [*head])
     epsilons = [each.removeprefix("epsilon ") for each in rows[start][len(head) :]]
     end = start + 2 + 2 * len(DATA_SETS)  # below the line of dashes; two rows for each data set
-    assert rows[end][0] not in {*DATA_SETS, ""}
+    assert not rows[end:] or rows[end][0] not in {*DATA_SETS, ""}
     return [f"eps {each}" for each in epsilons if each in grid.EPSILONS], rows[start + 2 : end]
 
 
@@ -303,8 +304,7 @@ def test_the_accuracy_page_shows_values_of_the_results_page():
         for row, survey, method in zip(
             shown, ("default", "default, validated"), (OURS, VALIDATED), strict=True
         ):
-            accuracies = [measured[method][each].partition(" ")[0] for each in epsilons]
-            bold = [f"**{each}**" if each > guessing else each for each in accuracies]
+            bold = [format_accuracy(measured[method][each], guessing) for each in epsilons]
             around = (guessing, non_private) if method == OURS else ("", "")
             assert row[1:] == [survey, around[0], *bold, around[1]]
 
@@ -313,14 +313,23 @@ def test_the_comparison_with_the_paper_shows_values_of_the_results_page():
     epsilons, rows = table_of_page("replication.md", "data set", "method")
     assert len(epsilons) == 6
     for number, data in enumerate(DATA_SETS):
-        _, _, measured = measured_on(data)
+        guessing, _, measured = measured_on(data)
         differences = measured["ours - best of five"]
         best = {each: text.rpartition("(")[2].rstrip(")") for each, text in differences.items()}
         assert all(best[f"eps {each}"] == "DE" for each in grid.EPSILONS if float(each) >= 2)
         accuracies = [measured[best[each]][each].partition(" ")[0] for each in epsilons]
         assert rows[2 * number] == [data, "best of five", *accuracies]
         gains = [differences[each].partition(" ")[0] for each in epsilons]
-        assert rows[2 * number + 1] == ["", "difference", *gains]
+        no_use = [measured[OURS][each].partition(" ")[0] <= guessing for each in epsilons]
+        marked = [f"*{gain}*" if marks else gain for gain, marks in zip(gains, no_use, strict=True)]
+        assert rows[2 * number + 1] == ["", "difference", *marked]
+
+
+def format_accuracy(text: str, guessing: str) -> str:
+    """Return "0.543" of "0.543 ± 0.006", bold if it is above guessing by at least two standard errors."""
+    accuracy, stderr = text.split(" ± ")
+    exceeds = Decimal(accuracy) - Decimal(guessing) >= 2 * Decimal(stderr) and accuracy > guessing
+    return f"**{accuracy}**" if exceeds else accuracy
 
 
 def measured_on(data: str) -> tuple[str, str, dict[str, dict[str, str]]]:

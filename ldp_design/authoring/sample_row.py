@@ -98,8 +98,8 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
     asked = "mean" if question.moment == MEAN else "mean square"
     of_whom, classes = ("a class's", " and equally frequent classes") if plan.label.exists else ("the", "")
     sentences = (
-        f"Why {question.mechanism.name}: the standard error of {of_whom} {asked} in closed form, for numbers "
-        f'uniform in [-1, 1]{classes}. numeric = "auto" chooses the first mechanism:'
+        f'Why {question.mechanism.name}: numeric = "auto" chooses the mechanism with the smallest standard '
+        f"error of {of_whom} {asked}, computed for numbers uniform in [-1, 1]{classes}:"
     )
     return "\n".join([*wrap_text(sentences), *format_table(rows, "<><")])
 

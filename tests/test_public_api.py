@@ -78,13 +78,12 @@ def read_first_cells(heading: str) -> list[str]:
 
 
 def public_modules() -> dict[str, set[str]]:
-    """Return the public modules with the main names that the page lists; two modules have none."""
+    """Return the public modules with the main names that the page lists."""
     section = PAGE.partition("\n## Python modules\n")[2].partition("\n## ")[0]
     modules = defaultdict[str, set[str]](set)
     for module, names in re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", section, re.MULTILINE):
         modules[module].update(re.findall(r"`(\w+)`", names))
-    (prose,) = re.findall(r"The same is true of `([\w.]+)` and\s+`([\w.]+)`", section)
-    return {**{module: set[str]() for module in prose}, **modules}
+    return dict(modules)
 
 
 def list_public_names(module: str) -> set[str]:

@@ -19,7 +19,7 @@ PAGE, SILOS, CENTRAL = [
 ]
 TOML = re.compile(r"```toml\n(.*?)```", re.DOTALL)
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS = TOML.findall(PAGE)
+EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS, EXAMPLE_OF_A_RELAY = TOML.findall(PAGE)
 [EXAMPLE_OF_SILOS] = TOML.findall(SILOS)
 [EXAMPLE_OF_A_CURATOR] = TOML.findall(CENTRAL)
 TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME", "tables.NAME"]
@@ -71,6 +71,16 @@ def test_example_of_texts_on_the_page_fits_the_example_survey():
     texts = read_survey(EXAMPLE + EXAMPLE_OF_TEXTS).texts
     assert texts
     assert texts.languages["en"]["features"]["age"]["values"]["young"] == "Under 30"
+
+
+def test_example_of_a_relay_on_the_page_allows_the_epsilon_in_its_comment_and_no_more():
+    survey = (
+        '[survey]\nid = "sleep-2026"\nepsilon = {}\nusers = 10_000\n[features.a]\nvalues = [true, false]\n'
+    )
+    [largest] = re.findall(r"survey.epsilon can be up to (.*)", EXAMPLE_OF_A_RELAY)
+    assert read_survey(survey.format(largest) + EXAMPLE_OF_A_RELAY).compile().relay
+    with pytest.raises(SurveyError, match=f"lower survey.epsilon to {largest}"):
+        read_survey(survey.format(float(largest) + 0.01) + EXAMPLE_OF_A_RELAY).compile()
 
 
 def test_example_on_the_page_of_silos_compiles():

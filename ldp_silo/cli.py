@@ -234,7 +234,7 @@ def _print_outcome(receipt: Receipt, what: str) -> int:
     """Print the outcome of a message; return the exit code."""
     _print(f"{what}: {_STATE_TEXTS[receipt.state]}{_describe_cause(receipt)}")
     if receipt.epsilon:
-        _print(f"spent: epsilon {receipt.epsilon:g} for each person in these rows, once over all epochs")
+        _print(f"spent: epsilon {receipt.epsilon:g} for each person in these rows, in total over all epochs")
     if receipt.state is State.QUEUED:
         _print("the message waits in the journal: the same command sends the same bytes")
         return WAITS

@@ -35,7 +35,7 @@ def format_silo_overview(plan: SiloPlan) -> str:
     ]
     sentences = (
         f"A silo sends one message of {plan.message_bytes:,} bytes about at most "
-        f"{Counted(plan.rows, 'row')}, at most {plan.rows_per_person:,} of one person. Each message "
+        f"{Counted(plan.rows, 'row')}, at most {plan.rows_per_person:,} per person. Each message "
         f"alone is {epsilon}-differentially private: all rows of one person, added or removed, change the "
         f"probability of any message by a factor of at most e^{epsilon}. Every count has exact discrete "
         f"Laplace noise of scale {float(plan.scale):,.6g} rows. The standard errors are those of one "

@@ -61,7 +61,7 @@ def test_a_silo_agrees_and_reports(run, plan, write_rows):
     assert code == 0
     assert out.splitlines() == [
         "epoch 1: counted by the collector",
-        "spent: epsilon 1 for each person in these rows, once over all epochs",
+        "spent: epsilon 1 for each person in these rows, in total over all epochs",
     ]
     assert shown.splitlines() == [
         "counting the rows of ward.csv",

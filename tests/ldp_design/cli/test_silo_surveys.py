@@ -110,7 +110,7 @@ def test_check_prints_the_message_and_its_noise(survey):
     assert "28 cells in 4 tables" in result.output
     assert "5.6 rows" in result.output
     text = " ".join(result.output.split())
-    assert "about at most 100,000 rows, at most 1 of one person" in text
+    assert "about at most 100,000 rows, at most 1 per person" in text
     assert "1-differentially private" in text
     assert "warning: anybody who reaches the collector" in text
     assert PLAN.digest in text

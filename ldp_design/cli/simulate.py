@@ -170,7 +170,7 @@ def main(
 
     Each repeat trains on the randomised reports of 80% of the rows and predicts the rest. For comparison, the
     command also prints the accuracy of the same model without privacy, and the accuracy of always predicting
-    the most frequent label. With --json, it adds the log loss and the expected calibration error of the
+    the most frequent class. With --json, it adds the log loss and the expected calibration error of the
     predicted probabilities.
 
     If the survey has no label, the command prints the errors of the shares and means instead. All rows are

@@ -92,7 +92,7 @@ def size(
     """Print the expected precision of the estimates of SURVEY.
 
     Margins are computed in closed form from public numbers. If the survey has a label, margins for the people
-    of one label are added, and the accuracy of a model, which is computed from simulated surveys. A
+    of one class are added, and the accuracy of a model, which is computed from simulated surveys. A
     margin is half of a 95% interval. A feature is noise if its margin is more than 60% of the typical
     estimate or, if it is a share, more than 25%; changes that prevent this are printed.
 

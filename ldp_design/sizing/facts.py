@@ -260,12 +260,12 @@ class MarginCells(NamedTuple):
     reports: str
     all_people: Finding
     estimate: Finding
-    """A typical estimate: of the people of one label, if there are such estimates, else of all people."""
+    """A typical estimate: of the people of one class, if there are such estimates, else of all people."""
     missing: Finding | None
     """The margin of the share of missing answers, if they may be missing."""
 
     def columns(self, noise: str, has_label: bool) -> list[Cell]:
-        """Return the estimates for tables; if there is a label, for all people and for those of one label."""
+        """Return the estimates for tables; if there is a label, for all people and for those of one class."""
         if not has_label:
             return [noise, self.estimate]
         return [self.all_people, noise, "" if self.all_people is self.estimate else self.estimate]

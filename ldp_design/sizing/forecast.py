@@ -40,7 +40,7 @@ class Forecast:
     high: float
     """The 10% and 90% quantiles of the accuracy over the repeats."""
     majority: float
-    """Accuracy of always predicting the most frequent label."""
+    """Accuracy of always predicting the most frequent class."""
     best_possible: float
     """Accuracy of the model with the population's true probabilities; no survey of these features exceeds
     it."""

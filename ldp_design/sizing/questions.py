@@ -17,11 +17,11 @@ from ldp_design.sizing.size import size_for_margin
 
 DEFAULT_MARGIN = 0.05
 _COUNTS = (1, 5, 10)
-_HEAD = ["epsilon", "yes/no questions", "without a label", "with a label, all people", "people of one label"]
+_HEAD = ["epsilon", "yes/no questions", "without a label", "with a label, all people", "people of one class"]
 _LEGEND = (
     "Each person answers one question, so more questions need more people. Assumed: half of the people say "
     "yes, and the label has two classes of equal size. A margin is half of a 95% confidence interval: of the "
-    "share who say yes among all people, or among the people of one label."
+    "share who say yes among all people, or among the people of one class."
 )
 
 
@@ -32,7 +32,7 @@ class PeopleNeeded(NamedTuple):
     questions: int
     without_label: int
     with_label: int
-    """In a survey with a label: for the shares among all people, and among the people of one label."""
+    """In a survey with a label: for the shares among all people, and among the people of one class."""
     by_label: int
 
 

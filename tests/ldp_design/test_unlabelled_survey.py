@@ -186,7 +186,7 @@ def test_with_a_label_a_size_has_margins_for_all_people_too(folder):
     label, *features = size["margins"]
     assert (label["kind"], label["overall"]) == ("label", None)
     assert all(0 < each["overall"] < each["margin"] for each in features)
-    assert "people of one label" in run("size labelled.toml --margin 0.1").stdout
+    assert "people of one class" in run("size labelled.toml --margin 0.1").stdout
 
 
 def test_simulated_shares_are_as_precise_as_their_intervals_state():

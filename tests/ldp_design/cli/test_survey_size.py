@@ -182,12 +182,12 @@ def test_label_shares_replace_equal_shares(folder):
     assert rare["users"] > 15 * equal["users"]
     screen = " ".join(run(folder, "--margin", "0.1", "--label-shares", "yes=0.1,no=0.9").stdout.split())
     assert "Shares of the labels, as given: yes 0.1, no 0.9." in screen
-    assert "If a label is rarer" not in screen
+    assert "If a class is rarer" not in screen
 
 
 def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_needs(folder):
     screen = " ".join(run(folder, "--margin", "0.1").stdout.split())
-    assert "If a label is rarer than that, the same margins need many times as many people" in screen
+    assert "If a class is rarer than that, the same margins need many times as many people" in screen
     times = re.search(r"about (\d+) times if its share is 10%. --label-shares yes=0.1,no=0.9 states", screen)
     assert times is not None
     equal, rare = (
@@ -196,7 +196,7 @@ def test_without_shares_a_line_says_how_many_times_more_people_a_rare_label_need
     )
     assert rare / equal == pytest.approx(int(times[1]), rel=0.06)
     pilot = " ".join(run(folder, "--margin", "0.1", "--pilot", "pilot.json").stdout.split())
-    assert "If a label is rarer" not in pilot
+    assert "If a class is rarer" not in pilot
 
 
 @pytest.mark.parametrize(

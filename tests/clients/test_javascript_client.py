@@ -188,9 +188,8 @@ def test_another_tab_sends_the_report_when_the_first_one_ends(visit, site):
     second.wait_for_timeout(500)
     assert site.bodies == []
     first.close()
-    wait_for(lambda: site.count() == 1)
-    assert call(second, "status")["state"] == "sent"
-    assert len(site.bodies) == 1
+    wait_for(lambda: call(second, "status")["state"] == "sent")
+    assert len(site.bodies) == site.count() == 1
 
 
 @pytest.mark.parametrize("sending", ["the tab that reported", "the other tab"])

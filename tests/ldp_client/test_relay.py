@@ -343,7 +343,7 @@ def test_a_rehearsal_seals_and_sends_nothing(build):
 
 
 def test_logs_contain_no_message_and_no_answer(build, caplog):
-    log.setLevel("DEBUG")
+    caplog.set_level("DEBUG", log.name)
     fake = FakeRelay()
     client = build(fake)
     client.grant()

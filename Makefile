@@ -58,7 +58,7 @@ test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
 	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -rs -m clients tests/clients
 
 check: lint
-	$(VENV)/bin/python -m pytest -n 2 -q -m 'not slow and not clients'
+	$(VENV)/bin/python -m pytest -n 3 -q -m 'not slow and not clients'
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

@@ -104,7 +104,7 @@ def _check_weights(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
     p = 1.0
     for sent in reports.values():
         counts = np.bincount([min(report.question, known) for report in sent], minlength=known)[:known]
-        p = min(p, _min_p_value(counts, len(sent), weights / weights.sum()))
+        p = min(p, min_p_value(counts, len(sent), weights / weights.sum()))
     limit = alpha / (known * max(len(reports), 1))
     return _check_p_value("each question as often as its public weight says", p, limit)
 
@@ -117,7 +117,7 @@ def _check_ids(plan: Plan, reports: ReportsByPerson, alpha: float) -> Check:
         ids = np.frombuffer(b"".join(report.id for report in sent), np.uint8).reshape(-1, ID_BYTES)
         counts = [np.bincount(column, minlength=256) for column in ids.T[prefix:]]
         extremes = np.array([np.min(counts), np.max(counts)])  # no other count has a smaller p-value
-        p = min(p, _min_p_value(extremes, len(ids), np.full(2, 1 / 256)))
+        p = min(p, min_p_value(extremes, len(ids), 1 / 256))
     limit = alpha / (ID_BYTES * 256 * max(len(reports), 1))
     return _check_p_value("report ids are random bytes for every person", p, limit)
 
@@ -126,7 +126,7 @@ def _check_p_value(name: str, p: float, limit: float) -> Check:
     return Check(HOMOGENEITY, name, p >= limit, f"{format_p_value(p, 2)} (fails below {limit:.1g})")
 
 
-def _min_p_value(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64]) -> float:
+def min_p_value(counts: NDArray[np.int64], trials: int, shares: NDArray[np.float64] | float) -> float:
     """Return the least p-value of exact two-sided binomial tests; chi-square is wrong for tiny p-values."""
     tails = np.minimum(bdtr(counts, trials, shares), bdtrc(counts - 1, trials, shares))
     return float(min(1.0, 2 * tails.min()))

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from encoders.survey.opening import PrivateKey, make_private_key, open_inner, open_outer
 from encoders.survey.randomise import read_report
 from encoders.survey.sealing import SealError, outer_bytes
+from ldp_audit.homogeneity import min_p_value
 from ldp_audit.people import Person
 from ldp_audit.request_capture import Request, capture_requests, check_requests
 from ldp_audit.result import RELAY, Check
@@ -137,10 +137,9 @@ def _check_bytes(
         # the last byte of an ephemeral key is below 128
         columns = np.delete(data, [0, 32], axis=1).T
         counts = np.array([[np.min(found), np.max(found)] for found in map(_count_bytes, columns)])
-        tails = np.minimum(bdtr(counts, len(layer), 1 / 256), bdtrc(counts - 1, len(layer), 1 / 256))
-        p, positions = min(p, float(2 * tails.min())), positions + len(columns)
+        p, positions = min(p, min_p_value(counts, len(layer), 1 / 256)), positions + len(columns)
     limit = alpha / (256 * positions)
-    finding = f"{len(messages):,} messages, p = {min(p, 1.0):.2g} (fails below {limit:.1g})"
+    finding = f"{len(messages):,} messages, p = {p:.2g} (fails below {limit:.1g})"
     return Check(RELAY, name, p >= limit, finding)
 
 

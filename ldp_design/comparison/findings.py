@@ -66,7 +66,7 @@ class ComparisonFindings:
     """The weakest trust model for several accuracies, if there are any."""
     targets_legend: Finding
     cost: Sequence[Finding]
-    """A heading, and what it costs to trust nobody; empty unless local and a curator are compared."""
+    """A heading, and what local costs instead of a curator; empty unless both are compared."""
     accuracies: PlainTable
     notes: Sequence[Finding]
 

@@ -181,7 +181,7 @@ def test_label_shares_replace_equal_shares(folder):
     assert (equal["label_shares"], rare["label_shares"]) == (None, [0.1, 0.9])
     assert rare["users"] > 15 * equal["users"]
     screen = " ".join(run(folder, "--margin", "0.1", "--label-shares", "yes=0.1,no=0.9").stdout.split())
-    assert "Shares of the labels, as given: yes 0.1, no 0.9." in screen
+    assert "Shares of the classes, as given: yes 0.1, no 0.9." in screen
     assert "If a class is rarer" not in screen
 
 

@@ -127,10 +127,10 @@ def test_a_curve_that_crosses_again_is_marked():
     assert str(describe_target(comparison, 0.9)[-1]).endswith("crossed more than once")
 
 
-def test_the_cost_of_trusting_nobody_is_an_epsilon_or_a_number_of_people():
+def test_the_cost_of_local_instead_of_a_curator_is_an_epsilon_or_a_number_of_people():
     curves = {"central": [0.80, 0.85, 0.91, 0.955, 0.96], **LOCAL}
     cost = [str(each) for each in describe_cost(make_comparison(curves), LEVELS)]
-    assert cost[0] == "What it costs to trust nobody: local instead of central (8,000 people)"
+    assert cost[0] == "The cost of local instead of central (8,000 people)"
     # local has .8 at epsilon 1, where the variance is 1 / 100 of that at .1
     assert cost[1] == (
         "epsilon 0.1: local is 30.0 points less accurate (30.0 to 30.0) than central; to match it, local "

@@ -18,7 +18,7 @@
  */
 
 /**
- * Returns what other questions of the plan have made for a key, or makes it. A key is an object of the plan, or a text.
+ * Returns the value that an earlier question of the plan made for a key, or calls `make`. A key is an object or a text.
  *
  * Thousands of questions may share a table, whose noise needs time and memory.
  *

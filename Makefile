@@ -43,7 +43,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo relay-demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript java jdk hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
-	$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
+	@$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
 
 relay-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/relay_demo.py
@@ -104,8 +104,9 @@ accuracy: $(BENCH)/.bench $(BENCH_CENTRAL)/.bench-central
 
 # One stamp file per environment: it is installed again only if its dependencies or the version have changed.
 $(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
-	$(VENV)/bin/python $(PIP) --editable '.[collector,train,relay]'
-	touch $@
+	@echo 'Installing the packages into $(VENV) ...'
+	@$(VENV)/bin/python $(PIP) --editable '.[collector,train,relay]'
+	@touch $@
 
 $(VENV)/.dev: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 	$(VENV)/bin/python $(PIP) --editable '.[dev]'
@@ -124,7 +125,7 @@ $(BENCH_CENTRAL)/.bench-central: pyproject.toml encoders/__init__.py | $(BENCH_C
 	touch $@
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 $(RELEASE)/bin/python:
 	$(PYTHON) -m venv $(RELEASE)

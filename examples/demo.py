@@ -12,6 +12,7 @@ import os
 import random
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,15 +30,21 @@ import numpy as np
 from sklearn.naive_bayes import CategoricalNB
 
 import ldp_client
-from encoders.progress import show_progress
+from encoders.progress import hide_progress, show_progress
 from encoders.survey import Plan
+from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator import NaiveBayes, load_model
 from ldp_aggregator.estimation import Estimates, FeatureResult
 
 HERE = Path(__file__).parent / "yrbss"
+SURVEY = HERE / "demo.toml"
 OUTPUT = Path("build", "demo")
-SURVEY = HERE / "survey.toml"
+MODEL, PAGE = OUTPUT / "model.json", OUTPUT / "results.html"
+COMPARISON, LOG = OUTPUT / "comparison.txt", OUTPUT / "log.txt"
+"""Receives the commands and all that they print."""
+BAR = 24
+"""The width of a bar that stands for 100%."""
 Person = tuple[dict[str, object], str | None]
 """The answers of a person, and their label; None in a survey without a label."""
 
@@ -65,23 +72,22 @@ def main(people: int | None, picture: str | None, keep: bool, store: str) -> Non
     everyone = everyone[:people]
     reporting, others = everyone[: len(everyone) * 4 // 5], everyone[len(everyone) * 4 // 5 :]
     print(
-        f"{len(reporting):,} people answer, each ONE of {len(plan.questions)} questions, randomised at "
-        f"epsilon {plan.epsilon} on their own device. {len(others):,} others test the model.\n"
+        f"Replaying a public survey, of which the truth is known: {len(reporting):,} students answer 1 of "
+        f"{len(plan.questions)} questions each ...",
+        flush=True,
     )
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)
-    model_file, page = OUTPUT / "model.json", OUTPUT / "results.html"
     with open_store(store, OUTPUT) as store_options, collector(SURVEY, store_options) as url:
         report_all(url, reporting)
         if picture:
             save_picture(url, picture)
-        run("ldp-train", url, "-o", str(model_file))
-        run("ldp-results", str(model_file), "-o", str(page))
-        model = load_model(model_file)
-        print("\nEstimates from the reports, and the true values of the same people:\n")
-        show_estimates(model.estimates_, plan, reporting)
-        show_accuracy(model, plan, reporting, others)
-        print(f"\nThe model is in {model_file}. Open the results in a browser:\n  {page.resolve().as_uri()}")
+        run("ldp-train", url, "-o", str(MODEL))
+        model = load_model(MODEL)
+        accuracy = compare_accuracy(model, plan, reporting, others)
+        run("ldp-results", str(MODEL), "--note", accuracy.replace("\n", " "), "-o", str(PAGE))
+        write_comparison(model.estimates_, plan, reporting)
+        show_results(model, plan, reporting, accuracy)
         if keep:
             wait_for_interrupt(url)
 
@@ -121,7 +127,7 @@ def open_store(store: str, folder: Path) -> Iterator[list[str]]:
         socket = f"{private}/redis.sock"
         command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", private]
         command += ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
-        print("$ " + " ".join(command))
+        log_command(command)
         process = subprocess.Popen([program, *command[1:]], stdout=subprocess.DEVNULL)
         try:
             for _ in range(100):
@@ -139,14 +145,15 @@ def collector(survey: Path, store_options: Sequence[str]) -> Iterator[str]:
     """Run a collector on a free port; yield the survey's URL."""
     os.environ["LDP_OPERATOR_TOKEN"] = secrets.token_urlsafe()
     command = ["ldp-collector", "serve", str(survey), *store_options, "--bind", "127.0.0.1:0"]
-    print("$ " + " ".join(command))
-    process = subprocess.Popen([tool(command[0]), *command[1:]], stdout=subprocess.PIPE, text=True)
+    log_command(command)
+    with LOG.open("a") as log:
+        process = subprocess.Popen(
+            [tool(command[0]), *command[1:]], stdout=subprocess.PIPE, stderr=log, text=True
+        )
     try:
-        line = process.stdout.readline() if process.stdout else ""
-        print(line)
-        match = re.search(r"http://\S+", line)
+        match = re.search(r"http://\S+", process.stdout.readline() if process.stdout else "")
         if match is None:
-            raise SystemExit("the collector did not start")
+            raise SystemExit(f"the collector did not start: {LOG} says why")
         yield match[0]
     finally:
         process.terminate()
@@ -157,14 +164,16 @@ def report_all(url: str, people: Sequence[Person]) -> None:
     """Let every person answer, with one process per processor."""
     batches = [people[start : start + 100] for start in range(0, len(people), 100)]
     outcome: Counter[str] = Counter()
+    show = show_progress if sys.stderr.isatty() else hide_progress
     with (
         ProcessPoolExecutor(os.cpu_count()) as pool,
-        show_progress("devices report", len(people), "people") as progress,
+        show("devices report", len(people), "people") as progress,
     ):
         for states in pool.map(answer, [url] * len(batches), batches):
             outcome.update(states)
             progress.advance(len(states))
-    print("receipts: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
+    with LOG.open("a") as log:
+        log.write("receipts: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
 
 
 def save_picture(url: str, path: str) -> None:
@@ -204,50 +213,98 @@ def tool(name: str) -> str:
 
 
 def run(name: str, *arguments: str) -> None:
-    """Print a command, then run it."""
-    print("$ " + " ".join([name, *arguments]))
-    subprocess.run([tool(name), *arguments], check=True)
+    """Run a command; the log receives what it prints."""
+    log_command([name, *arguments])
+    with LOG.open("a") as log:
+        subprocess.run([tool(name), *arguments], stdout=log, stderr=log, check=True)
 
 
-# -- the comparison -----------------------------------------------------------------------------
+def log_command(command: Sequence[str]) -> None:
+    """Append a command to the log."""
+    with LOG.open("a") as log:
+        log.write(f"\n$ {shlex.join(command)}\n")
 
 
-def show_estimates(estimates: Estimates, plan: Plan, people: Sequence[Person]) -> None:
-    """Print each conditional's 95% confidence interval and its true value for the same people."""
+# -- the comparison with the truth ----------------------------------------------------------------
+
+
+def show_results(model: NaiveBayes, plan: Plan, people: Sequence[Person], accuracy: str) -> None:
+    """Print the estimated shares as bars beside the true shares, then the classifier."""
     codes, labels = encode(plan, people)
-    held = shown = 0
-    print(" " * 44 + "".join(f"{plan.label.name} = {value}".ljust(26) for value in plan.label.values))
+    estimates = model.estimates_
+    rows = [(f"{plan.label.name} = {plan.label.values[0]}", estimates.prior, estimates.raw_prior, 0, labels)]
     for index, feature in enumerate(estimates.features):
         assert isinstance(feature, FeatureResult)  # the survey has categories and bins only
+        shown = feature.make_consistent(feature.shares)
+        rows += [
+            (f"{feature.name} = {value}", shown, feature.shares, code, codes[:, index])
+            for code, value in enumerate(feature.values)
+            if value != MISSING_TEXT  # a small share, which the results page shows
+        ]
+    margin = max((shares.high[code] - shares.low[code]) / 2 for _, _, shares, code, _ in rows)
+    print(
+        f"Each device randomised its answer (epsilon {plan.epsilon.normalize()}) and sent nothing else, yet "
+        f"every share is known to within {100 * margin:.1f} points:\n"
+    )
+    width, held = max(len(name) for name, *_ in rows), 0
+    print(" " * (width + BAR + 5) + "estimate   95% interval    truth")
+    for name, values, shares, code, answers in rows:
+        low, high, truth = float(shares.low[code]), float(shares.high[code]), np.mean(answers == code)
+        held += low <= truth <= high
+        numbers = f"{values[code]:6.1%}   {low:5.1%} to {high:5.1%}  {truth:6.1%}"
+        print(f"  {name:{width}}  {draw_bar(low, high)}  {numbers}")
+    print(f"\n{held} of {len(rows)} intervals contain the truth; on average 19 of 20 do.\n{accuracy}")
+    print(f"Open the results in a browser: {PAGE.resolve().as_uri()}")
+    print(f"The model, comparison.txt with all numbers, and log.txt with all commands are in {OUTPUT}.")
+
+
+def draw_bar(low: float, high: float) -> str:
+    """Return a bar up to the low end of an interval, and a lighter one up to its high end."""
+    solid, light = ("\u2588", "\u2592") if can_print("\u2588\u2592") else ("#", ".")
+    start, end = round(low * BAR), round(high * BAR)
+    return (solid * start + light * max(end - start, 1)).ljust(BAR)
+
+
+def can_print(text: str) -> bool:
+    """Return whether standard output can encode a text."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def write_comparison(estimates: Estimates, plan: Plan, people: Sequence[Person]) -> None:
+    """Write the 95% interval of each share within a class, and its true value, to a file."""
+    codes, labels = encode(plan, people)
+    lines = [" " * 44 + "".join(f"{plan.label.name} = {value}".ljust(26) for value in plan.label.values)]
+    for index, feature in enumerate(estimates.features):
+        assert isinstance(feature, FeatureResult)
         shares = feature.conditionals
         for code, value in enumerate(feature.values):
             cells = []
             for label in range(len(plan.label.values)):
                 truth = np.mean(codes[labels == label, index] == code)
                 low, high = (float(end[code, label]) for end in (shares.low, shares.high))
-                held, shown = held + (low <= truth <= high), shown + 1
                 cells.append(f"{low:4.0%} to {high:4.0%}, true {truth:4.0%}")
-            print(f"  {feature.name} = {value}".ljust(44) + "".join(cell.ljust(26) for cell in cells))
-    print(f"\n{held} of {shown} intervals (95% each) contain the true value.")
-    print("Each interval misses its value in 1 of 20 surveys, and those of one feature often miss together:")
-    print(
-        "in 200 simulated runs of this survey with all people, 42 to 50 of 50 contained it, on average 48.\n"
-    )
+            lines.append(f"  {feature.name} = {value}".ljust(44) + "".join(cell.ljust(26) for cell in cells))
+    COMPARISON.write_text("\n".join(map(str.rstrip, lines)) + "\n", encoding="utf-8")
 
 
-def show_accuracy(
+def compare_accuracy(
     model: NaiveBayes, plan: Plan, reporting: Sequence[Person], others: Sequence[Person]
-) -> None:
-    """Print the accuracy on people who did not report, and two baselines."""
+) -> str:
+    """Return a sentence with the accuracy on people who did not report, and two baselines."""
     codes, labels = encode(plan, reporting)
     tests, truth = encode(plan, others)
     sizes = [feature.size for feature in plan.features]
     open_answers = CategoricalNB(min_categories=sizes).fit(codes, labels)
     guessed = model.predict([row for row, _ in others]) == [label for _, label in others]
-    print(f"accuracy on the {len(others):,} others:")
-    print(f"  always the most frequent class     {np.mean(truth == np.bincount(labels).argmax()):.1%}")
-    print(f"  this model, from randomised reports {np.mean(guessed):.1%}")
-    print(f"  Naive Bayes on the true answers     {open_answers.score(tests, truth):.1%}")
+    return (
+        f"Of {len(others):,} others, the model predicts {np.mean(guessed):.1%} correctly. "
+        f"Trained on the true answers, it would be {open_answers.score(tests, truth):.1%};\n"
+        f"always predicting the most frequent class: {np.mean(truth == np.bincount(labels).argmax()):.1%}."
+    )
 
 
 def encode(plan: Plan, people: Sequence[Person]) -> tuple[np.ndarray, np.ndarray]:

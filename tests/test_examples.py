@@ -56,14 +56,19 @@ def test_the_demo_counts_every_device_and_leaves_its_results(store, tmp_path):
     if store == "redis" and not shutil.which("redis-server"):
         pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
     shown = run("demo.py", "--people", 250, "--store", store, folder=tmp_path)
-    assert ("--workers 2" in shown) == (store == "redis")
-    assert "receipts: 200 sent" in shown
-    assert "200 people answered one question each" in " ".join(shown.split())
-    assert re.search(r"this model, from randomised reports +\d", shown)
-    page = re.search(r"Open the results in a browser:\n  file://(\S+)", shown)
+    assert len(shown.splitlines()) < 20
+    assert "{" not in shown
+    assert re.search(r"\n  gender = male .*█▒+ .* \d\d\.\d% to ", shown)
+    accuracy = re.search(r"Of 50 others, the model predicts \d\d\.\d% correctly", shown)
+    page = re.search(r"Open the results in a browser: file://(\S+)", shown)
+    assert accuracy
     assert page
-    assert "<h1" in Path(page[1]).read_text("utf-8")
+    assert accuracy[0] in Path(page[1]).read_text("utf-8")
     assert load_model(Path(page[1]).with_name("model.json")).estimates_
+    log = Path(page[1]).with_name("log.txt").read_text("utf-8")
+    assert ("--workers 2" in log) == (store == "redis")
+    assert "receipts: 200 sent" in log
+    assert "200 people answered one question each" in " ".join(log.split())
 
 
 def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path):

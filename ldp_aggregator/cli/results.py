@@ -26,8 +26,9 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     help="Confirm that no report is in both files. Needed to compare two files of one survey, or two of its "
     "rounds.",
 )
+@option("--note", default="", help="A sentence to show in the summary, for example on a test of the model.")
 @version_option
-def main(file: Path, other: Path | None, output: Path, independent: bool) -> None:
+def main(file: Path, other: Path | None, output: Path, independent: bool, note: str) -> None:
     """Write the results in FILE as one HTML page.
 
     The page works alone: it loads no other file, no script, and nothing from the network. If OTHER is given,
@@ -40,7 +41,7 @@ def main(file: Path, other: Path | None, output: Path, independent: bool) -> Non
     require_no_input(output, [file, other])
     try:
         page = render_page(
-            read_results(file), read_results(other) if other else None, independent=independent
+            read_results(file), read_results(other) if other else None, independent=independent, note=note
         )
         write_atomically(output, page, public=True)
     except (LdpError, OSError) as error:

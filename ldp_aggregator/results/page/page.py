@@ -49,6 +49,7 @@ def render_page(
     other: SurveyResults | CentralModelFile | None = None,
     *,
     independent: bool = False,
+    note: str = "",
 ) -> bytes:
     """Return the results page in UTF-8; the same arguments give the same bytes.
 
@@ -59,6 +60,8 @@ def render_page(
         Another survey to compare the results with. Models of curators cannot be compared.
     independent : bool
         See :func:`compare_surveys`.
+    note : str
+        A sentence of the publisher, which the page shows in its summary.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def render_page(
         if other:
             raise ResultsError(_NO_COMPARISON)
         sections, lead = list_central_sections(results), find_central_lead(results)
-        return _render(results, "Model of a trusted curator", lead, [], [], [], sections)
+        return _render(results, "Model of a trusted curator", lead, [], [], [], sections, note)
     if isinstance(other, CentralModelFile):
         raise ResultsError(_NO_COMPARISON)
     sections = list_sections(results)
@@ -80,7 +83,7 @@ def render_page(
         sections.insert(0, build_comparison(comparison, results, other))
     kind = "Results of a validation round" if results.is_validation else "Survey results"
     pointers, tiles = point_to_warnings(results), _list_tiles(results)
-    return _render(results, kind, find_lead(results), find_notices(results), pointers, tiles, sections)
+    return _render(results, kind, find_lead(results), find_notices(results), pointers, tiles, sections, note)
 
 
 def list_sections(results: SurveyResults) -> list[Section]:
@@ -118,10 +121,11 @@ def _render(
     pointers: Sequence[Pointer],
     tiles: Sequence[tuple[str, str]],
     sections: Sequence[Section],
+    note: str,
 ) -> bytes:
     plan = results.plan
     texts = display_texts(plan)
-    about = {key: texts.about.get(key) for key in ("purpose", "contact")}
+    about = {key: texts.about.get(key) for key in ("purpose", "contact")} | {"note": note}
     return (
         load_template("ldp_aggregator.results.page", "page.html")
         .render(

@@ -79,3 +79,11 @@ def test_a_file_that_is_no_result_is_refused_in_one_line(tmp_path, content, reas
     assert found.exit_code == 1
     assert reason in found.stderr
     assert found.stderr.count("\n") == 1
+
+
+def test_a_note_of_the_publisher_is_shown_as_text(model, tmp_path):
+    output = tmp_path / "results.html"
+    assert run(model, "-o", output, "--note", "{{ accuracy }} <b>of 50</b> others").exit_code == 0
+    assert '<dd data-finding="about.note"><bdi>{{ accuracy }} &lt;b&gt;of 50&lt;/b&gt; others</bdi></dd>' in (
+        output.read_text("utf-8")
+    )

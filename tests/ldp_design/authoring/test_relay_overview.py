@@ -130,3 +130,25 @@ def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(surv
     assert "The collector does not see them." in text
     for each in ("while the report arrives", "the machine of the collector", "the collector's address"):
         assert each not in text
+
+
+@pytest.mark.parametrize(
+    ("features", "people", "epsilon"), [(1, 614, 2.19), (5, 1602, 2.96), (10, 2551, 3.37)]
+)
+def test_the_people_that_readme_states_for_surveys_with_a_relay_are_enough(
+    tmp_path, features, people, epsilon
+):
+    """Shares within five points; the batch is 60% of the people, and 73% of it are honest."""
+    relay = re.sub(
+        "batch = .*",
+        f"batch = {-(-people * 6 // 10)}",
+        RELAYED[RELAYED.index("[relay]") : RELAYED.index("[features")],
+    )
+    questions = "".join(f'[features.q{each}]\nvalues = ["yes", "no"]\n' for each in range(features))
+    path = tmp_path / "survey.toml"
+    path.write_text(f'[survey]\nid = "night-work"\nepsilon = {epsilon}\nusers = {people}\n{questions}{relay}')
+    assert "largest_local_epsilon" in command("ldp-survey", "check", path, "--json").stdout
+    shown = command("ldp-survey", "size", path, "--margin", "0.05").stdout
+    needed = re.search(r"margins of at most 5% need ([\d,]+) people", shown)
+    assert needed
+    assert int(needed[1].replace(",", "")) <= people

@@ -21,6 +21,7 @@ from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives import ArchiveError, Warn, count_archives
 from ldp_aggregator.snapshot import (
+    FORMAT,
     AnySnapshot,
     SiloSnapshot,
     Snapshot,
@@ -277,7 +278,9 @@ def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
         raise SourceError(f"{url}: the collector refused the request: {_describe_refusal(error)}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise SourceError(f"{url}: the collector cannot be reached: {error}") from error
-    return read_snapshot(body, url)
+    is_page = FORMAT.encode() not in body
+    name = f"{url}: a proxy or a network's sign-in page may have answered" if is_page else url
+    return read_snapshot(body, name)
 
 
 def _describe_refusal(error: HTTPError) -> str:

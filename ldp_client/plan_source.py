@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from base64 import b64decode
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +19,7 @@ from ldp_client.collector_response import collector_reason, describe_reason, is_
 from ldp_client.errors import BAD_OPTION, ExpiredError, OptionError, PlanError, TransportError
 from ldp_client.plan_reader import PEOPLE, PlanReader
 from ldp_client.survey_identity import origin_of_url
-from ldp_client.transport import HttpTransport, Transport
+from ldp_client.transport import HttpTransport, Response, Transport
 
 COLLECTOR, RELAY = "collector", "relay"
 _TIMEOUT_SECONDS = 10.0
@@ -70,11 +73,9 @@ def load_any_plan(
     page = f"{url}/plan" if server == RELAY else url
     data = _fetch(transport, page, f"the plan of {survey!r}", server)
     if public_key is not None:
-        verify(
-            data,
-            read_signature(_fetch(transport, f"{url}/signature", f"the signature of {survey!r}", server)),
-            public_key,
-        )
+        what = f"the signature of {survey!r}"
+        line = _fetch(transport, f"{url}/signature", what, server, _is_base64)
+        verify(data, read_signature(line), public_key)
     plan = reader.from_json(data)
     if plan.id != survey:
         raise SurveyError("the collector sent the plan of another survey: check the URL", "id")
@@ -108,7 +109,27 @@ def fetch_texts(plan: Plan, url: str, transport: Transport) -> Plan:
         raise PlanError(f"the {server} does not send the texts of the agreed plan: {error.why}") from error
 
 
-def _fetch(transport: Transport, url: str, what: str, server: str) -> bytes:
+def _is_document(body: bytes) -> bool:
+    """Return whether a body is meant as a plan or as texts, valid or not."""
+    version = Response(200, body).entry("format")
+    return isinstance(version, (int, float)) and not isinstance(version, bool)
+
+
+def _is_base64(body: bytes) -> bool:
+    """Return whether a body is meant as a signature, valid or not."""
+    with suppress(ValueError):
+        return bool(b64decode(body.strip(), validate=True))
+    return False
+
+
+def _fetch(
+    transport: Transport,
+    url: str,
+    what: str,
+    server: str,
+    is_wanted: Callable[[bytes], bool] = _is_document,
+) -> bytes:
+    """Fetch `what`; a body that is not wanted is a fault of the network, such as its sign-in page."""
     unreachable = f"{server}-unreachable"
     try:
         response = transport.request("GET", url, None, _TIMEOUT_SECONDS)
@@ -122,9 +143,10 @@ def _fetch(transport: Transport, url: str, what: str, server: str) -> bytes:
         raise SignatureError(f"the {server} has no signature of the plan: ask its operator to add one")
     if reason := collector_reason(response):
         raise TransportError(f"the {server} does not send {what}: {describe_reason(reason)}", reason)
-    if response.status != 200:
+    if response.status != 200 or not is_wanted(response.body):
         raise TransportError(
-            f"the {server} responds with HTTP status {response.status} instead of {what}: check the URL",
+            f"the response with HTTP status {response.status} is not {what}: it may be from a proxy or a "
+            "network's sign-in page; try again later, and check the URL",
             unreachable,
         )
     return response.body

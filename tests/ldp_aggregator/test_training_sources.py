@@ -280,8 +280,10 @@ def test_the_token_is_not_sent_to_another_host():
 
 @pytest.mark.slow
 def test_a_response_that_is_not_a_snapshot_is_refused():
-    with collector(200, b"<html>") as (url, _), pytest.raises(SnapshotError, match="not JSON"):
-        read_training_data([url], token="secret")
+    for body, why in ((b"<html>", "not JSON"), (b'{"status":"ok"}', "not a snapshot")):
+        expected = pytest.raises(SnapshotError, match=f"sign-in page may have answered: {why}")
+        with collector(200, body) as (url, _), expected:
+            read_training_data([url], token="secret")
 
 
 @pytest.mark.slow

@@ -70,10 +70,20 @@ def test_texts_that_are_not_those_of_the_plan_are_refused(plan, client, changed)
     assert caught.value.reason == "plan-changed"
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", bytes((1 << 18) + 1)])
-def test_bytes_that_are_no_texts_are_refused(plan, client, body):
-    with pytest.raises(PlanError):
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b'{"format":1}', PlanError),
+        (b'{"about":"' + bytes(1 << 18) + b'","format":1}', TransportError),  # a string with zero bytes
+        (b"", TransportError),
+        (b"{}", TransportError),
+        (b"<html>Sign in to the network</html>", TransportError),
+    ],
+)
+def test_bytes_that_are_no_texts_are_refused(plan, client, body, error):
+    with pytest.raises(error) as caught:
         client(FakeTransport(Response(200, body)), bare(plan)).texts()
+    assert caught.value.reason == error.reason
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import json
 import socket
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import SplitResult, urlsplit
 
 from encoders.report import MEDIA_TYPE
@@ -143,7 +144,7 @@ class _Deadline:
     """The time at which one exchange of request and response must end.
 
     A socket's own timeout is for each call: a server that sends byte by byte would hold the caller for hours.
-    No other thread watches the time: some Pythons start none at exit.
+    No thread watches the time: some Pythons start none at exit.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -151,15 +152,58 @@ class _Deadline:
 
     def set(self, line: socket.socket, share: int = 1) -> None:
         """Set the socket's timeout to the time left or a share of it; raise TimeoutError if none is left."""
+        line.settimeout(self.left() / share)
+
+    def left(self) -> float:
+        """Return the seconds left; raise TimeoutError if there are none."""
         left = self._end - monotonic()
         if left <= 0:
             raise TimeoutError
-        line.settimeout(left / share)
+        return left
+
+
+class _Lookup(threading.Thread):
+    """Looks up the addresses of a host on its own thread: no function that does this has a timeout."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(name="ldp-client-lookup", daemon=True)
+        self._host, self._port = host, port
+        self.addresses: list[Any] = []
+        self.failure: Exception = OSError("the host has no address")
+
+    def run(self) -> None:
+        """Look up the addresses, or keep the error."""
+        try:
+            self.addresses = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        except Exception as error:
+            self.failure = error
+
+
+_lookups: dict[tuple[str, int], _Lookup] = {}
+"""The latest lookup of each host. While it hangs, later attempts wait for it, and start no other thread."""
+
+
+def _find_addresses(host: str, port: int, deadline: _Deadline) -> list[Any]:
+    """Return the addresses of a host; raise TimeoutError at the deadline."""
+    lookup = _lookups.get((host, port))
+    if lookup is None or not lookup.is_alive():  # a fork leaves no thread alive in the child
+        lookup = _lookups[host, port] = _Lookup(host, port)
+        try:
+            lookup.start()
+        except RuntimeError:  # no thread can start, as at exit: then this lookup has no deadline
+            lookup.run()
+    if lookup.is_alive():
+        lookup.join(deadline.left())
+        if lookup.is_alive():
+            raise TimeoutError
+    if not lookup.addresses:
+        raise lookup.failure
+    return lookup.addresses
 
 
 def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:
     """Connect to the first address of a host that accepts; each address gets an equal share of the time."""
-    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = _find_addresses(host, port, deadline)
     failure = OSError("the host has no address")
     for tried, (family, kind, protocol, _, address) in enumerate(addresses):
         line = None

@@ -3,6 +3,7 @@
 import datetime
 import ipaddress
 import logging
+import os
 import re
 import socket
 import ssl
@@ -125,7 +126,7 @@ def test_a_server_that_drips_is_cut_off_in_time(scheme, start):
         assert isinstance(raised.value.__cause__, TimeoutError)  # the server has not ended the connection
 
 
-def test_a_request_starts_no_thread(server, monkeypatch):
+def test_a_request_needs_no_thread(server, monkeypatch):
     def refuse(thread: threading.Thread) -> None:  # as Python 3.12.1 does once it exits
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
@@ -133,6 +134,69 @@ def test_a_request_starts_no_thread(server, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         assert HttpTransport().request("POST", f"{http}/", b"body", 5.0).status == 503
+
+
+@pytest.fixture
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], threading.Event]]:
+    """Let every lookup of a name hang until an event is set; yield the names and the event."""
+    names, ended, find = list[str](), threading.Event(), socket.getaddrinfo
+    monkeypatch.setattr("ldp_client.transport._lookups", lookups := {})
+
+    def hang(host: str, *arguments: object, **options: object) -> object:
+        names.append(host)
+        ended.wait(30.0)
+        return find("127.0.0.1", *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    yield names, ended
+    ended.set()
+    for lookup in lookups.values():
+        lookup.join()
+
+
+def test_a_name_server_that_hangs_ends_a_request_in_time(hanging):
+    for _ in range(3):
+        with pytest.raises(TransportError, match="TimeoutError"):
+            HttpTransport().request("GET", "http://collector.test/", None, 0.05)
+    assert hanging[0] == ["collector.test"]  # one thread, however often a device tries
+    with pytest.raises(TransportError, match="TimeoutError"):
+        HttpTransport().request("GET", "http://other.test/", None, 0.05)
+    assert hanging[0] == ["collector.test", "other.test"]
+
+
+def test_a_late_answer_of_a_name_server_serves_the_request_that_waits(server, hanging):
+    names, ended = hanging
+    url = f"http://collector.test:{server[0].rpartition(':')[2]}/"
+    with pytest.raises(TransportError, match="TimeoutError"):
+        HttpTransport().request("POST", url, b"body", 0.01)
+    threading.Timer(0.05, ended.set).start()
+    assert HttpTransport().request("POST", url, b"body", 10.0).status == 503
+    assert names == ["collector.test"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.usefixtures("hanging")
+def test_a_forked_child_does_not_wait_for_a_lookup_of_its_parent():
+    with pytest.raises(TransportError):
+        HttpTransport().request("GET", "http://collector.test/", None, 0.01)
+    if (child := os.fork()) == 0:
+        socket.getaddrinfo = lambda *_, **__: []
+        try:
+            HttpTransport().request("GET", "http://collector.test/", None, 30.0)
+        except TransportError as error:
+            os._exit("OSError" not in str(error))
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_unknown_name_is_named_by_its_error(monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(TransportError, match="gaierror$"):
+        HttpTransport().request("GET", "http://collector.test/", None, 5.0)
 
 
 @contextmanager

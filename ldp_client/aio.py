@@ -11,14 +11,15 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from encoders.survey.plan import Plan
 from ldp_client.client import Client
 from ldp_client.errors import TransportError
 from ldp_client.receipt import Receipt
 from ldp_client.sending.sender import EXIT_SECONDS
-from ldp_client.traceback_redaction import redact_traceback_async
+from ldp_client.traceback_redaction import redact
 from ldp_client.transport import Response
 
 if TYPE_CHECKING:
@@ -26,6 +27,31 @@ if TYPE_CHECKING:
     from encoders.survey.display_texts import DisplayTexts
 
 Result = TypeVar("Result")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _guard(method: Method) -> Method:
+    """Decorate a coroutine function: no frame of an error contains its arguments.
+
+    Only `preview` and a strict client raise errors; otherwise a receipt gives the error.
+    """
+
+    @wraps(method)
+    async def call(self: AsyncClient, *arguments: Any, **named: Any) -> Any:
+        try:
+            return await method(self, *arguments, **named)
+        except BaseException as error:
+            failure = redact(error)
+        del arguments, named
+        try:
+            is_raised = method.__name__ == "preview" or self.client._strict
+            if is_raised or not isinstance(failure, Exception):
+                raise failure
+            return Receipt.from_error(failure, self.client.survey)
+        finally:
+            del failure  # else the error and this frame refer to each other
+
+    return cast(Method, call)
 
 
 class AsyncTransport(Protocol):
@@ -82,35 +108,42 @@ class AsyncClient:
         """Await :meth:`Client.texts`."""
         return await self._call(lambda: self.client.texts(language))
 
-    @redact_traceback_async
+    @_guard
     async def preview(self, row: Mapping[str, object], label: object = None, language: str = "") -> Preview:
         """Await :meth:`Client.preview`."""
         return await self._call(lambda: self.client.preview(row, label, language))
 
+    @_guard
     async def grant(self) -> Receipt:
         """Await :meth:`Client.grant`."""
         return await self._call(self.client.grant)
 
+    @_guard
     async def withdraw(self) -> Receipt:
         """Await :meth:`Client.withdraw`."""
         return await self._call(self.client.withdraw)
 
+    @_guard
     async def status(self) -> Receipt:
         """Await :meth:`Client.status`."""
         return await self._call(self.client.status)
 
-    @redact_traceback_async
+    @_guard
     async def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Await :meth:`Client.report`."""
         return await self._call(lambda: self.client.report(row, label))
 
+    @_guard
     async def flush(self, timeout: float = 10.0) -> Receipt:
         """Await :meth:`Client.flush`."""
         return await self._call(lambda: self.client.flush(timeout))
 
+    @_guard
     async def close(self, timeout: float = EXIT_SECONDS) -> None:
         """Await :meth:`Client.close`."""
         await self._call(lambda: self.client.close(timeout))
+
+    __getstate__ = Client.__getstate__
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -134,7 +167,10 @@ class AsyncClient:
                 except BaseException as error:
                     future.set_exception(error)
 
-        threading.Thread(target=work, name="ldp-client-call", daemon=True).start()
+        try:
+            threading.Thread(target=work, name="ldp-client-call", daemon=True).start()
+        except RuntimeError:  # no thread can start: the loop waits
+            work()
         return await asyncio.wrap_future(future)
 
 
@@ -151,6 +187,8 @@ class _LoopBridge:
         """Run the request on the loop, and wait on this thread for the response."""
         if self._transport is None or self.loop is None or not self.loop.is_running():
             raise TransportError("no response from the collector: the event loop has ended")
+        if asyncio._get_running_loop() is self.loop:  # no thread could start
+            raise TransportError("no response from the collector: the event loop waits for this call")
         request = self._transport.request(method, url, body, timeout)
         future = asyncio.run_coroutine_threadsafe(request, self.loop)
         try:

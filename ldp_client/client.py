@@ -6,7 +6,10 @@ import os
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import NoReturn
 
 from encoders.survey.plan import Plan
 from ldp_client.errors import ClosedError
@@ -131,8 +134,9 @@ class Client(SurveyDisplay):
         self._closed_reason = ""
         self.rehearsal = choose_rehearsal(rehearsal)
         self._reset()
-        if self._journal.exists():  # an earlier run may have left something to send
-            self._start_sender()
+        with suppress(Exception):  # else the next call starts it
+            if self._journal.exists():  # an earlier run may have left something to send
+                self._start_sender()
         _clients.add(self)
 
     def _reset(self) -> None:
@@ -198,6 +202,17 @@ class Client(SurveyDisplay):
         reason, why = next((cause for cause in causes if cause[0]), causes[1])
         return replace(receipt, reason=reason, why=why)
 
+    def _follow_report(self, receipt: Receipt) -> None:
+        """Pass the receipt of `report` on, and start sending; whatever fails here, the report is stored."""
+        try:
+            self.handle_outcome(receipt)  # before the sender can pass on the collector's response
+        finally:
+            if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
+                self._start_sender(has_new_report=receipt.state is State.QUEUED)
+        if receipt.state is State.ALREADY_REPORTED and self._person is None:
+            warn_of_repeats()
+
+    @partial(return_errors, then=_follow_report)
     @redact_traceback
     def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise one answer, write it to the journal, and start sending it.
@@ -218,15 +233,8 @@ class Client(SurveyDisplay):
         LdpError
             In strict mode only; otherwise the receipt gives the error.
         """
-        receipt = self._report(row, label)
-        self.handle_outcome(receipt)  # before the sender can pass on the collector's response
-        if receipt.state in (State.QUEUED, State.ALREADY_REPORTED):
-            self._start_sender(has_new_report=receipt.state is State.QUEUED)
-        if receipt.state is State.ALREADY_REPORTED and self._person is None:
-            warn_of_repeats()
-        return receipt
+        return self._report(row, label)
 
-    @return_errors
     def _report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         self._require_open()
         receipt = self._participation.report(row, label)
@@ -254,7 +262,14 @@ class Client(SurveyDisplay):
 
     def close(self, timeout: float = EXIT_SECONDS) -> None:
         """Close the client; a journal's last client first tries for `timeout` seconds to send one report."""
-        self._close("this client was closed: make another", timeout)
+        with suppress(*() if self._strict else (Exception,)):
+            self._close("this client was closed: make another", timeout)
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError(
+            "a client cannot be pickled or copied: pass the survey's URL and the options, or `client.plan`, and "
+            "make a Client in the other process"
+        )
 
     def __enter__(self) -> Client:
         return self

@@ -11,11 +11,22 @@ import logging
 import re
 import sys
 from contextlib import suppress
+from typing import Any
 
 from ldp_client.survey_identity import SurveyIdentity
 
-log = logging.getLogger("ldp_client")
-log.addHandler(logging.NullHandler())
+
+class _Log(logging.LoggerAdapter[logging.Logger]):
+    """A logger of which no error of the application's handlers stops a report."""
+
+    def log(self, *arguments: Any, **named: Any) -> None:
+        """Log a message."""
+        with suppress(Exception):
+            super().log(*arguments, **named)
+
+
+log = _Log(logging.getLogger("ldp_client"))
+log.logger.addHandler(logging.NullHandler())
 
 
 def log_report(survey: SurveyIdentity, message: str) -> None:
@@ -25,10 +36,8 @@ def log_report(survey: SurveyIdentity, message: str) -> None:
 
 
 def log_debug(message: str) -> None:
-    """Log a message at level DEBUG; an error of the application's handler must not stop a report."""
-    if is_debugging():
-        with suppress(Exception):
-            log.debug("%s", message)
+    """Log a message at level DEBUG."""
+    log.debug("%s", message)
 
 
 def describe_error(error: BaseException) -> str:
@@ -38,7 +47,8 @@ def describe_error(error: BaseException) -> str:
     """
     error = error.__cause__ or error
     name, ssl = type(error).__name__, sys.modules.get("ssl")  # without the module there is no error of TLS
-    if not (ssl and isinstance(error, ssl.SSLError)):
+    tls_error = getattr(ssl, "SSLError", None)  # another thread may just be importing the module
+    if tls_error is None or not isinstance(error, tls_error):
         return name
     message = getattr(error, "verify_message", "").partition(",")[0]  # a host's name may follow
     cause = message or str(error.reason).replace("_", " ").lower()

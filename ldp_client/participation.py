@@ -7,7 +7,7 @@ The rules of consent are in :mod:`ldp_client.journal.consent`, the rules of opti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from encoders.randomness import SystemEntropy
@@ -31,6 +31,8 @@ class Participation(BoundSurvey[Plan]):
     """One person's participation in one survey, as their journal records it."""
 
     is_rehearsal: ClassVar[bool] = False
+    failed_grant: str = field(default="", init=False)
+    """Why the last grant failed, for calls that miss the consent; empty if it did not."""
 
     @property
     def reader(self) -> PlanReader[Plan]:
@@ -51,11 +53,17 @@ class Participation(BoundSurvey[Plan]):
 
     def grant(self) -> None:
         """Record that the person agrees to the plan, unless the survey is answered already."""
-        self.require_permission()
-        entry = self.journal.find(self.identity)
-        if not (entry and entry.is_answered):
-            read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
-            self.journal.grant(self.plan, self.url, self.policy.public_key, self.policy.max_total_epsilon)
+        self.failed_grant = ""
+        try:
+            self.require_permission()
+            entry = self.journal.find(self.identity)
+            if not (entry and entry.is_answered):
+                read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
+                self.journal.grant(self.plan, self.url, self.policy.public_key, self.policy.max_total_epsilon)
+        except Exception as error:
+            receipt = Receipt.from_error(error, self.identity.survey)
+            self.failed_grant = f"; the last grant() failed ({receipt.reason}): {receipt.why}"
+            raise
 
     def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise one answer and write it to the journal, unless the survey is answered already."""
@@ -63,23 +71,30 @@ class Participation(BoundSurvey[Plan]):
         entry = self.find_entry()
         if entry and entry.is_answered:
             return self.status(entry, is_repeat=True)
-        entry = require_consent(entry)
+        entry = require_consent(entry, self.failed_grant)
         plan = self.pinned_plan(entry)
         read_invitation(plan, self.token)
         if isinstance(row, Mapping):  # read each value once, whatever kind of mapping it is
             row = {each.name: row[each.name] for each in plan.entries if each.name in row}
         # encode outside the journal's transaction, so that only integers are used inside it
         coded, clipped = plan.encode(row, label), plan.clipped_names(row)
-        entry, created = self.journal.commit(
-            self.identity,
-            plan,
-            lambda: randomise_coded(plan, coded, SystemEntropy(), token=self.token).report,
-            self.policy.max_total_epsilon,
-            sealer(plan) if plan.relay else None,
-        )
+        receipt = Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
+        made: list[bytes] = []
+
+        def make_report() -> bytes:
+            made.append(randomise_coded(plan, coded, SystemEntropy(), token=self.token).report)
+            return made[0]
+
+        seal, max_total = sealer(plan) if plan.relay else None, self.policy.max_total_epsilon
+        try:
+            entry, created = self.journal.commit(self.identity, plan, make_report, max_total, seal)
+        except Exception:  # closing the file fails after the commit too
+            if made and (stored := self.journal.find(self.identity)) and stored.report == made[0]:
+                return receipt
+            raise
         if not created:  # another thread or process was faster
             return self.status(entry, is_repeat=True)
-        return Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
+        return receipt
 
     def withdraw(self, is_untried: Callable[[SurveyIdentity], bool]) -> Receipt:
         """Record that the person no longer agrees; ask the relay, if there is one, to delete the report.
@@ -89,6 +104,7 @@ class Participation(BoundSurvey[Plan]):
         is_untried : callable
             Whether no attempt to send the report of a survey has begun; the relay is then not asked.
         """
+        self.failed_grant = ""
         self.journal.withdraw(self.identity, self._known_family)
         entry = self.find_entry()
         if not (entry and entry.sealed and entry.state is State.WITHDRAWN):
@@ -122,10 +138,11 @@ class Participation(BoundSurvey[Plan]):
         if entry is None or not entry.is_answered:
             self.require_permission()
         if entry is None or entry.state is State.NO_CONSENT:
-            return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent")
+            why = self.failed_grant.removeprefix("; ")
+            return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent", why=why)
         is_other_round = entry.survey != self.identity.survey
         if entry.state is State.QUEUED and not is_other_round:
-            self.policy.check_queued_report(entry)
+            self.policy.check_queued_report(entry.digest, entry.epsilon, entry.signer)
         if entry.state is not State.WITHDRAWN and (is_repeat or is_other_round):
             why = "this device has answered the survey before, or another round of it"
             return Receipt(State.ALREADY_REPORTED, entry.survey, reason=entry.reason, why=why)

@@ -6,56 +6,18 @@ import json
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from encoders.errors import SignatureError
 from encoders.survey.relay import is_safe_url
 from encoders.survey.signature import read_public_key
 from ldp_client.errors import BAD_OPTION, BudgetError, OptionError, PlanError
+from ldp_client.journal.table import JournalEntry
 from ldp_client.survey_identity import origin_of_url
 
 MAX_EPSILON = 2.0
 """The default of `max_epsilon`."""
 MAX_LOCAL_EPSILON = 5.0
 """The default of `max_local_epsilon`."""
-
-
-class QueuedPlan(Protocol):
-    """What a journal records of the plan of a queued report."""
-
-    @property
-    def digest(self) -> str:
-        """The plan's digest."""
-        ...
-
-    @property
-    def epsilon(self) -> str:
-        """The epsilon that was spent."""
-        ...
-
-    @property
-    def signer(self) -> str:
-        """The public key with which the plan's signature was verified, or ""."""
-        ...
-
-
-class QueuedReport(QueuedPlan, Protocol):
-    """What a journal records of a person's queued report."""
-
-    @property
-    def url(self) -> str:
-        """The survey's URL at its collector or relay."""
-        ...
-
-    @property
-    def plan(self) -> bytes | None:
-        """The plan, while the report waits."""
-        ...
-
-    @property
-    def sealed(self) -> bytes | None:
-        """The message for a relay, if the report is sent through one."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -108,20 +70,20 @@ class ClientPolicy:
             max_local_epsilon=_parse_limit(max_local_epsilon, "max_local_epsilon"),
         )
 
-    def check_queued_report(self, entry: QueuedPlan) -> None:
+    def check_queued_report(self, digest: str, epsilon: str, signer: str) -> None:
         """Raise PlanError or BudgetError if the policy no longer accepts the plan of a queued report."""
-        self.check(entry.digest, entry.epsilon)
-        if self.public_key not in ("", entry.signer):
+        self.check(digest, epsilon)
+        if self.public_key not in ("", signer):
             raise PlanError("the waiting report's plan lacks the signature now required: call grant() again")
 
-    def accepts_queued_report(self, entry: QueuedReport) -> bool:
+    def accepts_queued_report(self, entry: JournalEntry) -> bool:
         """Return whether the policy, which may have become stricter, still accepts a queued report."""
         if (entry.sealed is not None) != bool(self.relay):
             return False
         if self.relay and (origin_of_url(entry.url) != self.relay or _promise(entry) > self.max_epsilon):
             return False
         try:
-            self.check_queued_report(entry)
+            self.check_queued_report(entry.digest, entry.epsilon, entry.signer)
         except (PlanError, BudgetError):
             return False
         return True
@@ -135,7 +97,7 @@ class ClientPolicy:
             raise BudgetError(f"the plan's epsilon is {float(epsilon):g}, but {name} is {float(limit):g}")
 
 
-def _promise(entry: QueuedReport) -> Fraction:
+def _promise(entry: JournalEntry) -> Fraction:
     """Return the epsilon that the plan of a report for a relay promises."""
     return Fraction(json.loads(entry.plan or b"{}")["relay"]["epsilon"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import wraps
@@ -22,6 +23,8 @@ from ldp_client.errors import (
 )
 
 REPEATS_BEFORE_WARNING = 10
+INTERNAL_ERROR = "internal-error"
+"""The reason of an error that nobody expected."""
 
 _repeat_numbers = count(1)
 """Numbers the `already_reported` receipts of this process; no row is kept to compare."""
@@ -125,7 +128,7 @@ class Receipt:
             return cls(state, survey, reason=error.reason, why=str(error))
         # not ours, so its text may quote anything, the row too
         why = f"an unexpected {type(error).__name__}; a strict client raises it"
-        return cls(State.UNAVAILABLE, survey, reason="internal-error", why=why)
+        return cls(State.UNAVAILABLE, survey, reason=INTERNAL_ERROR, why=why)
 
     def _repr_html_(self) -> str:
         from encoders.notebook_html import table_html
@@ -158,26 +161,43 @@ def _text(value: object) -> str:
 Method = TypeVar("Method", bound=Callable[..., Receipt])
 
 
-def return_errors(method: Method) -> Method:
+def return_errors(method: Method, then: Callable[[Any, Receipt], None] | None = None) -> Method:
     """Decorate a client's method: an error is returned as a receipt, unless the client is strict.
 
-    A survey must never stop the application that embeds it.
+    A survey must never stop the application that embeds it. `then` is called with the client and the receipt;
+    if it fails, a report that was stored stays queued.
     """
-    name = method.__name__.lstrip("_")
+    name = method.__name__
 
     @wraps(method)
     def call(self: Any, *arguments: Any, **named: Any) -> Receipt:
+        receipt, failure = Receipt(State.UNAVAILABLE, self.survey, reason=INTERNAL_ERROR), None
         try:
-            receipt = _mark(method(self, *arguments, **named), self.rehearsal)
+            receipt = method(self, *arguments, **named)
         except Exception as error:
-            receipt = _mark(Receipt.from_error(error, self.survey), self.rehearsal)
-            log_report(self.identity, f"{name}: {_describe(receipt)}; {describe_error(error)}")
-            if self._strict:
-                raise
+            failure = error
+            with suppress(Exception):
+                receipt = Receipt.from_error(error, self.survey)
+        del arguments, named  # they must not be in the traceback
+        with suppress(Exception):
+            receipt = _mark(receipt, self.rehearsal)
+            if failure or name != "status":  # applications call it often, and nothing happens in it
+                cause = f"; {describe_error(failure)}" if failure else ""
+                log_report(self.identity, f"{name}: {_describe(receipt)}{cause}")
+        try:
+            if then and not (failure and self._strict):
+                then(self, receipt)
+        except Exception as error:
+            failure = failure or error
+            if receipt.state is State.QUEUED:
+                why = f"an unexpected {type(error).__name__}; the report is stored, and is sent later"
+                receipt = replace(receipt, reason=INTERNAL_ERROR, why=why)
+        try:
+            if failure and self._strict:
+                raise failure
             return receipt
-        if name != "status":  # applications call it often, and nothing happens in it
-            log_report(self.identity, f"{name}: {_describe(receipt)}")
-        return receipt
+        finally:
+            del failure  # else the error and this frame refer to each other
 
     return cast(Method, call)
 

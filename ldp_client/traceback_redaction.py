@@ -23,7 +23,7 @@ def redact_traceback(function: Function) -> Function:
         try:
             return function(*arguments, **named)
         except BaseException as error:
-            failure = _redact(error)
+            failure = redact(error)
         del arguments, named  # the new traceback begins with this frame
         try:
             raise failure
@@ -33,33 +33,17 @@ def redact_traceback(function: Function) -> Function:
     return cast(Function, call)
 
 
-def redact_traceback_async(function: Function) -> Function:
-    """Decorate a coroutine function as :func:`redact_traceback` does."""
-
-    @wraps(function)
-    async def call(*arguments: Any, **named: Any) -> Any:
-        try:
-            return await function(*arguments, **named)
-        except BaseException as error:
-            failure = _redact(error)
-        del arguments, named
-        try:
-            raise failure
-        finally:
-            del failure
-
-    return cast(Function, call)
-
-
-def _redact(error: BaseException) -> BaseException:
-    from traceback import walk_tb  # late: importing ldp_client loads this module
-
-    from encoders.errors import LdpError
-
-    lines = " > ".join(f"{frame.f_code.co_filename}:{line}" for frame, line in walk_tb(error.__traceback__))
+def redact(error: BaseException) -> BaseException:
+    """Remove an error's traceback, cause and context; see :func:`redact_traceback`."""
+    walked = error.__traceback__
     error.__traceback__ = error.__cause__ = error.__context__ = None
-    noted = any(note.startswith(_NOTE_PREFIX) for note in getattr(error, "__notes__", ()))
-    if isinstance(error, Exception) and not isinstance(error, LdpError) and not noted:
-        with suppress(Exception):  # the class is a stranger's
-            error.add_note(_NOTE_PREFIX + lines)
+    with suppress(Exception):  # the error's class is a stranger's
+        from traceback import walk_tb  # late: importing ldp_client loads this module
+
+        from encoders.errors import LdpError
+
+        noted = any(note.startswith(_NOTE_PREFIX) for note in getattr(error, "__notes__", ()))
+        if isinstance(error, Exception) and not isinstance(error, LdpError) and not noted:
+            lines = [f"{frame.f_code.co_filename}:{line}" for frame, line in walk_tb(walked)]
+            error.add_note(_NOTE_PREFIX + " > ".join(lines))
     return error

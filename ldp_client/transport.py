@@ -162,43 +162,39 @@ class _Deadline:
         return left
 
 
-class _Lookup(threading.Thread):
-    """Looks up the addresses of a host on its own thread: no function that does this has a timeout."""
+_lookups: dict[tuple[str, int], tuple[threading.Thread, list[Any]]] = {}
+"""The thread of the latest lookup of each host, and what it found."""
 
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__(name="ldp-client-lookup", daemon=True)
-        self._host, self._port = host, port
-        self.addresses: list[Any] = []
-        self.failure: Exception = OSError("the host has no address")
 
-    def run(self) -> None:
-        """Look up the addresses, or keep the error."""
+def _find_addresses(host: str, port: int, deadline: _Deadline) -> Any:
+    """Return the addresses of a host; raise TimeoutError at the deadline.
+
+    No function that looks up a name has a timeout, so a thread does it. While it hangs, later attempts wait
+    for it, and start no other thread.
+    """
+
+    def look_up(found: list[Any]) -> None:
         try:
-            self.addresses = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+            found.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except Exception as error:
-            self.failure = error
+            found.append(error)
 
-
-_lookups: dict[tuple[str, int], _Lookup] = {}
-"""The latest lookup of each host. While it hangs, later attempts wait for it, and start no other thread."""
-
-
-def _find_addresses(host: str, port: int, deadline: _Deadline) -> list[Any]:
-    """Return the addresses of a host; raise TimeoutError at the deadline."""
-    lookup = _lookups.get((host, port))
-    if lookup is None or not lookup.is_alive():  # a fork leaves no thread alive in the child
-        lookup = _lookups[host, port] = _Lookup(host, port)
+    thread, found = _lookups.get((host, port), (None, []))
+    if thread is None or not thread.is_alive():  # a fork leaves no thread alive in the child
+        found = []
+        thread = threading.Thread(target=look_up, args=(found,), name="ldp-client-lookup", daemon=True)
+        _lookups[host, port] = thread, found
         try:
-            lookup.start()
-        except RuntimeError:  # no thread can start, as at exit: then this lookup has no deadline
-            lookup.run()
-    if lookup.is_alive():
-        lookup.join(deadline.left())
-        if lookup.is_alive():
-            raise TimeoutError
-    if not lookup.addresses:
-        raise lookup.failure
-    return lookup.addresses
+            thread.start()
+        except RuntimeError:  # no thread can start, as at exit: this lookup has no deadline
+            look_up(found)
+    if thread.is_alive():
+        thread.join(deadline.left())
+    if not found:
+        raise TimeoutError
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
 
 
 def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:

@@ -130,7 +130,7 @@ class EpochReports:
         """Send the message of an epoch if it waits, and return the receipt."""
         if epoch.state is not State.QUEUED:
             return self.describe(epoch, is_repeat)
-        self.survey.policy.check_queued_report(epoch)
+        self.survey.policy.check_queued_report(epoch.digest, epoch.epsilon, epoch.signer)
         if is_variable_set(REHEARSAL_VARIABLE):
             return Receipt(State.QUEUED, epoch.survey, reason="rehearsal", why="nothing is sent")
         self.show(f"the message of epoch {epoch.name} is in the journal, and is sent now")
@@ -166,7 +166,7 @@ class EpochReports:
         """Let a message whose token was used by another silo wait under this silo's new token."""
         if not epoch.is_token_reused or self.survey.token is None:
             return epoch
-        self.survey.policy.check_queued_report(epoch)
+        self.survey.policy.check_queued_report(epoch.digest, epoch.epsilon, epoch.signer)
         message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
         return self.survey.journal.change_token(epoch, plan, message_id)
 

@@ -177,8 +177,8 @@ class Silo:
         """Return the epochs of this survey in the ledger, in the order of their messages."""
         return self.journal.find_epochs(self.identity)
 
-    @redact_traceback
     @return_errors
+    @redact_traceback
     def report(
         self,
         rows: str | os.PathLike[str],

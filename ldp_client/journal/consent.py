@@ -8,10 +8,12 @@ from ldp_client.journal.table import JournalEntry
 from ldp_client.receipt import State
 
 
-def require_consent(entry: JournalEntry | None) -> JournalEntry:
+def require_consent(entry: JournalEntry | None, failed_grant: str = "") -> JournalEntry:
     """Return `entry`, the survey's journal entry, if the person has agreed; otherwise raise ConsentError."""
     if entry is None or entry.state is State.NO_CONSENT:
-        raise ConsentError("the person has not agreed to this survey: call grant() when they agree")
+        raise ConsentError(
+            f"the person has not agreed to this survey: call grant() when they agree{failed_grant}"
+        )
     return entry
 
 

@@ -103,8 +103,8 @@ class JournalFile:
         """Return a context of one transaction: locks the file, commits on success, rolls back on errors."""
         with _process_lock, _journal_errors(), self._connect(writes) as connection:
             connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-            self._require_undamaged()
             try:
+                self._require_undamaged()
                 yield connection
                 connection.execute("COMMIT")
             finally:

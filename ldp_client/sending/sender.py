@@ -175,8 +175,12 @@ class Sender:
         return self._reads_done != self._reads_requested or survey in self._schedule
 
     def _run(self) -> None:
-        while (survey := self._wait_for_due()) is not None:
+        while True:
+            survey = None
             try:
+                survey = self._wait_for_due()
+                if survey is None:
+                    return
                 self._attempt(survey)
             except Exception as error:  # the thread must live; the next attempt sends the same bytes
                 if isinstance(error, JournalError):
@@ -184,7 +188,9 @@ class Sender:
                 else:
                     log.error("an attempt to send failed: %s", type(error).__name__)
                 with self._changed:
-                    if survey in self._schedule:
+                    if survey is None:  # until the next call of a client
+                        self._changed.wait(JOURNAL_RETRY_SECONDS)
+                    elif survey in self._schedule:
                         self._schedule.report_failed(survey, None)
 
     def _wait_for_due(self) -> SurveyIdentity | None:
@@ -235,8 +241,8 @@ class Sender:
                     return
             queued = []
         with self._changed:
-            self._reads_done = request
             self._schedule.update(self._describe(survey) for survey in queued if survey not in self._paused)
+            self._reads_done = request
             if self._mode is SendingMode.RESEND_ALL:
                 self._schedule.forget_attempts()
                 self._mode = SendingMode.SEND_ALL

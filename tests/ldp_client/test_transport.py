@@ -150,8 +150,8 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], thread
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     yield names, ended
     ended.set()
-    for lookup in lookups.values():
-        lookup.join()
+    for thread, _ in lookups.values():
+        thread.join()
 
 
 def test_a_name_server_that_hangs_ends_a_request_in_time(hanging):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from encoders.installation import require_own_encoders
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ldp_client.plan_source import load_plan
     from ldp_client.receipt import Receipt, State
     from ldp_client.report_maker import make_report
+    from ldp_client.stored_consent import has_consent
     from ldp_client.transport import HttpTransport, Response, Transport
 
 require_own_encoders()
@@ -87,6 +89,7 @@ __all__ = [
     "TransportError",
     "__version__",
     "configure",
+    "has_consent",
     "load_plan",
     "make_report",
     "report",
@@ -101,6 +104,7 @@ _HOMES = {
     "plan_source": ("load_plan",),
     "report_maker": ("make_report",),
     "receipt": ("Receipt", "State"),
+    "stored_consent": ("has_consent",),
     "transport": ("HttpTransport", "Response", "Transport"),
 }
 
@@ -129,12 +133,6 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
         If there is no URL of a survey, or an option cannot be used: mistakes of the application.
     TypeError
         If there is no such option.
-
-    Examples
-    --------
-    >>> client = configure("https://collector.example/v1/surveys/sleep-2026", max_epsilon=1)
-    >>> client.status()
-    Receipt(state=<State.NO_CONSENT: 'no_consent'>, survey='sleep-2026', reason='no-consent')
     """
     from ldp_client.client import Client
     from ldp_client.errors import TransportError
@@ -147,10 +145,11 @@ def configure(survey: str | os.PathLike[str] | Plan | None = None, **options: ob
         former, _client = _client, Client(survey, **options)  # type: ignore[arg-type]
         client = _client
     if former is not None:
-        former._close(
-            "a later configure() closed this client: use the client that it returned, or make several "
-            "with ldp_client.Client"
-        )
+        with suppress(Exception):
+            former._close(
+                "a later configure() closed this client: use the client that it returned, or make several "
+                "with ldp_client.Client"
+            )
     return client
 
 
@@ -160,30 +159,22 @@ def report(row: Mapping[str, object], label: object = None) -> Receipt:
 
     If `configure` was not called, the survey's URL is in ``LDP_SURVEY_URL``. If that is not set either, no
     error is raised: the receipt gives the reason.
-
-    Examples
-    --------
-    >>> client = configure("https://collector.example/v1/surveys/sleep-2026")
-    >>> client.grant()  # once the person has agreed
-    Receipt(state=<State.READY: 'ready'>, survey='sleep-2026')
-    >>> receipt = report({"age": "young", "income": 21_000}, "no")
-    >>> receipt.state, receipt.epsilon
-    (<State.QUEUED: 'queued'>, 1.0)
     """
-    from ldp_client.errors import TransportError
-
+    client = None
     try:
         with _configuring:
             client = _client or configure()
-    except TransportError as error:
+        return client.report(row, label)
+    except Exception as error:
+        if client and client._strict:
+            raise
         from dataclasses import replace
 
+        from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
         from ldp_client.receipt import Receipt
-        from ldp_client.rehearsal import is_rehearsal_requested
 
-        receipt = Receipt.from_error(error, "")
-        return replace(receipt, rehearsal=is_rehearsal_requested())
-    return client.report(row, label)
+        receipt = Receipt.from_error(error, client.survey if client else "")
+        return replace(receipt, rehearsal=is_variable_set(REHEARSAL_VARIABLE))
 
 
 def __getattr__(name: str) -> object:

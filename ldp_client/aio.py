@@ -9,49 +9,46 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from encoders.survey.plan import Plan
 from ldp_client.client import Client
 from ldp_client.errors import TransportError
 from ldp_client.receipt import Receipt
-from ldp_client.sending.sender import EXIT_SECONDS
 from ldp_client.traceback_redaction import redact
 from ldp_client.transport import Response
 
-if TYPE_CHECKING:
-    from encoders.explain.preview import Preview
-    from encoders.survey.display_texts import DisplayTexts
-
 Result = TypeVar("Result")
-Method = TypeVar("Method", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
 
 
-def _guard(method: Method) -> Method:
-    """Decorate a coroutine function: no frame of an error contains its arguments.
+def _awaiting(
+    method: Callable[Concatenate[Client, Arguments], Result],
+) -> Callable[Concatenate[AsyncClient, Arguments], Coroutine[Any, Any, Result]]:
+    """Return the coroutine function of a client's method; no frame of its errors contains the arguments.
 
-    Only `preview` and a strict client raise errors; otherwise a receipt gives the error.
+    What fails on the way to the method becomes a receipt, as in the method.
     """
 
     @wraps(method)
-    async def call(self: AsyncClient, *arguments: Any, **named: Any) -> Any:
+    async def call(self: AsyncClient, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         try:
-            return await method(self, *arguments, **named)
+            return await self._call(partial(method, self.client, *arguments, **named))
         except BaseException as error:
             failure = redact(error)
         del arguments, named
         try:
-            is_raised = method.__name__ == "preview" or self.client._strict
+            is_raised = self.client._strict or method.__name__ in ("texts", "preview")
             if is_raised or not isinstance(failure, Exception):
                 raise failure
-            return Receipt.from_error(failure, self.client.survey)
+            return cast(Result, Receipt.from_error(failure, self.client.survey))
         finally:
             del failure  # else the error and this frame refer to each other
 
-    return cast(Method, call)
+    return call
 
 
 class AsyncTransport(Protocol):
@@ -104,45 +101,14 @@ class AsyncClient:
         """Await :attr:`Client.plan`."""
         return await self._call(lambda: self.client.plan)
 
-    async def texts(self, language: str = "") -> DisplayTexts:
-        """Await :meth:`Client.texts`."""
-        return await self._call(lambda: self.client.texts(language))
-
-    @_guard
-    async def preview(self, row: Mapping[str, object], label: object = None, language: str = "") -> Preview:
-        """Await :meth:`Client.preview`."""
-        return await self._call(lambda: self.client.preview(row, label, language))
-
-    @_guard
-    async def grant(self) -> Receipt:
-        """Await :meth:`Client.grant`."""
-        return await self._call(self.client.grant)
-
-    @_guard
-    async def withdraw(self) -> Receipt:
-        """Await :meth:`Client.withdraw`."""
-        return await self._call(self.client.withdraw)
-
-    @_guard
-    async def status(self) -> Receipt:
-        """Await :meth:`Client.status`."""
-        return await self._call(self.client.status)
-
-    @_guard
-    async def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
-        """Await :meth:`Client.report`."""
-        return await self._call(lambda: self.client.report(row, label))
-
-    @_guard
-    async def flush(self, timeout: float = 10.0) -> Receipt:
-        """Await :meth:`Client.flush`."""
-        return await self._call(lambda: self.client.flush(timeout))
-
-    @_guard
-    async def close(self, timeout: float = EXIT_SECONDS) -> None:
-        """Await :meth:`Client.close`."""
-        await self._call(lambda: self.client.close(timeout))
-
+    texts = _awaiting(Client.texts)
+    preview = _awaiting(Client.preview)
+    grant = _awaiting(Client.grant)
+    withdraw = _awaiting(Client.withdraw)
+    status = _awaiting(Client.status)
+    report = _awaiting(Client.report)
+    flush = _awaiting(Client.flush)
+    close = _awaiting(Client.close)
     __getstate__ = Client.__getstate__
 
     async def __aenter__(self) -> AsyncClient:

@@ -10,11 +10,9 @@ from typing import Generic
 from encoders.errors import SurveyError
 from encoders.survey.compiled_plan import PlanT
 from ldp_client.errors import ConsentError
-from ldp_client.journal.consent import require_pinned_plan
 from ldp_client.journal.journal import Journal
-from ldp_client.journal.table import JournalEntry
-from ldp_client.plan_reader import PlanReader
-from ldp_client.plan_source import COLLECTOR, RELAY, is_url, load_any_plan
+from ldp_client.journal.table import JournalEntry, require_pinned_plan
+from ldp_client.plan_source import COLLECTOR, RELAY, PlanReader, is_url, load_any_plan
 from ldp_client.policy import ClientPolicy
 from ldp_client.relay import check_plan, require_pin
 from ldp_client.survey_identity import SurveyIdentity
@@ -25,6 +23,7 @@ from ldp_client.transport import Transport
 class BoundSurvey(ABC, Generic[PlanT]):
     """Loads the plan of a survey, and accepts no other plan than the one that this device is bound to."""
 
+    reader: PlanReader[PlanT]
     identity: SurveyIdentity
     url: str
     """The survey's URL at its collector, or at its relay."""
@@ -37,11 +36,6 @@ class BoundSurvey(ABC, Generic[PlanT]):
     transport: Transport
     """Fetches the plan."""
     _plan: PlanT | None = field(default=None, init=False)
-
-    @property
-    @abstractmethod
-    def reader(self) -> PlanReader[PlanT]:
-        """Reads plans of the kind that this client answers."""
 
     @abstractmethod
     def require_permission(self) -> None:

@@ -17,9 +17,8 @@ from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
-from ldp_client.opt_out import REHEARSAL_VARIABLE, active_opt_out
+from ldp_client.opt_out import REHEARSAL_VARIABLE, active_opt_out, is_variable_set
 from ldp_client.receipt import HELD_BY_RELAY, State
-from ldp_client.rehearsal import is_rehearsal_requested
 
 _STATE_TEXTS = {
     State.NO_CONSENT: "not agreed to: nothing is sent",
@@ -130,7 +129,7 @@ def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
 
 
 def _describe_rehearsal() -> list[str]:
-    if not is_rehearsal_requested():
+    if not is_variable_set(REHEARSAL_VARIABLE):
         return []
     return [f"{REHEARSAL_VARIABLE} is set: applications rehearse, and do not use this journal"]
 

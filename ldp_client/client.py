@@ -12,18 +12,19 @@ from functools import partial
 from typing import NoReturn
 
 from encoders.survey.plan import Plan
+from ldp_client.debug_log import log
 from ldp_client.errors import ClosedError
-from ldp_client.journal.file import check_person
 from ldp_client.journal.journal import Journal
 from ldp_client.options import SPREAD_SECONDS, check_options, parse_seconds
 from ldp_client.participation import Participation
-from ldp_client.plan_source import find_survey_url
+from ldp_client.plan_source import PEOPLE, find_survey_url
 from ldp_client.policy import MAX_EPSILON, MAX_LOCAL_EPSILON, ClientPolicy
-from ldp_client.receipt import Receipt, State, call_back, return_errors, warn_of_repeats
+from ldp_client.receipt import Receipt, State, return_errors, warn_of_repeats
 from ldp_client.rehearsal import RehearsalParticipation, choose_rehearsal, rehearse
 from ldp_client.relay import SPREAD_SECONDS as RELAY_SPREAD_SECONDS
 from ldp_client.sending.process_exit import get_sender
 from ldp_client.sending.sender import EXIT_SECONDS, Sender
+from ldp_client.stored_consent import check_person
 from ldp_client.survey_display import SurveyDisplay
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback
@@ -149,6 +150,7 @@ class Client(SurveyDisplay):
             self._journal, self.transport, self._sender = rehearse(self._journal, self.transport)
         participation_type = RehearsalParticipation if self.rehearsal else Participation
         self._participation = participation_type(
+            reader=PEOPLE,
             identity=self.identity,
             url=self._url,
             source=self._source,
@@ -267,8 +269,8 @@ class Client(SurveyDisplay):
 
     def __getstate__(self) -> NoReturn:
         raise TypeError(
-            "a client cannot be pickled or copied: pass the survey's URL and the options, or `client.plan`, and "
-            "make a Client in the other process"
+            "a client cannot be pickled or copied: pass the survey's URL or `client.plan`, and the options, "
+            "and make a Client in the other process"
         )
 
     def __enter__(self) -> Client:
@@ -280,7 +282,10 @@ class Client(SurveyDisplay):
     def handle_outcome(self, receipt: Receipt) -> None:
         """Count the outcome of a report, and call `on_outcome`; `clipped` is for the caller of `report`."""
         self.outcomes[receipt.state] += 1
-        call_back(self._on_outcome, replace(receipt, clipped=()))
+        try:
+            self._on_outcome(replace(receipt, clipped=()))
+        except Exception as error:  # only its type: its text, or its cause, may quote the row
+            log.error("on_outcome failed: %s", type(error).__name__)
 
     def _start_sender(self, has_new_report: bool = False) -> Sender:
         """Make the sender read the journal; `has_new_report` if this client has just made a report."""

@@ -1,6 +1,6 @@
 """The environment variables that stop a client: two forbid all reports, one all reports but rehearsals.
 
-Whether the person has consented to a survey is in :mod:`ldp_client.journal.consent`.
+Whether the person has consented to a survey is in :mod:`ldp_client.journal.table`.
 """
 
 from __future__ import annotations

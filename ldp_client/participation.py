@@ -1,6 +1,6 @@
 """The checks before a client reports: opt-out, consent, the plan, the policy, the invitation.
 
-The rules of consent are in :mod:`ldp_client.journal.consent`, the rules of opting out in
+The rules of consent are in :mod:`ldp_client.journal.table`, the rules of opting out in
 :mod:`ldp_client.opt_out`.
 """
 
@@ -15,11 +15,9 @@ from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise_coded
 from ldp_client.bound_survey import BoundSurvey
-from ldp_client.journal.consent import require_consent
 from ldp_client.journal.journal import CLOSED_ONCE
-from ldp_client.journal.table import JournalEntry
+from ldp_client.journal.table import JournalEntry, require_consent
 from ldp_client.opt_out import find_prohibition, require_permission
-from ldp_client.plan_reader import PEOPLE, PlanReader
 from ldp_client.plan_source import fetch_texts
 from ldp_client.receipt import HELD_BY_RELAY, Receipt, State
 from ldp_client.relay import UNREACHABLE, sealer, withdraw_message
@@ -33,11 +31,6 @@ class Participation(BoundSurvey[Plan]):
     is_rehearsal: ClassVar[bool] = False
     failed_grant: str = field(default="", init=False)
     """Why the last grant failed, for calls that miss the consent; empty if it did not."""
-
-    @property
-    def reader(self) -> PlanReader[Plan]:
-        """Reads the plans that people answer."""
-        return PEOPLE
 
     def require_permission(self) -> None:
         """Raise ConsentError if an environment variable forbids reports."""

@@ -6,23 +6,39 @@ import os
 from base64 import b64decode
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic
 from urllib.parse import urlsplit
 
 from encoders.errors import Reason, SignatureError, SurveyError
 from encoders.survey.compiled_plan import AnyPlan, CompiledPlan, PlanT
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
-from encoders.survey.plan_files import load_signature_file, signature_path
+from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import collector_reason, describe_reason, is_survey_closed
 from ldp_client.errors import BAD_OPTION, ExpiredError, OptionError, PlanError, TransportError
-from ldp_client.plan_reader import PEOPLE, PlanReader
 from ldp_client.survey_identity import origin_of_url
 from ldp_client.transport import HttpTransport, Response, Transport
 
 COLLECTOR, RELAY = "collector", "relay"
 _TIMEOUT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class PlanReader(Generic[PlanT]):
+    """The functions that read plans of one kind; each refuses the other kind."""
+
+    plan_type: type[PlanT]
+    from_json: Callable[[bytes], PlanT]
+    """Reads and checks the bytes of a compiled plan."""
+    load_file: Callable[[Path], PlanT]
+    """Reads a survey in TOML, or a compiled plan."""
+
+
+PEOPLE = PlanReader(Plan, Plan.from_json, load_plan_file)
+"""Reads the plans that people answer."""
 
 
 def load_plan(

@@ -214,14 +214,6 @@ def _describe(receipt: Receipt) -> str:
     return f"{receipt.state}{reason}, {_STATE_MEANINGS[receipt.state]}"
 
 
-def call_back(on_outcome: Callable[[Receipt], object], receipt: Receipt) -> None:
-    """Call an application's `on_outcome`, and log its error."""
-    try:
-        on_outcome(receipt)
-    except Exception as error:  # only its type: its text, or its cause, may quote the row
-        log.error("on_outcome failed: %s", type(error).__name__)
-
-
 def warn_of_repeats() -> None:
     """Log a warning, once per process, that several people may share one journal."""
     if next(_repeat_numbers) == REPEATS_BEFORE_WARNING:

@@ -30,14 +30,9 @@ _journals_lock = threading.Lock()
 _rehearsal_numbers = count(1)
 
 
-def is_rehearsal_requested() -> bool:
-    """Return whether the environment makes every new client rehearse."""
-    return is_variable_set(REHEARSAL_VARIABLE)
-
-
 def choose_rehearsal(rehearsal: bool) -> bool:
     """Return whether a new client rehearses; log a warning if it is the first of this process that does."""
-    is_rehearsal = rehearsal or is_rehearsal_requested()
+    is_rehearsal = rehearsal or is_variable_set(REHEARSAL_VARIABLE)
     if is_rehearsal and next(_rehearsal_numbers) == 1:
         log.warning("this is a rehearsal: no report of this client is sent or kept, and no epsilon is spent")
     return is_rehearsal

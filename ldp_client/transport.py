@@ -150,10 +150,6 @@ class _Deadline:
     def __init__(self, seconds: float) -> None:
         self._end = monotonic() + seconds
 
-    def set(self, line: socket.socket, share: int = 1) -> None:
-        """Set the socket's timeout to the time left or a share of it; raise TimeoutError if none is left."""
-        line.settimeout(self.left() / share)
-
     def left(self) -> float:
         """Return the seconds left; raise TimeoutError if there are none."""
         left = self._end - monotonic()
@@ -205,9 +201,9 @@ def _connect(host: str, port: int, deadline: _Deadline) -> socket.socket:
         line = None
         try:
             line = socket.socket(family, kind, protocol)
-            deadline.set(line, len(addresses) - tried)
+            line.settimeout(deadline.left() / (len(addresses) - tried))
             line.connect(address)
-            deadline.set(line)  # what is left is for the handshake, all of it
+            line.settimeout(deadline.left())  # what is left is for the handshake, all of it
             return line
         except OSError as error:  # this machine may not even know the address's family
             failure = error
@@ -226,7 +222,7 @@ class _DeadlineSocket(io.RawIOBase):
         """Send all of the data."""
         left = memoryview(data)
         while left:
-            self._deadline.set(self._line)
+            self._line.settimeout(self._deadline.left())
             left = left[self._line.send(left) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
@@ -239,7 +235,7 @@ class _DeadlineSocket(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         """Read bytes that have arrived into a buffer; return their number."""
-        self._deadline.set(self._line)
+        self._line.settimeout(self._deadline.left())
         return self._line.recv_into(buffer)
 
     def close(self) -> None:

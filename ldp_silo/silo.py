@@ -21,7 +21,7 @@ from ldp_silo.epoch_reports import EpochReports, count_file, require_person_colu
 from ldp_silo.ledger import Epoch
 from ldp_silo.message import make_message
 from ldp_silo.silo_journal import SiloJournal
-from ldp_silo.silo_survey import SiloSurveyBinding
+from ldp_silo.silo_survey import SILOS, SiloSurveyBinding
 
 if TYPE_CHECKING:
     from ldp_silo.preview import SiloPreview
@@ -108,6 +108,7 @@ class Silo:
         self._token = token
         self._strict = strict
         self._binding = SiloSurveyBinding(
+            reader=SILOS,
             identity=self.identity,
             url=self._url,
             source=survey,

@@ -15,9 +15,8 @@ from fractions import Fraction
 from encoders.errors import Reason
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.errors import ConsentError, JournalError
-from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.journal import CLOSED_ONCE, Journal, find_closed_time
-from ldp_client.journal.table import JournalEntry, find_entry
+from ldp_client.journal.table import JournalEntry, find_entry, require_consent, require_pinned_plan
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_silo import ledger, ledger_checks

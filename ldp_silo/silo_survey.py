@@ -11,7 +11,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_client.bound_survey import BoundSurvey
 from ldp_client.errors import ConsentError
 from ldp_client.opt_out import is_variable_set
-from ldp_client.plan_reader import PlanReader
+from ldp_client.plan_source import PlanReader
 from ldp_silo.silo_journal import SiloJournal
 
 OFF_VARIABLE = "LDP_CLIENT_OFF"
@@ -34,11 +34,6 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
     """The plan of silos that this journal is bound to."""
 
     journal: SiloJournal
-
-    @property
-    def reader(self) -> PlanReader[SiloPlan]:
-        """Reads the plans of silos."""
-        return SILOS
 
     def require_permission(self) -> None:
         """Raise ConsentError if ``LDP_CLIENT_OFF`` is set.

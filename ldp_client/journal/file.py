@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import sqlite3
-import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -19,15 +17,14 @@ from pathlib import Path
 
 from ldp_client.errors import BAD_OPTION, JournalError
 from ldp_client.journal.table import create_tables
+from ldp_client.stored_consent import DAMAGED_SUFFIX, absolute_path, check_person, journal_path
 
 _LOCK_TIMEOUT_SECONDS = 10.0
 _SYNCHRONOUS = "EXTRA"
 """A commit is the removal of SQLite's own journal, and only this syncs the directory after it."""
 _DAMAGE_ERROR_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_DAMAGED_SUFFIX = ".damaged"
 _FILE_SUFFIXES = ("", "-journal")  # SQLite's rollback journal belongs to its database
 _memory_numbers = itertools.count()
-_PERSON = re.compile("[A-Za-z0-9_-]{1,64}")
 
 _process_lock = threading.RLock()
 """Held during every transaction, and by a fork: a child must not inherit half a transaction."""
@@ -92,10 +89,10 @@ class JournalFile:
         This also deletes the record of which surveys this device answered. So a survey may then be answered,
         and its epsilon spent, a second time.
         """
-        existed = os.path.exists(self.path + _DAMAGED_SUFFIX)
+        existed = os.path.exists(self.path + DAMAGED_SUFFIX)
         for suffix in _FILE_SUFFIXES:
             with _journal_errors(), suppress(FileNotFoundError):
-                os.remove(f"{self.path}{_DAMAGED_SUFFIX}{suffix}")
+                os.remove(f"{self.path}{DAMAGED_SUFFIX}{suffix}")
         return existed
 
     @contextmanager
@@ -152,75 +149,17 @@ class JournalFile:
         with suppress(OSError):
             if _file_id(os.stat(self.path)) == file_id:  # else another process was faster
                 for suffix in _FILE_SUFFIXES:
-                    os.replace(f"{self.path}{suffix}", f"{self.path}{_DAMAGED_SUFFIX}{suffix}")
+                    os.replace(f"{self.path}{suffix}", f"{self.path}{DAMAGED_SUFFIX}{suffix}")
         self._require_undamaged()
 
     def _require_undamaged(self) -> None:
-        if self._memory is None and os.path.exists(self.path + _DAMAGED_SUFFIX):
+        if self._memory is None and os.path.exists(self.path + DAMAGED_SUFFIX):
             raise JournalError(
                 "the journal was damaged and renamed, so it is unknown which surveys this device answered, "
                 f"and nothing is reported: `ldp-client purge --damaged --journal {self.path}` deletes the "
                 "damaged file and begins a new journal",
                 "journal-damaged",
             )
-
-
-def check_person(person: str | None, path: object) -> str:
-    """Return the name of the person whose journal is meant, or "" without a name.
-
-    Raises
-    ------
-    JournalError
-        If the name is not valid, or a journal's path is given too. The message does not contain the name.
-    """
-    if person is None:
-        return ""
-    if path is not None:
-        raise JournalError("give person or journal, not both", "bad-person")
-    if not isinstance(person, str) or not _PERSON.fullmatch(person):
-        raise JournalError(
-            "person must be 1 to 64 of the characters A-Z, a-z, 0-9, '-' and '_'", "bad-person"
-        )
-    return person
-
-
-def journal_path(person: str) -> str:
-    """Return the absolute path of the default journal, or of a person's journal in a folder beside it.
-
-    An upper-case letter is written as "+" and its lower-case letter: "Ann" and "ann" are two people, but one
-    name on a file system that ignores case. The prefix avoids the names that Windows reserves, like "con".
-    """
-    default = absolute_path(default_path())
-    if not person:
-        return default
-    name = re.sub("[A-Z]", lambda letter: f"+{letter[0].lower()}", person)
-    return os.path.join(f"{default}.people", f"person-{name}.db")
-
-
-def absolute_path(path: str | os.PathLike[str]) -> str:
-    """Return the absolute path, without symbolic links, so that two names of a file lead to one journal."""
-    try:
-        return os.path.realpath(os.path.expanduser(path))
-    except (OSError, ValueError) as error:
-        raise JournalError(f"this path cannot be a journal's: {error}") from error
-
-
-def default_path() -> Path:
-    """Return ``$LDP_JOURNAL``, or the default in this platform's folder for application data."""
-    try:
-        if environment := os.environ.get("LDP_JOURNAL"):
-            return Path(environment).expanduser()
-        if sys.platform == "darwin":
-            folder = Path.home() / "Library" / "Application Support"
-        elif sys.platform == "win32":
-            folder = Path(os.environ.get("LOCALAPPDATA") or Path.home())
-        else:
-            data_home = os.environ.get("XDG_DATA_HOME", "")
-            # the XDG specification: a relative path is to be ignored
-            folder = Path(data_home) if os.path.isabs(data_home) else Path.home() / ".local" / "share"
-    except RuntimeError as error:
-        raise JournalError("there is no home directory for the journal: set LDP_JOURNAL") from error
-    return folder / "ldp-client" / "journal.db"
 
 
 def _create_private_file(path: str) -> tuple[int, int]:
@@ -246,7 +185,9 @@ def _journal_errors() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise JournalError(f"the journal cannot be used: {error}") from error
+        # only the system's own text: another may quote anything
+        why = type(error).__name__ if getattr(error, "errno", 0) is None else error
+        raise JournalError(f"the journal cannot be used: {why}") from error
 
 
 def _renew_process_lock() -> None:

@@ -22,7 +22,6 @@ from encoders.errors import Reason
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan import Plan
 from ldp_client.errors import BudgetError, JournalError
-from ldp_client.journal.consent import require_consent, require_pinned_plan
 from ldp_client.journal.file import JournalFile
 from ldp_client.journal.table import (
     JournalEntry,
@@ -32,6 +31,8 @@ from ldp_client.journal.table import (
     find_survey_entries,
     get_entry,
     read_entries,
+    require_consent,
+    require_pinned_plan,
 )
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url

@@ -1,4 +1,4 @@
-"""The journal's table: the entry of each survey, and the queries that find it."""
+"""The journal's table: the entry of each survey, the consent in it, and the queries that find it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ldp_client.errors import JournalError
+from encoders.survey.compiled_plan import AnyPlan
+from ldp_client.errors import ConsentError, JournalError, PlanError
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity
 
@@ -90,6 +91,24 @@ _SELECT = (
     "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report, sealed "
     "FROM surveys"
 )
+
+
+def require_consent(entry: JournalEntry | None, failed_grant: str = "") -> JournalEntry:
+    """Return `entry`, the survey's journal entry, if the person has agreed; otherwise raise ConsentError."""
+    if entry is None or entry.state is State.NO_CONSENT:
+        raise ConsentError(
+            f"the person has not agreed to this survey: call grant() when they agree{failed_grant}"
+        )
+    return entry
+
+
+def require_pinned_plan(entry: JournalEntry | None, plan: AnyPlan) -> None:
+    """Raise PlanError if `plan` is not the plan of the survey that this device is bound to."""
+    if entry and entry.digest != plan.digest:
+        raise PlanError(
+            f"the plan has digest {plan.digest}, but this device is bound to {entry.digest}, which it saw "
+            "first: give the changed survey a new id"
+        )
 
 
 def read_entries(connection: sqlite3.Connection) -> list[JournalEntry]:

@@ -1,7 +1,8 @@
-"""The records of the schedule: queued reports, and collectors that failed."""
+"""The records of the schedule: queued reports, collectors that failed, and the latest attempts."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,3 +45,23 @@ class CollectorState:
     retry_after_end: float = 0.0
     rounded_retry_after_end: float = 0.0
     """`retry_after_end`, rounded up to a step that is common to all devices."""
+
+
+MAX_LATEST_ATTEMPTS = 1000
+
+Attempt = tuple[SurveyIdentity | None, float]
+_latest_attempts: OrderedDict[str, Attempt] = OrderedDict()
+"""By journal key: an application may make and close its clients in turn."""
+
+
+def find_latest_attempt(journal: str) -> Attempt | None:
+    """Return the survey and the time of a journal's latest attempt."""
+    return _latest_attempts.get(journal)
+
+
+def record_latest_attempt(journal: str, attempt: Attempt) -> None:
+    """Record a journal's latest attempt; forget the oldest of more than MAX_LATEST_ATTEMPTS."""
+    _latest_attempts.pop(journal, None)  # single operations, which need no lock
+    _latest_attempts[journal] = attempt
+    if len(_latest_attempts) > MAX_LATEST_ATTEMPTS:
+        _latest_attempts.popitem(last=False)

@@ -27,8 +27,7 @@ from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import find_prohibition
 from ldp_client.receipt import HELD_BY_RELAY, Receipt, State
 from ldp_client.sending.clients import SenderClient, SenderClients
-from ldp_client.sending.latest_attempts import find_latest_attempt, record_latest_attempt
-from ldp_client.sending.scheduled_report import QueuedReport
+from ldp_client.sending.scheduled_report import QueuedReport, find_latest_attempt, record_latest_attempt
 from ldp_client.sending.sending_times import SendingSchedule
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Response, Transport, post_report

@@ -1,8 +1,8 @@
 """What a client is made with: plans, URLs, limits of epsilon, and configure()."""
 
 import json
+import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -231,12 +231,9 @@ def test_a_url_of_another_survey_than_the_plans_is_refused(plan):
 
 
 def test_a_device_without_a_place_for_its_journal_reports_nothing(plan, monkeypatch):
-    def nowhere() -> Path:
-        raise RuntimeError("no home")
-
     for name in ("LDP_JOURNAL", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as without a home directory
     with Client(plan, URL, transport=FakeTransport(RECORDED)) as one:
         for receipt in (one.grant(), one.report(ROW, "no"), one.flush(), one.status(), one.withdraw()):
             assert (receipt.state, receipt.reason) == (State.UNAVAILABLE, "journal-unavailable")

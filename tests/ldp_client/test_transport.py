@@ -195,7 +195,7 @@ def test_an_unknown_name_is_named_by_its_error(monkeypatch):
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", fail)
-    with pytest.raises(TransportError, match="gaierror$"):
+    with pytest.raises(TransportError, match=r"gaierror$"):
         HttpTransport().request("GET", "http://collector.test/", None, 5.0)
 
 

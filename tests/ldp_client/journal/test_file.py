@@ -11,7 +11,7 @@ import pytest
 import ldp_client
 from ldp_client import AsyncClient, Client, Journal, JournalError, State
 from ldp_client.cli import main
-from ldp_client.journal.file import default_path
+from ldp_client.stored_consent import default_path
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
 
 PEOPLE = ("ann", "Ann", "ANN", "con", "_", "-", "0", "a" * 64, "Z" * 64)
@@ -142,16 +142,13 @@ def test_a_relative_data_home_is_ignored(tmp_path, monkeypatch):
     monkeypatch.delenv("LDP_JOURNAL", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert default_path() == tmp_path / ".local" / "share" / "ldp-client" / "journal.db"
+    assert Path(default_path()) == tmp_path / ".local" / "share" / "ldp-client" / "journal.db"
 
 
 def test_without_a_home_directory_the_error_names_the_variable(monkeypatch):
-    def nowhere() -> Path:
-        raise RuntimeError("no home")
-
     monkeypatch.delenv("LDP_JOURNAL", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as without a home directory
     with pytest.raises(JournalError, match="LDP_JOURNAL"):
         default_path()
     journal = Journal()  # nothing that is the matter with a device may stop the application's start

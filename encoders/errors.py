@@ -15,9 +15,16 @@ public texts of the survey. It never contains a value of a person's row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from typing import Self, TypeVar
+
+TYPE_CHECKING = False  # importing typing takes longer than all else that has_consent() loads
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Self, TypeVar
+
+    ErrorT = TypeVar("ErrorT", bound="_CollectedError")
+    Item = TypeVar("Item")
+    Result = TypeVar("Result")
 
 
 class Reason(StrEnum):
@@ -136,11 +143,6 @@ class RowError(_CollectedError):
     def __init__(self, field: str, why: str) -> None:
         self.field, self.why = field, why
         super().__init__(f"{field}: {why}")
-
-
-ErrorT = TypeVar("ErrorT", bound=_CollectedError)
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def map_collecting_errors(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

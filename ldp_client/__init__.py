@@ -17,11 +17,11 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from encoders.installation import require_own_encoders
 from ldp_client.traceback_redaction import redact_traceback
 
+TYPE_CHECKING = False  # importing typing takes longer than all else here
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -178,13 +178,12 @@ def report(row: Mapping[str, object], label: object = None) -> Receipt:
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name == "__version__":
-        return import_module("encoders").__version__
+        return __import__("encoders").__version__
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(home if "." in home else f"ldp_client.{home}"), name)
+            module = home if "." in home else f"ldp_client.{home}"
+            return getattr(__import__(module, fromlist=[name]), name)  # importlib would load more modules
     raise AttributeError(f"module 'ldp_client' has no attribute {name!r}")
 
 

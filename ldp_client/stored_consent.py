@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import closing, suppress
 
@@ -11,7 +10,7 @@ from ldp_client.errors import BAD_OPTION, JournalError, TransportError
 from ldp_client.opt_out import find_prohibition
 
 DAMAGED_SUFFIX = ".damaged"
-_PERSON = re.compile("[A-Za-z0-9_-]{1,64}")
+_PERSON_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
 def has_consent(
@@ -62,7 +61,7 @@ def check_person(person: str | None, path: object) -> str:
         return ""
     if path is not None:
         raise JournalError("give person or journal, not both", "bad-person")
-    if not isinstance(person, str) or not _PERSON.fullmatch(person):
+    if not isinstance(person, str) or not (0 < len(person) <= 64 and _PERSON_CHARACTERS.issuperset(person)):
         raise JournalError(
             "person must be 1 to 64 of the characters A-Z, a-z, 0-9, '-' and '_'", "bad-person"
         )
@@ -78,7 +77,7 @@ def journal_path(person: str) -> str:
     default = absolute_path(default_path())
     if not person:
         return default
-    name = re.sub("[A-Z]", lambda letter: f"+{letter[0].lower()}", person)
+    name = "".join(f"+{each.lower()}" if each.isupper() else each for each in person)
     return os.path.join(f"{default}.people", f"person-{name}.db")
 
 

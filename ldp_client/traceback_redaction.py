@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
-from typing import Any, TypeVar, cast
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 _NOTE_PREFIX = "lines of the dropped traceback: "
 
 
@@ -30,7 +33,7 @@ def redact_traceback(function: Function) -> Function:
         finally:
             del failure  # else the error and this frame refer to each other
 
-    return cast(Function, call)
+    return call  # type: ignore[return-value]
 
 
 def redact(error: BaseException) -> BaseException:

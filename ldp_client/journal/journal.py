@@ -65,21 +65,16 @@ class Journal(JournalFile):
     def grant(
         self, plan: AnyPlan, url: str, signer: str = "", max_total: Fraction | None = None
     ) -> JournalEntry:
-        """Record that the person agrees to a plan, which is pinned from now on.
+        """Record that the person agrees to a plan, which is pinned from now on; return the survey's entry.
 
-        `max_total` is as in :meth:`commit`: consent to a report that it forbids is not recorded.
-
-        Returns
-        -------
-        JournalEntry
-            In the state READY; if the survey is answered already, the unchanged entry.
+        If the survey is answered already, the entry stays unchanged.
 
         Raises
         ------
         PlanError
             If this device is bound to another plan of the survey.
         BudgetError
-            If the report would exceed `max_total`.
+            If the report would exceed `max_total`, which is as in :meth:`commit`.
         """
         identity = SurveyIdentity(plan.id, origin_of_url(url), signer)
         with self._transaction() as connection:
@@ -141,13 +136,11 @@ class Journal(JournalFile):
         Parameters
         ----------
         identity : SurveyIdentity
-            Identifies the survey that the plan belongs to.
         plan : Plan
             The plan that the person agreed to; the report is sent to the URL that they agreed to.
         make_report : callable
-            Returns the report's bytes. Called at most once, while the journal is locked, and only if its
-            result will be recorded in the same transaction. It must not read the row, because an error that
-            a row raises here would be taken for an error of the journal.
+            Returns the report's bytes. Called at most once, in the transaction that records them. It must
+            not read the row: an error that a row raises here would be taken for an error of the journal.
         max_total : Fraction, optional
             The epsilon that all reports of this journal may spend in total.
         seal : callable, optional
@@ -163,8 +156,7 @@ class Journal(JournalFile):
         Raises
         ------
         ConsentError, PlanError, BudgetError
-            If the person has not agreed, no longer does, or agreed to another plan of the survey, or if the
-            journal's reports would spend more than `max_total`; nothing was drawn.
+            Nothing was drawn.
         JournalError
             If the journal cannot be written (the report, if made, is discarded unsent), or
             `MAX_QUEUED_REPORTS` reports wait already.

@@ -110,12 +110,7 @@ def refuse_relay(plan: AnyPlan) -> None:
 def fetch_texts(plan: Plan, url: str, transport: Transport) -> Plan:
     """Return a plan with its texts, fetched from the survey's URL.
 
-    Raises
-    ------
-    PlanError
-        If these are not the texts of the plan.
-    TransportError, ExpiredError
-        As for :func:`load_plan`, or if the collector does not have the texts.
+    Raises PlanError if these are other texts, TransportError or ExpiredError as :func:`load_plan` does.
     """
     server = RELAY if plan.relay else COLLECTOR
     data = _fetch(transport, f"{url}/texts", "the survey's texts", server)
@@ -207,10 +202,7 @@ def _require_file(file: str | os.PathLike[str]) -> None:
 def check_survey_url(url: str) -> tuple[str, str]:
     """Return a survey's URL without a final slash, and the survey's id, which is the end of the URL.
 
-    Raises
-    ------
-    TransportError
-        If it is not an http or https URL of a survey.
+    Raises TransportError if it is not an http or https URL of a survey.
     """
     try:
         parts = urlsplit(url)

@@ -41,16 +41,9 @@ def require_pin(policy: ClientPolicy, is_fetched: bool) -> None:
 
 
 def check_plan(plan: AnyPlan, policy: ClientPolicy, url: str) -> None:
-    """Raise an error unless a plan's reports may be sent in the way that the application has chosen.
+    """Raise TransportError, PlanError or BudgetError unless a plan fits the relay that the application chose.
 
-    Raises
-    ------
-    TransportError
-        If the plan needs a relay and the application names none, or if this installation cannot seal.
-    PlanError
-        If the plan has no relay, another one, or keys that cannot be used.
-    BudgetError
-        If it promises a greater epsilon than the application allows.
+    TransportError means that the application names no relay, or that this installation cannot seal.
     """
     if not policy.relay:
         refuse_relay(plan)

@@ -206,21 +206,11 @@ class Journal(JournalFile):
             )
 
     def record_closed(self, identity: SurveyIdentity, now: float) -> bool:
-        """Record that the collector says that a survey is closed; after a day of this, the report expires.
+        """Record that the collector says that a survey is closed; return whether the report has expired.
 
-        A single such response may come from a wrong clock, or from a survey that was closed by mistake.
-
-        Parameters
-        ----------
-        identity : SurveyIdentity
-        now : float
-            Seconds since the epoch. If the device's clock was set back, the day begins again; if it was set
-            forward, the day may end early.
-
-        Returns
-        -------
-        bool
-            Whether the report has expired. If not, it stays QUEUED with the reason "closed-once".
+        It expires after a day of such responses: a single one may come from a wrong clock, or from a survey
+        that was closed by mistake. Until then it stays QUEUED with the reason "closed-once". `now` is in
+        seconds since the epoch.
         """
         with self._transaction() as connection:
             row = connection.execute(

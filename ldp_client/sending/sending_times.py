@@ -34,14 +34,8 @@ CLOSED_PAUSE_SECONDS = (3_600.0, 21_600.0)
 class SendingSchedule:
     """Draws when each report of one journal is sent, one report at a time.
 
-    Parameters
-    ----------
-    clock : callable
-        Seconds of a monotonic clock.
-    draw_uniform : callable
-        Draws uniformly from [0, 1).
-    latest_attempt : tuple of SurveyIdentity and float, optional
-        The survey and the time of the latest attempt, from an earlier schedule of the same journal.
+    `clock` is monotonic, `draw_uniform` draws from [0, 1), and `latest_attempt` is that of an earlier
+    schedule of the same journal.
     """
 
     def __init__(

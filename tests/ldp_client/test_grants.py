@@ -14,9 +14,7 @@ SENTENCE = "the last grant() failed (collector-unreachable): no response from th
 def test_a_failed_grant_is_named_by_the_calls_that_miss_the_consent(client, plan):
     away = TransportError("no response from the collector: away")
     one = client(FakeTransport(away, Response(200, plan.json), RECORDED), URL, granted=False)
-    assert (
-        one.report(ROW, "no").why == "the person has not agreed to this survey: call grant() when they agree"
-    )
+    assert one.report(ROW, "no").why.endswith("call grant() when they agree")
     assert one.grant().state is State.UNAVAILABLE
     receipt = one.report(ROW, "no")
     assert (receipt.state, receipt.reason) == (State.NO_CONSENT, "no-consent")
@@ -49,7 +47,7 @@ def test_the_text_of_an_unexpected_error_of_a_grant_is_not_repeated(client, monk
 def test_a_client_says_what_to_pass_to_another_process(client, plan, tmp_path, duplicate):
     asynchronous = AsyncClient(plan, URL, journal=tmp_path / "j.db", on_outcome=lambda _: None)
     for one in (client(FakeTransport(RECORDED)), asynchronous):
-        with pytest.raises(TypeError, match="pass the survey's URL or `client.plan`, and the options"):
+        with pytest.raises(TypeError, match=r"pass the survey's URL or `client\.plan`, and the options"):
             duplicate(one)
 
 

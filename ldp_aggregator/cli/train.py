@@ -22,6 +22,7 @@ from ldp_aggregator.cli.help import (
     Command,
     advanced_option,
     argument,
+    missing_codes_option,
     multiline_option,
     option,
     version_option,
@@ -98,6 +99,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     help="Read archives on the Dask cluster at this address, or on all processors of this machine (local).",
 )
 @advanced_option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
+@missing_codes_option
 @multiline_option
 @version_option
 def main(
@@ -110,6 +112,7 @@ def main(
     audit_file: Path | None,
     unlabelled_file: Path | None,
     public: bool,
+    missing_codes: tuple[str, ...],
     multiline: bool,
     allow_empty: bool,
     surveys: tuple[str, ...],
@@ -144,7 +147,7 @@ def main(
     require_distinct(outputs)
     for each in outputs.values():
         require_no_input(each, [*sources, plan_file, audit_file, unlabelled_file])
-    check_unlabelled_options(unlabelled_file, public, estimator)
+    check_unlabelled_options(unlabelled_file, public, missing_codes, estimator)
     with print_errors():
         _require_onnx(onnx_file)
         snapshot, validation, second, silos = read_training_data(
@@ -162,7 +165,9 @@ def main(
             _require_reports(snapshot, silos)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
-        classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, public, multiline, _warn)
+        classifier = fit_to_file(
+            unlabelled_file, snapshot, estimates, second, public, missing_codes, multiline, _warn
+        )
         estimates = classifier.estimates if classifier else estimates
         try:
             save_model(output, snapshot, estimates, audit, classifier)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
+from encoders.survey.missing_codes import set_missing_codes
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.models.table_input import (
     has_column_names,
@@ -23,6 +25,7 @@ from ldp_aggregator.models.table_input import (
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_columns import encode_columns
 from ldp_aggregator.rows.encode_table import project_columns
+from ldp_aggregator.rows.missing_codes import drop_missing_codes
 
 MIN_ROWS = 100
 """Fewer rows do not show how the features depend on each other."""
@@ -42,7 +45,9 @@ class UnlabelledRows:
     """Indices of the features that the rows have."""
 
 
-def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
+def read_unlabelled_rows(
+    plan: Plan, rows: Any, codes: Mapping[str, Sequence[object]] = MappingProxyType({})
+) -> UnlabelledRows:
     """Read and code rows without labels.
 
     A column that is no feature of the survey is ignored, also one with the labels. A feature without a column
@@ -52,6 +57,8 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
     ----------
     plan : Plan
     rows : DataFrame, list of dicts, dict of columns, or (rows, features) array
+    codes : mapping, optional
+        Codes for missing answers in the rows, by feature.
 
     Raises
     ------
@@ -64,6 +71,7 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
     names = [entry.name for entry in plan.entries]
     with name_rows_by_index(rows):
         columns = _select_present(rows, names)
+        columns, kept = drop_missing_codes(set_missing_codes(plan.entries, codes), columns)
         columns = read_boolean_columns(plan.entries, columns)
         projection = plan.row_schema.projection
         if projection and all(each.name in columns for each in projection.inputs):
@@ -75,7 +83,7 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
                 "none of the columns of the unlabelled rows is a feature of the survey. The features are: "
                 f"{', '.join(names)}"
             )
-        coded = encode_columns([features[index] for index in present], columns)
+        coded = encode_columns([features[index] for index in present], columns)[kept]
     if len(coded) < MIN_ROWS:
         raise UnlabelledRowsError(
             f"{len(coded)} unlabelled rows are too few: give at least {MIN_ROWS}, or better 500"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from shlex import quote
+from math import isnan
 from typing import TypeVar
 
 from encoders.errors import LdpError
@@ -29,27 +29,25 @@ class MissingCodesError(LdpError):
 
 
 def add_missing_codes(feature: FeatureT, codes: object) -> FeatureT:
-    """Return a feature with further codes; raise MissingCodesError if it cannot have them."""
+    """Return a feature with a list of further codes; raise MissingCodesError if it cannot have them."""
     is_text = isinstance(feature, CategoricalFeature)
-    listed = codes if isinstance(codes, list | tuple) else []
-    read = [*feature.missing_codes, *map(_read_text if is_text else _read_number, listed)]
-    found = [code for code in read if code is not None]
-    if not listed or not len(listed) == len(found) - len(feature.missing_codes) <= MAX_CODES:
-        kinds = "whole numbers or texts" if is_text else "finite numbers"
-        raise MissingCodesError(f"needs a list of 1 to {MAX_CODES} {kinds}, for example [-99, 999]")
+    listed = [_read_code(code, is_text) for code in codes] if isinstance(codes, list) else []
+    if not 1 <= len(listed) <= MAX_CODES or None in listed:
+        kind = "whole numbers or texts" if is_text else "numbers"
+        raise MissingCodesError(f"needs a list of 1 to {MAX_CODES} {kind}, for example [-99, 999]")
+    found = (*feature.missing_codes, *(code for code in listed if code is not None))
     if len(set(found)) < len(found):
         raise MissingCodesError("has repeated codes: delete all but one")
-    if answers := [code for code in found if _is_answer(feature, code)]:
-        where = "values" if is_text else "range"
-        raise MissingCodesError(f"{answers[0]!a} is an answer: delete this code, or change the {where}")
-    return replace(feature, missing_codes=tuple(found))
+    for code in found:
+        if _is_answer(feature, code):
+            why = f"{show_code(code)!a} is an answer of this feature: delete this code, or change the"
+            raise MissingCodesError(f"{why} {'values' if is_text else 'range'}")
+    return replace(feature, missing_codes=found)
 
 
-def _read_text(code: object) -> str | None:
-    return (None if isinstance(code, bool) else category_text(code)) or None
-
-
-def _read_number(code: object) -> float | None:
+def _read_code(code: object, is_text: bool) -> str | float | None:
+    if is_text:
+        return (not isinstance(code, bool) and category_text(code)) or None
     number = parse_decimal(Decimal(repr(code)) if isinstance(code, float) else code)
     return None if number is None else float(number)
 
@@ -71,9 +69,9 @@ def parse_missing_codes(options: Iterable[str]) -> dict[str, list[str]]:
 
 
 def set_missing_codes(
-    entries: Iterable[FeatureT], codes: Mapping[str, Sequence[object]]
-) -> tuple[FeatureT, ...]:
-    """Return the entries of a row with further codes, by name; of a number, as text too."""
+    entries: Iterable[Feature], codes: Mapping[str, Sequence[object]]
+) -> tuple[Feature, ...]:
+    """Return the entries of a row with further codes, by name; numbers may be texts, as in an option."""
     by_name = {entry.name: entry for entry in entries}
     for name, listed in codes.items():
         if name not in by_name:
@@ -82,32 +80,32 @@ def set_missing_codes(
             )
         is_text = isinstance(by_name[name], CategoricalFeature)
         try:
-            given = [float(code) if isinstance(code, str) and not is_text else code for code in listed]
+            given = [code if is_text or not isinstance(code, str) else float(code) for code in listed]
             by_name[name] = add_missing_codes(by_name[name], given)
-        except (MissingCodesError, ValueError) as error:
-            why = error if isinstance(error, MissingCodesError) else "needs numbers, such as -99"
-            raise MissingCodesError(f"missing codes of {name}: {why}") from None
+        except ValueError:
+            raise MissingCodesError(f"missing codes of {name}: needs numbers, for example -99") from None
+        except MissingCodesError as error:
+            raise MissingCodesError(f"missing codes of {name}: {error}") from None
     return tuple(by_name.values())
 
 
-def describe_outside(feature: Feature, outside: Mapping[float, int], cells: int, as_option: bool) -> str:
-    """Return how many cells of a column are outside of the range, and what to do if one number is a code.
+def describe_outside(feature: Feature, outside: Mapping[float, int], cells: int) -> str:
+    """Return how many of the cells of a column are outside of the range, and the number that may be a code.
 
     It contains exact counts and a value: it is for the terminal of those who hold the rows, and for no log.
-    `outside` counts the cells of each such number. `as_option`: the codes are an option of the command.
+    `outside` has the number of cells with each such number.
     """
     assert not isinstance(feature, CategoricalFeature)
     low, high = map(show_code, feature.bounds)
-    count, code = sum(outside.values()), max(outside, key=outside.__getitem__)
-    text = f"{feature.name}: {count:,} of {cells:,} numbers are outside of {low} to {high}, and are clipped."
+    code = max((each for each in outside if not isnan(each)), key=outside.__getitem__)
+    count = sum(outside.values())
+    text = f"{feature.name}: {count:,} of {cells:,} cells are outside of {low} to {high}, and are clipped."
     if outside[code] < MIN_SHOWN_CELLS:
         return text
-    listed = ", ".join(map(show_code, (*feature.missing_codes, code)))
-    remedy = f"write missing_codes = [{listed}] in the survey's table of {feature.name}"
-    if as_option:
-        remedy = f"add --missing-codes {quote(f'{feature.name}={show_code(code)}')}"
-    shown = f"{outside[code]:,} of them are {show_code(code)}"
-    return f"{text} {shown}: if this stands for a missing answer, {remedy}."
+    return (
+        f"{text} {outside[code]:,} of them are {show_code(code)}: if this stands for a missing answer, list "
+        "it in missing_codes of the survey, or in --missing-codes of a command without a survey file."
+    )
 
 
 def describe_dropped(dropped: int, rows: int) -> str:
@@ -116,5 +114,5 @@ def describe_dropped(dropped: int, rows: int) -> str:
 
 
 def show_code(number: object) -> str:
-    """Return a code or a limit as text; a whole number without a decimal point."""
+    """Return a code or a limit as text; a whole number has no decimal point."""
     return category_text(number) or repr(number)

@@ -16,12 +16,10 @@ from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_aggregator.rows.missing_codes import describe_rows
 
 
-def read_rows(
-    path: Path, features: Sequence[Feature], multiline: bool, as_option: bool = False
-) -> dict[str, Sequence[object]]:
+def read_rows(path: Path, features: Sequence[Feature], multiline: bool) -> dict[str, Sequence[object]]:
     """Read a CSV file of rows, and print how many cells are clipped and how many rows are left out."""
     columns = read_typed_columns(path, features, multiline=multiline)
-    print_notes(describe_rows(features, columns, as_option))
+    print_notes(describe_rows(features, columns))
     return columns
 
 

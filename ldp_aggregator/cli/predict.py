@@ -56,7 +56,7 @@ def main(
         for notice in classifier.notices:
             click.echo(f"warning: {notice}", err=True)
         entries = set_missing_codes(classifier.plan_.entries, parse_missing_codes(missing_codes))
-        columns = read_rows(rows, entries, multiline, as_option=True)
+        columns = read_rows(rows, entries, multiline)
         columns, kept = drop_missing_codes(entries, columns)
         probabilities = classifier.predict_proba(columns)
         best, predicted = probabilities.argmax(axis=1).tolist(), set(kept.tolist())

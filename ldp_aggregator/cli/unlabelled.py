@@ -49,12 +49,12 @@ def fit_to_file(
             "--unlabelled out"
         )
     plan = snapshot.plan
-    codes = parse_missing_codes(missing_codes)
-    columns = read_rows(path, set_missing_codes(plan.entries, codes), multiline, as_option=True)
+    entries = set_missing_codes(plan.entries, parse_missing_codes(missing_codes))
+    columns = read_rows(path, entries, multiline)
     if plan.label.name in columns:
         warn(f"{path}: the labels in its column {plan.label.name!r} are ignored")
     classifier = fit_unlabelled(
-        snapshot, estimates, columns, public=public, second_validation=second_validation, codes=codes
+        snapshot, estimates, columns, public=public, second_validation=second_validation, entries=entries
     )
     if contradicting := classifier.summary.contradicting:
         warn(

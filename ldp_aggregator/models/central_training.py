@@ -146,7 +146,7 @@ class CuratorTraining:
     def request(self) -> TrainingRequest:
         """The training as a ledger knows it, with an upper bound on its delta."""
         promise = self.promise
-        command = {
+        command: dict[str, object] = {
             "plan": self.data.plan.digest,
             "users": self.data.users,
             "learner": self.learner,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from encoders.errors import LdpError
-from encoders.survey import Plan
-from encoders.survey.missing_codes import set_missing_codes
+from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.models.table_input import (
     has_column_names,
@@ -45,9 +43,7 @@ class UnlabelledRows:
     """Indices of the features that the rows have."""
 
 
-def read_unlabelled_rows(
-    plan: Plan, rows: Any, codes: Mapping[str, Sequence[object]] = MappingProxyType({})
-) -> UnlabelledRows:
+def read_unlabelled_rows(plan: Plan, rows: Any, entries: Sequence[Feature] = ()) -> UnlabelledRows:
     """Read and code rows without labels.
 
     A column that is no feature of the survey is ignored, also one with the labels. A feature without a column
@@ -57,8 +53,8 @@ def read_unlabelled_rows(
     ----------
     plan : Plan
     rows : DataFrame, list of dicts, dict of columns, or (rows, features) array
-    codes : mapping, optional
-        Codes for missing answers in the rows, by feature.
+    entries : sequence of Feature, optional
+        The entries of the rows with their missing codes, by default those of the plan.
 
     Raises
     ------
@@ -70,8 +66,7 @@ def read_unlabelled_rows(
     refuse_single_row(rows)
     names = [entry.name for entry in plan.entries]
     with name_rows_by_index(rows):
-        columns = _select_present(rows, names)
-        columns, kept = drop_missing_codes(set_missing_codes(plan.entries, codes), columns)
+        columns, kept = drop_missing_codes(entries or plan.entries, _select_present(rows, names))
         columns = read_boolean_columns(plan.entries, columns)
         projection = plan.row_schema.projection
         if projection and all(each.name in columns for each in projection.inputs):

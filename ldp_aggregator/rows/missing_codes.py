@@ -62,9 +62,7 @@ def choose_value(feature: Feature) -> object:
     return feature.bounds[0]
 
 
-def describe_rows(
-    features: Sequence[Feature], columns: Mapping[str, Any], as_option: bool = False
-) -> Iterator[str]:
+def describe_rows(features: Sequence[Feature], columns: Mapping[str, Any]) -> Iterator[str]:
     """Yield how many cells of a CSV file are clipped, and how many rows dropped; see `describe_outside`."""
     for each in features:
         if not isinstance(each, CategoricalFeature) and each.name in columns:
@@ -72,7 +70,7 @@ def describe_rows(
             beyond = numbers[(numbers < each.bounds[0]) | (numbers > each.bounds[1])]
             outside = Counter(beyond[~np.isin(beyond, each.missing_codes)].tolist())
             if outside:
-                yield describe_outside(each, outside, len(numbers), as_option)
+                yield describe_outside(each, outside, len(numbers))
     rows, kept = len(next(iter(columns.values()), ())), len(drop_missing_codes(features, columns)[1])
     if kept < rows:
         yield describe_dropped(rows - kept, rows)

@@ -51,8 +51,7 @@ class ColumnCounts(Protocol):
     """Counts the cells of one feature, by label."""
 
     outside: Counter[float]
-    """How many cells have each number beyond the public bounds that is no missing code. If there are very
-    many, NaN stands for the rare ones."""
+    """How many cells have each number beyond the public bounds; NaN stands for the rare ones among many."""
 
     def add(self, label: int, cells: Sequence[str]) -> None:
         """Count the cells of rows that have the same label; raise UnfitTextError if one does not fit."""
@@ -134,10 +133,7 @@ class CategoryCounts:
         self._texts.add(label, cells)
 
     def _code(self, text: str) -> int:
-        value = self._entry.from_text(text)
-        if self._entry.is_missing_code(value):
-            return self._feature.code(None)
-        return self._feature.code(read_boolean(value, self._feature.values))
+        return self._feature.code(read_boolean(self._entry.from_text(text), self._feature.values))
 
     def finish(self) -> list[Counter[int]]:
         """Return the counts; see :class:`ColumnCounts`."""
@@ -180,14 +176,14 @@ class NumberCounts:
 
     def _code(self, text: str) -> int:
         value = self._feature.from_text(text)
-        code = self._feature.code(None if self._feature.is_missing_code(value) else value)
+        code = self._feature.code(value)
         return place_code(code) if isinstance(self._feature, NumericFeature) else code
 
     def _count_texts(self) -> None:
         """Count the cell indices of the texts, and forget the texts."""
         for text, number in self._texts.items():
             value = self._feature.from_text(text)
-            if self._feature.is_clipped(value) and not self._feature.is_missing_code(value):
+            if self._feature.is_clipped(value):
                 self._count_outside({value: number})
         for counts, found in zip(self._counts, self._texts.take(), strict=True):
             counts.update(found)
@@ -201,10 +197,8 @@ class NumberCounts:
             return False
         if not math.isfinite(sum(numbers)):  # NaN and infinity pass through a sum
             return False
-        if self._feature.missing_codes:
-            numbers = [each for each in numbers if each not in self._feature.missing_codes]
-        if len(numbers) < len(cells):
-            self._counts[label][self._texts.find_place("")] += len(cells) - len(numbers)
+        if len(present) < len(cells):
+            self._counts[label][self._texts.find_place("")] += len(cells) - len(present)
         buffer = self._numbers[label]
         buffer += array("d", numbers)
         if len(buffer) >= self._buffered:

@@ -15,7 +15,6 @@ from encoders.errors import RowError
 from encoders.mechanisms.soft_cells import soft_parts
 from encoders.nfc import normalise_person
 from encoders.survey.boolean_values import read_boolean
-from encoders.survey.choices import split_choices
 from encoders.survey.features import Feature
 from encoders.survey.missing_codes import (
     ALL_DROPPED,
@@ -64,19 +63,17 @@ def count_rows(
         Open, and not read yet.
     person : str, optional
         The column that names the person of each row.
-    codes : mapping
+    codes : mapping, optional
         Codes for missing answers, by feature.
 
     Raises
     ------
-    MissingCodesError
-        If a feature cannot have a code.
     RowError
         If a row does not fit the survey, there are no rows or more than the survey allows, a person has more
         rows than the survey allows, or the file changes while it is read. It names the column and the row,
         and contains no value.
     """
-    table = _RowCounter(plan, set_missing_codes(plan.entries, codes), file, person)
+    table = _RowCounter(plan, file, person, codes)
     size = min(CHUNK_ROWS_PER_LABEL * len(plan.label.values), MAX_CHUNK_ROWS)
     for chunk in file.chunks(size):
         table.add(chunk)
@@ -84,7 +81,7 @@ def count_rows(
         empty = "has no rows, so nothing was counted: give a file with rows"
         raise RowError(file.name, ALL_DROPPED if table.dropped else empty)
     digest, counts = file.finish(), table.finish()
-    clipped = [pair for pair in zip(table.features, table.columns, strict=True) if pair[1].outside]
+    clipped = [pair for pair in zip(plan.features, table.columns, strict=True) if pair[1].outside]
     notes = [describe_outside(each, column.outside, table.rows) for each, column in clipped]
     if table.dropped:
         notes.append(describe_dropped(table.dropped, table.rows + table.dropped))
@@ -109,29 +106,24 @@ class _RowCounter:
     The rows of a chunk are divided by label, so that one call of `Counter.update` counts a column of a label.
     """
 
-    def __init__(
-        self, plan: SiloPlan, entries: Sequence[Feature], file: RowsFile, person: str | None
-    ) -> None:
-        self._plan, self._file, self.features = plan, file, split_choices(entries)
-        self._dropping = [
-            (file.find_column(entry.name), entry)
-            for entry in entries
-            if entry.missing_codes and entry.missing == "error"
-        ]
+    def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None, codes: MissingCodes) -> None:
+        self._plan, self._file = plan, file
+        entries = set_missing_codes(plan.entries, codes)
+        self._coded = [(file.find_column(each.name), each) for each in entries if each.missing_codes]
         self._label_places = [file.find_column(name) for name in plan.label.names]
         self._places = [file.find_column(feature.row_name) for feature in plan.features]
         self._person_name = person or ""
         self._person_place = file.find_column(person) if person is not None else None
         self._label_codes: dict[str, int] = {}
         self.columns: list[ColumnCounts] = [
-            count_column(feature, len(plan.label.values)) for feature in self.features
+            count_column(feature, len(plan.label.values)) for feature in plan.features
         ]
         self.persons: Counter[str] = Counter()
         self.rows = self.dropped = 0
 
     def add(self, chunk: Chunk) -> None:
         """Count the rows of a chunk."""
-        kept = [row for row in chunk.rows if not self._is_dropped(row)] if self._dropping else chunk.rows
+        kept = [row for row in chunk.rows if self._blank_codes(row)] if self._coded else chunk.rows
         self.rows += len(kept)
         self.dropped += len(chunk.rows) - len(kept)
         if self.rows > self._plan.rows:
@@ -163,13 +155,15 @@ class _RowCounter:
                 row = chunk.find_row(index, unfit.text)
                 raise RowError(feature.row_name, f"row {row}: {unfit.error.why}") from None
 
-    def _is_dropped(self, row: Sequence[str]) -> bool:
-        """Return whether a row contains a missing code of a feature without a category for it."""
-        for index, entry in self._dropping:
+    def _blank_codes(self, row: list[str]) -> bool:
+        """Empty the cells with missing codes; return False if a feature has no category for them."""
+        for index, entry in self._coded:
             with suppress(RowError):  # counting names the row of a cell that is no number
                 if entry.is_missing_code(entry.from_text(row[index])):
-                    return True
-        return False
+                    if entry.missing == "error":
+                        return False
+                    row[index] = ""
+        return True
 
     def _code_label(self, chunk: Chunk, index: int, text: str) -> int:
         label = self._plan.label

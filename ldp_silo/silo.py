@@ -69,8 +69,8 @@ class Silo:
         Codes for missing answers in the rows, by feature, such as ``{"age": [-99, 999]}``. In a feature
         without ``missing = "category"`` a code leaves out its row.
     show_rows : callable, optional
-        Called with sentences on how many numbers were clipped, and how many rows left out. They contain values
-        and exact counts: show them only to those who may see the rows, and never log them.
+        Called with sentences on how many numbers were clipped, and how many rows left out. They contain
+        values and exact counts: show them only to those who may see the rows, and never log them.
     strict : bool
         Raise errors instead of returning them as receipts.
 

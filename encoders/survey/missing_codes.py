@@ -11,11 +11,10 @@ from decimal import Decimal
 from math import isnan
 from typing import TypeVar
 
-from encoders.errors import LdpError
-from encoders.survey.boolean_values import read_boolean
+from encoders.errors import LdpError, RowError
 from encoders.survey.decimals import parse_decimal
 from encoders.survey.features import CategoricalFeature, Feature
-from encoders.survey.parse_value import category_text
+from encoders.survey.parse_value import category_text, parse_number_cell
 
 ALL_DROPPED = 'all rows contain a missing code: check the codes, or write missing = "category" in the survey'
 MAX_CODES = 100
@@ -24,24 +23,23 @@ MIN_SHOWN_CELLS = 10
 FeatureT = TypeVar("FeatureT", bound=Feature)
 
 
-class MissingCodesError(LdpError):
-    """Codes that a feature cannot have."""
-
-
 def add_missing_codes(feature: FeatureT, codes: object) -> FeatureT:
-    """Return a feature with a list of further codes; raise MissingCodesError if it cannot have them."""
+    """Return a feature with a list of further codes; raise RowError if it cannot have them."""
     is_text = isinstance(feature, CategoricalFeature)
     listed = [_read_code(code, is_text) for code in codes] if isinstance(codes, list) else []
     if not 1 <= len(listed) <= MAX_CODES or None in listed:
         kind = "whole numbers or texts" if is_text else "numbers"
-        raise MissingCodesError(f"needs a list of 1 to {MAX_CODES} {kind}, for example [-99, 999]")
+        raise RowError(
+            feature.name, f"needs a list of 1 to {MAX_CODES} missing codes, {kind}, for example [-99, 999]"
+        )
     found = (*feature.missing_codes, *(code for code in listed if code is not None))
     if len(set(found)) < len(found):
-        raise MissingCodesError("has repeated codes: delete all but one")
+        raise RowError(feature.name, "has repeated missing codes: delete all but one")
     for code in found:
         if _is_answer(feature, code):
-            why = f"{show_code(code)!a} is an answer of this feature: delete this code, or change the"
-            raise MissingCodesError(f"{why} {'values' if is_text else 'range'}")
+            where = "one of the values" if is_text else "in the range"
+            why = f"the missing code {show_code(code)} is {where}, so it is an answer: delete it, or choose"
+            raise RowError(feature.name, f"{why} other {'values' if is_text else 'limits'}")
     return replace(feature, missing_codes=found)
 
 
@@ -54,7 +52,8 @@ def _read_code(code: object, is_text: bool) -> str | float | None:
 
 def _is_answer(feature: Feature, code: str | float) -> bool:
     if isinstance(feature, CategoricalFeature):
-        return read_boolean(code, feature.values) in feature.values
+        is_boolean = str(code).lower().removesuffix(".0") in ("true", "false", "1", "0")
+        return code in feature.values or (is_boolean and "true" in feature.values)
     return feature.bounds[0] <= float(code) <= feature.bounds[1]
 
 
@@ -63,7 +62,7 @@ def parse_missing_codes(options: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, _, codes in (each.rpartition("=") for each in options):
         if not name:
-            raise MissingCodesError("--missing-codes needs FEATURE=CODE,..., for example age=-99,999")
+            raise LdpError("--missing-codes needs FEATURE=CODE,..., for example age=-99,999")
         found.setdefault(name, []).extend(code.strip() for code in codes.split(","))
     return found
 
@@ -75,17 +74,10 @@ def set_missing_codes(
     by_name = {entry.name: entry for entry in entries}
     for name, listed in codes.items():
         if name not in by_name:
-            raise MissingCodesError(
-                f"missing codes: no feature {name!a}; the survey has {', '.join(by_name)}"
-            )
-        is_text = isinstance(by_name[name], CategoricalFeature)
-        try:
-            given = [code if is_text or not isinstance(code, str) else float(code) for code in listed]
-            by_name[name] = add_missing_codes(by_name[name], given)
-        except ValueError:
-            raise MissingCodesError(f"missing codes of {name}: needs numbers, for example -99") from None
-        except MissingCodesError as error:
-            raise MissingCodesError(f"missing codes of {name}: {error}") from None
+            raise RowError(name, f"is no feature, so it has no missing codes; known: {', '.join(by_name)}")
+        if not isinstance(by_name[name], CategoricalFeature):
+            listed = [parse_number_cell(code, name) if isinstance(code, str) else code for code in listed]
+        by_name[name] = add_missing_codes(by_name[name], list(listed))
     return tuple(by_name.values())
 
 

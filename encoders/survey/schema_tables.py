@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.errors import RowError
 from encoders.survey.choices import SEPARATOR, Choices, split_choices
 from encoders.survey.decimals import equal_width_edges, parse_decimal
 from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
-from encoders.survey.missing_codes import FeatureT, MissingCodesError, add_missing_codes
+from encoders.survey.missing_codes import FeatureT, add_missing_codes
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
@@ -115,10 +116,12 @@ class SchemaReader(EntryReader):
             return feature
         try:
             if "weights" in entry:
-                raise MissingCodesError("belongs to the inputs of the projection: write it in their tables")
+                raise RowError(
+                    feature.name, "belongs to the inputs of the projection: write it in their tables"
+                )
             return add_missing_codes(feature, entry["missing_codes"])
-        except MissingCodesError as error:
-            self.note((*path, "missing_codes"), str(error))
+        except RowError as error:
+            self.note((*path, "missing_codes"), error.why)
             return feature
 
     def read_feature(self, name: str, entry: Any, path: Path) -> Feature | None:

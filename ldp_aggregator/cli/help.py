@@ -134,7 +134,7 @@ option = partial(click.option, cls=_Option)
 advanced_option = partial(click.option, cls=_AdvancedOption)
 multiline_option = advanced_option("--multiline", is_flag=True, help=MULTILINE_HELP)
 missing_codes_option = advanced_option(
-    "--missing-codes", multiple=True, metavar="FEATURE=CODE,...", help=MISSING_CODES_HELP
+    "--missing-codes", "codes", multiple=True, metavar="FEATURE=CODE,...", help=MISSING_CODES_HELP
 )
 
 

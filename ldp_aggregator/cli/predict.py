@@ -35,9 +35,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @missing_codes_option
 @multiline_option
 @version_option
-def main(
-    model: Path, rows: Path, output: Path | None, missing_codes: tuple[str, ...], multiline: bool
-) -> None:
+def main(model: Path, rows: Path, output: Path | None, codes: tuple[str, ...], multiline: bool) -> None:
     """Predict the label of every row of ROWS with MODEL.
 
     Writes CSV: the predicted label of each row, and the probability of each label. Columns that the model
@@ -55,7 +53,7 @@ def main(
             raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
         for notice in classifier.notices:
             click.echo(f"warning: {notice}", err=True)
-        entries = set_missing_codes(classifier.plan_.entries, parse_missing_codes(missing_codes))
+        entries = set_missing_codes(classifier.plan_.entries, parse_missing_codes(codes))
         columns = read_rows(rows, entries, multiline)
         columns, kept = drop_missing_codes(entries, columns)
         probabilities = classifier.predict_proba(columns)

@@ -33,7 +33,7 @@ def fit_to_file(
     estimates: Estimates,
     second_validation: Snapshot | None,
     public: bool,
-    missing_codes: tuple[str, ...],
+    codes: tuple[str, ...],
     multiline: bool,
     warn: Callable[[str], None],
 ) -> UnlabelledClassifier | None:
@@ -49,7 +49,7 @@ def fit_to_file(
             "--unlabelled out"
         )
     plan = snapshot.plan
-    entries = set_missing_codes(plan.entries, parse_missing_codes(missing_codes))
+    entries = set_missing_codes(plan.entries, parse_missing_codes(codes))
     columns = read_rows(path, entries, multiline)
     if plan.label.name in columns:
         warn(f"{path}: the labels in its column {plan.label.name!r} are ignored")

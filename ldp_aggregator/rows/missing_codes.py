@@ -22,37 +22,40 @@ def drop_missing_codes(
     The columns keep all rows, so that later errors number them as the file does. A code that drops its row is
     replaced by a value of the feature.
     """
-    dropped: dict[str, BoolArray] = {}
-    columns = blank_missing_codes(features, columns, dropped)
-    rows = np.zeros(len(next(iter(columns.values()), ())), dtype=bool)
-    for coded in dropped.values():
-        rows |= coded
-    if len(rows) and rows.all():
-        raise RowError(", ".join(dropped), ALL_DROPPED)
-    return columns, np.flatnonzero(~rows)
+    filled, names = dict(columns), []
+    dropped = np.zeros(len(next(iter(columns.values()), ())), dtype=bool)
+    for feature, cells, coded in _find_codes(features, columns):
+        value = None
+        if feature.missing == "error":
+            value, dropped = choose_value(feature), dropped | coded
+            names.append(feature.name)
+        filled[feature.name] = _fill(cells, coded, value)
+    if names and dropped.all():
+        raise RowError(", ".join(names), ALL_DROPPED)
+    return filled, np.flatnonzero(~dropped)
 
 
-def blank_missing_codes(
-    features: Sequence[Feature], columns: Mapping[str, Any], dropped: dict[str, BoolArray] | None = None
-) -> dict[str, Any]:
-    """Return columns with None in place of codes.
+def blank_missing_codes(features: Sequence[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns with None in place of codes."""
+    found = _find_codes(features, columns)
+    return {**columns, **{feature.name: _fill(cells, coded, None) for feature, cells, coded in found}}
 
-    If `dropped` is given, it gets a mask of the rows for each feature without a category for missing answers.
-    The column then has a value of the feature.
-    """
-    blanked = dict(columns)
+
+def _find_codes(
+    features: Sequence[Feature], columns: Mapping[str, Any]
+) -> Iterator[tuple[Feature, list[Any], BoolArray]]:
+    """Yield the features whose columns contain codes, their cells, and where the codes are."""
     for each in features:
         if each.missing_codes and each.name in columns:
             column = columns[each.name]
             cells = column.tolist() if hasattr(column, "tolist") else list(column)
             coded = np.fromiter(map(each.is_missing_code, cells), bool, len(cells))
-            blank = None
-            if each.missing == "error" and dropped is not None and coded.any():
-                blank, dropped[each.name] = choose_value(each), coded
             if coded.any():
-                pairs = zip(cells, coded.tolist(), strict=True)
-                blanked[each.name] = [blank if is_code else cell for cell, is_code in pairs]
-    return blanked
+                yield each, cells, coded
+
+
+def _fill(cells: list[Any], coded: BoolArray, value: object) -> list[Any]:
+    return [value if is_code else cell for cell, is_code in zip(cells, coded.tolist(), strict=True)]
 
 
 def choose_value(feature: Feature) -> object:

@@ -246,10 +246,7 @@ def _print_outcome(receipt: Receipt, what: str) -> int:
 
 def _preview(options: argparse.Namespace) -> int:
     silo = _make_silo(options)
-    preview = silo.preview(options.rows, person=options.person, multiline=options.multiline)
-    for note in preview.counted.notes:
-        _show_progress(note)
-    _print(str(preview))
+    _print(str(silo.preview(options.rows, person=options.person, multiline=options.multiline)))
     return 0
 
 

@@ -18,7 +18,7 @@ from ldp_client.errors import ConsentError, OptionError
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
 from ldp_client.options import parse_seconds
 from ldp_client.receipt import Receipt, State
-from ldp_silo.count_rows import NO_CODES, CountedRows, MissingCodes, count_rows, find_rows
+from ldp_silo.count_rows import CountedRows, MissingCodes, count_rows, find_rows
 from ldp_silo.ledger import Epoch, NewEpoch, find_named
 from ldp_silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_silo.message import draw_message_id, make_message
@@ -102,8 +102,7 @@ class EpochReports:
         if self.describe_consent().state is State.NO_CONSENT:
             plan = self.survey.plan
             require_person_column(plan, person)
-            with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
-                counted, fits = self._count(plan, file, person), "the survey"
+            counted, fits = self.count_alone(plan, rows, person, multiline), "the survey"
         else:
             plan, journal = self._require_agreed_plan(), self.survey.journal
             key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
@@ -128,6 +127,11 @@ class EpochReports:
                 ) from None
         why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
         return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
+
+    def count_alone(self, plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool) -> CountedRows:
+        """Count the rows of a file, without a ledger."""
+        with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
+            return self._count(plan, file, person)
 
     def _count(self, plan: SiloPlan, file: RowsFile, person: str | None) -> CountedRows:
         counted = count_rows(plan, file, person, self.codes)
@@ -212,16 +216,10 @@ def describe_epoch(
     )
 
 
-def count_file(
-    plan: SiloPlan,
-    rows: RowsPath,
-    person: str | None,
-    multiline: bool = False,
-    codes: MissingCodes = NO_CODES,
-) -> CountedRows:
+def count_file(plan: SiloPlan, rows: RowsPath, person: str | None) -> CountedRows:
     """Count the rows of a file without a ledger."""
-    with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
-        return count_rows(plan, file, person, codes)
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
+        return count_rows(plan, file, person)
 
 
 def explain_repeated_persons(

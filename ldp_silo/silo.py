@@ -18,7 +18,7 @@ from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 from ldp_silo.count_rows import NO_CODES, MissingCodes
-from ldp_silo.epoch_reports import EpochReports, count_file, require_person_column
+from ldp_silo.epoch_reports import EpochReports, require_person_column
 from ldp_silo.ledger import Epoch
 from ldp_silo.message import make_message
 from ldp_silo.silo_journal import SiloJournal
@@ -269,6 +269,6 @@ class Silo:
 
         plan = self.plan
         require_person_column(plan, person)
-        counted = count_file(plan, rows, person, multiline, self._reports.codes)
+        counted = self._reports.count_alone(plan, rows, person, multiline)
         example = make_message(plan, counted.counts, bytes(16), SystemEntropy())
         return SiloPreview(plan, counted, example, person)

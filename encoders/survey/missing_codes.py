@@ -26,7 +26,7 @@ FeatureT = TypeVar("FeatureT", bound=Feature)
 def add_missing_codes(feature: FeatureT, codes: object) -> FeatureT:
     """Return a feature with a list of further codes; raise RowError if it cannot have them."""
     is_text = isinstance(feature, CategoricalFeature)
-    listed = [_read_code(code, is_text) for code in codes] if isinstance(codes, list) else []
+    listed = [_read_code(code, is_text) for code in codes] if isinstance(codes, list | tuple) else []
     if not 1 <= len(listed) <= MAX_CODES or None in listed:
         kind = "whole numbers or texts" if is_text else "numbers"
         raise RowError(
@@ -75,9 +75,9 @@ def set_missing_codes(
     for name, listed in codes.items():
         if name not in by_name:
             raise RowError(name, f"is no feature, so it has no missing codes; known: {', '.join(by_name)}")
-        if not isinstance(by_name[name], CategoricalFeature):
+        if not isinstance(by_name[name], CategoricalFeature) and isinstance(listed, list | tuple):
             listed = [parse_number_cell(code, name) if isinstance(code, str) else code for code in listed]
-        by_name[name] = add_missing_codes(by_name[name], list(listed))
+        by_name[name] = add_missing_codes(by_name[name], listed)
     return tuple(by_name.values())
 
 

@@ -80,7 +80,13 @@ def test_a_file_of_codes_alone_counts_nothing(plan, write_rows, silo, transport)
 
 
 def test_wrong_codes_draw_nothing(write_rows, silo):
-    for codes, why in (({"agee": [-9]}, "agee: is no feature"), ({"age": [50]}, "age: the missing code 50")):
+    wrong = [
+        ({"agee": [-9]}, "agee: is no feature"),
+        ({"age": [50]}, "age: the missing code 50"),
+        ({"age": -9}, "age: needs a list"),
+        ({"smoker": "NA"}, "smoker: needs a list"),
+    ]
+    for codes, why in wrong:
         with pytest.raises(RowError, match=why):
             silo(missing_codes=codes, strict=True).report(write_rows(3))
     assert silo().epochs() == []

@@ -15,6 +15,10 @@ MULTILINE_HELP = (
     "Quoted cells of the CSV file may contain line breaks. Without this option such a cell is refused, "
     'because an unescaped " at the start of a cell would join all rows up to the next one into one row.'
 )
+MISSING_CODES_HELP = (
+    "Codes for missing answers in a column of the rows, for example age=-99,999. In a feature without "
+    'missing = "category", a code drops the row. Repeat the option for other features.'
+)
 _SEPARATOR_NAMES = {";": "';'", "\t": "tabs", "|": "'|'"}
 
 

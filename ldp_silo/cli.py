@@ -12,7 +12,8 @@ from typing import Any
 
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError, Reason
-from encoders.rows_csv import MULTILINE_HELP
+from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
+from encoders.survey.missing_codes import parse_missing_codes
 from encoders.text_table import format_table
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
@@ -121,7 +122,7 @@ def _add_command(commands: Any, name: str, arguments: str, **texts: str) -> Argu
     usage = f"ldp-silo {name} [OPTIONS] {arguments}".rstrip()
     parser: ArgumentParser = commands.add_parser(name, usage=usage, examples=example, **texts)
     parser.set_defaults(token=None, token_file=None, public_key=None, digest=None)
-    parser.set_defaults(max_epsilon=MAX_EPSILON, max_total_epsilon=None)
+    parser.set_defaults(max_epsilon=MAX_EPSILON, max_total_epsilon=None, missing_codes=None)
     if "URL" in arguments:
         parser.add_argument("url", metavar="URL", help=f"The survey at its collector, for example {_URL}")
     if "ROWS" in arguments:
@@ -158,6 +159,8 @@ def _add_advanced(parser: ArgumentParser, *, reads: bool, sends: bool) -> None:
         )
     if reads:
         group.add_argument("--multiline", action="store_true", help=MULTILINE_HELP)
+        metavar = "FEATURE=CODE,..."
+        group.add_argument("--missing-codes", action="append", metavar=metavar, help=MISSING_CODES_HELP)
 
 
 def _make_silo(options: argparse.Namespace) -> Silo:
@@ -170,6 +173,8 @@ def _make_silo(options: argparse.Namespace) -> Silo:
         max_epsilon=options.max_epsilon,
         max_total_epsilon=options.max_total_epsilon,
         show=_show_progress,
+        missing_codes=parse_missing_codes(options.missing_codes or ()),
+        show_rows=_show_progress,
         strict=True,
     )
 
@@ -207,8 +212,6 @@ def _report(options: argparse.Namespace) -> int:
         multiline=options.multiline,
         timeout=options.timeout,
     )
-    if receipt.clipped:
-        _show_progress(f"numbers beyond the public bounds were clipped: {', '.join(receipt.clipped)}")
     return _print_outcome(receipt, f"epoch {options.epoch}")
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import islice, pairwise
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice, pairwise
+from typing import Any, Protocol
 
 from encoders.errors import RowError
 from encoders.mechanisms.soft_cells import STEPS, place_code
@@ -50,8 +50,8 @@ class UnfitTextError(Exception):
 class ColumnCounts(Protocol):
     """Counts the cells of one feature, by label."""
 
-    is_clipped: bool
-    """Whether a number was beyond the public bounds."""
+    outside: Counter[float]
+    """How many cells have each number beyond the public bounds; NaN stands for the rare ones among many."""
 
     def add(self, label: int, cells: Sequence[str]) -> None:
         """Count the cells of rows that have the same label; raise UnfitTextError if one does not fit."""
@@ -96,6 +96,10 @@ class _TextCounts:
         for text in islice(reversed(texts), len(texts) - known):
             self.find_place(text)
 
+    def items(self) -> Iterator[tuple[str, int]]:
+        """Return the texts of each label with their numbers of cells."""
+        return chain.from_iterable(texts.items() for texts in self._texts)
+
     def find_place(self, text: str) -> int:
         """Return the cell index of a text; raise UnfitTextError if it does not fit."""
         if text not in self._places:
@@ -119,10 +123,8 @@ class _TextCounts:
 class CategoryCounts:
     """Counts the texts of a column; all texts are those of the survey's values."""
 
-    is_clipped = False
-
     def __init__(self, feature: CategoricalFeature, labels: int) -> None:
-        self._feature = feature
+        self._feature, self.outside = feature, Counter[float]()
         [self._entry] = row_entries([feature])
         self._texts = _TextCounts(labels, self._code)
 
@@ -142,8 +144,7 @@ class NumberCounts:
     """Counts the numbers of a column: distinct texts at first, and sorted numbers if there are many."""
 
     def __init__(self, feature: BinnedFeature | NumericFeature, labels: int) -> None:
-        self._feature = feature
-        self.is_clipped = False
+        self._feature, self.outside = feature, Counter[float]()
         self._texts = _TextCounts(labels, self._code)
         self._numbers = [array("d") for _ in range(labels)]
         self._buffered = BUFFERED_NUMBERS // labels
@@ -176,11 +177,14 @@ class NumberCounts:
     def _code(self, text: str) -> int:
         value = self._feature.from_text(text)
         code = self._feature.code(value)
-        self.is_clipped = self.is_clipped or self._feature.is_clipped(value)
         return place_code(code) if isinstance(self._feature, NumericFeature) else code
 
     def _count_texts(self) -> None:
         """Count the cell indices of the texts, and forget the texts."""
+        for text, number in self._texts.items():
+            value = self._feature.from_text(text)
+            if self._feature.is_clipped(value):
+                self._count_outside({value: number})
         for counts, found in zip(self._counts, self._texts.take(), strict=True):
             counts.update(found)
 
@@ -201,6 +205,13 @@ class NumberCounts:
             self._count_numbers(label)
         return True
 
+    def _count_outside(self, numbers: Any) -> None:
+        self.outside.update(numbers)
+        if len(self.outside) > BUFFERED_NUMBERS:  # NaN stands for the numbers that are rare
+            common = Counter(dict(self.outside.most_common(MAX_TEXTS)))
+            common[math.nan] += self.outside.total() - common.total()
+            self.outside = common
+
     def _count_numbers(self, label: int) -> None:
         """Count the cell indices of the buffered numbers, and empty the buffer."""
         ordered = sorted(self._numbers[label])
@@ -208,7 +219,7 @@ class NumberCounts:
         if not ordered:
             return
         low, high = self._feature.bounds
-        self.is_clipped = self.is_clipped or ordered[0] < low or ordered[-1] > high
+        self._count_outside(ordered[: bisect_left(ordered, low)] + ordered[bisect_right(ordered, high) :])
         below = [bisect_left(ordered, least) for least in self._least_numbers]
         counts = self._counts[label]
         for index, (start, end) in enumerate(pairwise([0, *below, len(ordered)])):

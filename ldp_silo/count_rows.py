@@ -6,19 +6,29 @@ The exact counts are as secret as the rows. They go to :meth:`CountTable.perturb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from encoders.errors import RowError
 from encoders.mechanisms.soft_cells import soft_parts
 from encoders.nfc import normalise_person
 from encoders.survey.boolean_values import read_boolean
 from encoders.survey.features import Feature
+from encoders.survey.missing_codes import (
+    ALL_DROPPED,
+    describe_dropped,
+    describe_outside,
+    set_missing_codes,
+)
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.column_counts import ColumnCounts, UnfitTextError, count_column
 from ldp_silo.rows_file import Chunk, FileDigest, RowsFile
 
+MissingCodes = Mapping[str, Sequence[object]]
+NO_CODES: MissingCodes = MappingProxyType({})
 CHUNK_ROWS_PER_LABEL = 128
 MAX_CHUNK_ROWS = 2048
 """Small chunks stay in the processor's cache, which halves the time."""
@@ -37,9 +47,13 @@ class CountedRows:
     persons."""
     clipped: tuple[str, ...]
     """Names of the features with a number beyond the public bounds."""
+    notes: tuple[str, ...] = field(repr=False)
+    """How many cells were clipped and how many rows left out: only for those who hold the rows."""
 
 
-def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> CountedRows:
+def count_rows(
+    plan: SiloPlan, file: RowsFile, person: str | None = None, codes: MissingCodes = NO_CODES
+) -> CountedRows:
     """Read and count all rows of a file.
 
     Parameters
@@ -49,6 +63,8 @@ def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> Cou
         Open, and not read yet.
     person : str, optional
         The column that names the person of each row.
+    codes : mapping, optional
+        Codes for missing answers, by feature.
 
     Raises
     ------
@@ -57,17 +73,20 @@ def count_rows(plan: SiloPlan, file: RowsFile, person: str | None = None) -> Cou
         rows than the survey allows, or the file changes while it is read. It names the column and the row,
         and contains no value.
     """
-    table = _RowCounter(plan, file, person)
+    table = _RowCounter(plan, file, person, codes)
     size = min(CHUNK_ROWS_PER_LABEL * len(plan.label.values), MAX_CHUNK_ROWS)
     for chunk in file.chunks(size):
         table.add(chunk)
     if not table.rows:
-        raise RowError(file.name, "has no rows, so nothing was counted: give a file with rows")
-    digest = file.finish()
-    clipped = tuple(
-        each.name for each, column in zip(plan.features, table.columns, strict=True) if column.is_clipped
-    )
-    return CountedRows(table.finish(), table.rows, digest, table.persons, clipped)
+        empty = "has no rows, so nothing was counted: give a file with rows"
+        raise RowError(file.name, ALL_DROPPED if table.dropped else empty)
+    digest, counts = file.finish(), table.finish()
+    clipped = [pair for pair in zip(plan.features, table.columns, strict=True) if pair[1].outside]
+    notes = [describe_outside(each, column.outside, table.rows) for each, column in clipped]
+    if table.dropped:
+        notes.append(describe_dropped(table.dropped, table.rows + table.dropped))
+    names = tuple(each.name for each, _ in clipped)
+    return CountedRows(counts, table.rows, digest, table.persons, names, tuple(notes))
 
 
 def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
@@ -87,8 +106,10 @@ class _RowCounter:
     The rows of a chunk are divided by label, so that one call of `Counter.update` counts a column of a label.
     """
 
-    def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None) -> None:
+    def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None, codes: MissingCodes) -> None:
         self._plan, self._file = plan, file
+        entries = set_missing_codes(plan.entries, codes)
+        self._coded = [(file.find_column(each.name), each) for each in entries if each.missing_codes]
         self._label_places = [file.find_column(name) for name in plan.label.names]
         self._places = [file.find_column(feature.row_name) for feature in plan.features]
         self._person_name = person or ""
@@ -98,11 +119,13 @@ class _RowCounter:
             count_column(feature, len(plan.label.values)) for feature in plan.features
         ]
         self.persons: Counter[str] = Counter()
-        self.rows = 0
+        self.rows = self.dropped = 0
 
     def add(self, chunk: Chunk) -> None:
         """Count the rows of a chunk."""
-        self.rows += len(chunk.rows)
+        kept = [row for row in chunk.rows if self._blank_codes(row)] if self._coded else chunk.rows
+        self.rows += len(kept)
+        self.dropped += len(chunk.rows) - len(kept)
         if self.rows > self._plan.rows:
             raise RowError(
                 self._file.name,
@@ -111,11 +134,12 @@ class _RowCounter:
         if self._person_place is not None:
             self._add_persons(chunk, self._person_place)
         if not self._label_places:
-            self._add_cells(chunk, 0, chunk.rows)
+            if kept:
+                self._add_cells(chunk, 0, kept)
             return
         (index,) = self._label_places
         rows_by_text: dict[str, list[list[str]]] = {}
-        for row in chunk.rows:
+        for row in kept:
             rows_by_text.setdefault(row[index], []).append(row)
         for text, rows in rows_by_text.items():
             if text not in self._label_codes:
@@ -130,6 +154,16 @@ class _RowCounter:
             except UnfitTextError as unfit:
                 row = chunk.find_row(index, unfit.text)
                 raise RowError(feature.row_name, f"row {row}: {unfit.error.why}") from None
+
+    def _blank_codes(self, row: list[str]) -> bool:
+        """Empty the cells with missing codes; return False if a feature has no category for them."""
+        for index, entry in self._coded:
+            with suppress(RowError):  # counting names the row of a cell that is no number
+                if entry.is_missing_code(entry.from_text(row[index])):
+                    if entry.missing == "error":
+                        return False
+                    row[index] = ""
+        return True
 
     def _code_label(self, chunk: Chunk, index: int, text: str) -> int:
         label = self._plan.label

@@ -18,11 +18,11 @@ from ldp_client.errors import ConsentError, OptionError
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
 from ldp_client.options import parse_seconds
 from ldp_client.receipt import Receipt, State
-from ldp_silo.count_rows import CountedRows, count_rows, find_rows
+from ldp_silo.count_rows import CountedRows, MissingCodes, count_rows, find_rows
 from ldp_silo.ledger import Epoch, NewEpoch, find_named
 from ldp_silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_silo.message import draw_message_id, make_message
-from ldp_silo.rows_file import KEY_BYTES, hash_file, open_rows
+from ldp_silo.rows_file import KEY_BYTES, RowsFile, hash_file, open_rows
 from ldp_silo.sending import EXPLANATIONS, send_message
 from ldp_silo.silo_survey import SiloSurveyBinding
 
@@ -38,6 +38,10 @@ class EpochReports:
     survey: SiloSurveyBinding
     show: Callable[[str], object]
     """Called with a line of text when a step takes time."""
+    show_rows: Callable[[str], object]
+    """Called with sentences about the rows, see :class:`~ldp_silo.silo.Silo`."""
+    codes: MissingCodes
+    """Codes for missing answers, by feature."""
 
     def report(
         self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float
@@ -57,7 +61,7 @@ class EpochReports:
         message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
         self.show(f"counting the rows of {Path(rows).name}")
         with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
-            counted = count_rows(plan, file, person)
+            counted = self._count(plan, file, person)
         # 3. one transaction records the epoch, its epsilon and the noisy message
         new = describe_epoch(name, counted, person, new_rows, earlier)
         try:
@@ -98,7 +102,7 @@ class EpochReports:
         if self.describe_consent().state is State.NO_CONSENT:
             plan = self.survey.plan
             require_person_column(plan, person)
-            counted, fits = count_file(plan, rows, person, multiline), "the survey"
+            counted, fits = self.count_alone(plan, rows, person, multiline), "the survey"
         else:
             plan, journal = self._require_agreed_plan(), self.survey.journal
             key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
@@ -112,7 +116,7 @@ class EpochReports:
                 else b""
             )
             with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
-                counted, fits = count_rows(plan, file, person), "the survey and the ledger"
+                counted, fits = self._count(plan, file, person), "the survey and the ledger"
             new = describe_epoch(name, counted, person, new_rows, earlier)
             total = self.survey.policy.max_total_epsilon
             try:
@@ -123,6 +127,17 @@ class EpochReports:
                 ) from None
         why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
         return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
+
+    def count_alone(self, plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool) -> CountedRows:
+        """Count the rows of a file, without a ledger."""
+        with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
+            return self._count(plan, file, person)
+
+    def _count(self, plan: SiloPlan, file: RowsFile, person: str | None) -> CountedRows:
+        counted = count_rows(plan, file, person, self.codes)
+        for note in counted.notes:
+            self.show_rows(note)
+        return counted
 
     def finish(
         self, epoch: Epoch, timeout: float, is_repeat: bool = False, clipped: tuple[str, ...] = ()
@@ -201,9 +216,9 @@ def describe_epoch(
     )
 
 
-def count_file(plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool = False) -> CountedRows:
+def count_file(plan: SiloPlan, rows: RowsPath, person: str | None) -> CountedRows:
     """Count the rows of a file without a ledger."""
-    with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
+    with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
         return count_rows(plan, file, person)
 
 

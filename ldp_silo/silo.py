@@ -17,7 +17,8 @@ from ldp_client.receipt import Receipt, State, return_errors
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
-from ldp_silo.epoch_reports import EpochReports, count_file, require_person_column
+from ldp_silo.count_rows import NO_CODES, MissingCodes
+from ldp_silo.epoch_reports import EpochReports, require_person_column
 from ldp_silo.ledger import Epoch
 from ldp_silo.message import make_message
 from ldp_silo.silo_journal import SiloJournal
@@ -64,6 +65,12 @@ class Silo:
         HTTP by default.
     show : callable, optional
         Called with a line of text when a step takes time; no line contains a value or a count.
+    missing_codes : mapping, optional
+        Codes for missing answers in the rows, by feature, such as ``{"age": [-99, 999]}``. In a feature
+        without ``missing = "category"`` a code leaves out its row.
+    show_rows : callable, optional
+        Called with sentences on how many numbers were clipped, and how many rows left out. They contain
+        values and exact counts: show them only to those who may see the rows, and never log them.
     strict : bool
         Raise errors instead of returning them as receipts.
 
@@ -98,6 +105,8 @@ class Silo:
         max_total_epsilon: float | None = None,
         transport: Transport | None = None,
         show: Callable[[str], object] = lambda _line: None,
+        missing_codes: MissingCodes = NO_CODES,
+        show_rows: Callable[[str], object] = lambda _line: None,
         strict: bool = False,
     ) -> None:
         check_options(on_outcome=None, transport=transport, token=token)
@@ -117,7 +126,7 @@ class Silo:
             journal=self.journal,
             transport=transport or HttpTransport(),
         )
-        self._reports = EpochReports(self._binding, show)
+        self._reports = EpochReports(self._binding, show, show_rows, missing_codes)
 
     @property
     def rehearsal(self) -> bool:
@@ -261,6 +270,6 @@ class Silo:
 
         plan = self.plan
         require_person_column(plan, person)
-        counted = count_file(plan, rows, person, multiline)
+        counted = self._reports.count_alone(plan, rows, person, multiline)
         example = make_message(plan, counted.counts, bytes(16), SystemEntropy())
         return SiloPreview(plan, counted, example, person)

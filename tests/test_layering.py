@@ -304,6 +304,7 @@ FOR_AUTHORS = tuple(
         "compiler",
         "cross_tables",
         "level_choice",
+        "missing_codes",
         "question_groups",
         "schema_tables",
         "survey",

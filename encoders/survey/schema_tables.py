@@ -7,9 +7,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.errors import RowError
 from encoders.survey.choices import SEPARATOR, Choices, split_choices
 from encoders.survey.decimals import equal_width_edges, parse_decimal
 from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
+from encoders.survey.missing_codes import FeatureT, add_missing_codes
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
@@ -30,7 +32,8 @@ class SchemaReader(EntryReader):
     """Reads the tables of one document; a default replaces a mistaken entry, so that reading continues."""
 
     feature_keys = frozenset(
-        {"values", "choices", "range", "bins", "edges", "missing", "ordered", "weight", "weights", "offset"}
+        {"values", "choices", "range", "bins", "edges", "missing", "missing_codes", "ordered", "weight"}
+        | {"weights", "offset"}
     )
 
     def __init__(self, document: Table) -> None:
@@ -100,8 +103,26 @@ class SchemaReader(EntryReader):
         """Read all features; a table with several answers is one feature per choice."""
         if not tables:
             self.note(("features",), "add at least one table [features.NAME]")
-        read = [self.read_feature(name, entry, ("features", name)) for name, entry in tables.items()]
-        return split_choices(each for each in read if each)
+        read = []
+        for name, entry in tables.items():
+            path = ("features", name)
+            feature = self.read_feature(name, entry, path)
+            read += [self.read_missing_codes(feature, entry, path)] if feature else []
+        return split_choices(read)
+
+    def read_missing_codes(self, feature: FeatureT, entry: Table, path: Path) -> FeatureT:
+        """Return a feature with its codes for missing answers in rows, if the author lists any."""
+        if "missing_codes" not in entry:
+            return feature
+        try:
+            if "weights" in entry:
+                raise RowError(
+                    feature.name, "belongs to the inputs of the projection: write it in their tables"
+                )
+            return add_missing_codes(feature, entry["missing_codes"])
+        except RowError as error:
+            self.note((*path, "missing_codes"), error.why)
+            return feature
 
     def read_feature(self, name: str, entry: Any, path: Path) -> Feature | None:
         """Read one feature; None if it has a mistake without a default."""

@@ -32,7 +32,7 @@ _TABLE_KEYS = {
     "validation": {"order", "tops", "prior", "scores"},
     "relay": {each.name for each in fields(Relay)},
 }
-_INPUT_KEYS = {"range", "missing"}
+_INPUT_KEYS = {"range", "missing", "missing_codes"}
 _CENTRAL_KEYS = {"survey": {"id", "kind", "users"}, "label": {"name", "values"}, "projection": {"inputs"}}
 _NO_WEIGHT = "a curator counts every value, so delete the weight"
 _CENTRAL_HINTS = {
@@ -210,7 +210,9 @@ class _SurveyReader(SchemaReader):
         self.check_keys(entry, _INPUT_KEYS, path)
         bounds = self.read_bounds(entry, path)
         missing = self.read_missing(entry, path)
-        return NumericFeature(name, *bounds, missing) if bounds else None
+        if not bounds:
+            return None
+        return self.read_missing_codes(NumericFeature(name, *bounds, missing), entry, path)
 
     # -- [validation] ----------------------------------------------------------------------
 

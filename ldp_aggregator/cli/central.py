@@ -28,7 +28,13 @@ from ldp_aggregator.central.ledger_file import (
 from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
 from ldp_aggregator.cli.amounts import amount_parser
 from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
+from ldp_aggregator.cli.file_options import (
+    INPUT_FILE,
+    OutputFile,
+    print_notes,
+    require_distinct,
+    require_no_input,
+)
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
@@ -159,6 +165,7 @@ def train(
         raise click.UsageError("--csv: only Naive Bayes has a table of estimates; add --learner nb")
     with _print_private_errors():
         data = read_curator_rows(parsed, rows, rows_per_person, person, multiline)
+        print_notes(data.notes)
         training = CuratorTraining(data, promise, learner)
         terms = LedgerTerms(
             name=full_name,

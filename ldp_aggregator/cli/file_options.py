@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
 import click
 
+from encoders.survey import Feature
 from ldp_aggregator.atomic_file import require_replaceable
+from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_aggregator.rows.missing_codes import describe_rows
+
+
+def read_rows(path: Path, features: Sequence[Feature], multiline: bool) -> dict[str, Sequence[object]]:
+    """Read a CSV file of rows, and print how many cells are clipped and how many rows are left out."""
+    columns = read_typed_columns(path, features, multiline=multiline)
+    print_notes(describe_rows(features, columns))
+    return columns
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print what only those who hold the rows may see; it is in no output file and no log."""
+    for note in notes:
+        click.echo(note, err=True)
+
 
 INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from encoders import __version__
-from encoders.rows_csv import MULTILINE_HELP
+from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True}
 _EXAMPLES = "\n\n$ "
@@ -133,6 +133,9 @@ argument = partial(click.argument, cls=_Argument)
 option = partial(click.option, cls=_Option)
 advanced_option = partial(click.option, cls=_AdvancedOption)
 multiline_option = advanced_option("--multiline", is_flag=True, help=MULTILINE_HELP)
+missing_codes_option = advanced_option(
+    "--missing-codes", "codes", multiple=True, metavar="FEATURE=CODE,...", help=MISSING_CODES_HELP
+)
 
 
 def version_option(command: Decorated) -> Decorated:

@@ -8,14 +8,22 @@ from pathlib import Path
 
 import click
 
+from encoders.survey.missing_codes import parse_missing_codes, set_missing_codes
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.file_options import OutputFile, require_no_input
-from ldp_aggregator.cli.help import Command, argument, multiline_option, option, version_option
+from ldp_aggregator.cli.file_options import OutputFile, read_rows, require_no_input
+from ldp_aggregator.cli.help import (
+    Command,
+    argument,
+    missing_codes_option,
+    multiline_option,
+    option,
+    version_option,
+)
 from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.model_file import load_model
-from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_aggregator.rows.missing_codes import drop_missing_codes
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -24,13 +32,14 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @argument("model", type=_PATH, help="A model file, from ldp-train or ldp-central.")
 @argument("rows", type=_PATH, help="The rows to predict, a CSV file with a header.")
 @option("-o", "--output", type=OutputFile(), show_default="standard output", help="The CSV file to write.")
+@missing_codes_option
 @multiline_option
 @version_option
-def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
+def main(model: Path, rows: Path, output: Path | None, codes: tuple[str, ...], multiline: bool) -> None:
     """Predict the label of every row of ROWS with MODEL.
 
     Writes CSV: the predicted label of each row, and the probability of each label. Columns that the model
-    does not use are ignored.
+    does not use are ignored. The line of a row that a missing code drops has empty cells.
 
     $ ldp-predict model.json rows.csv
     $ ldp-predict model.json rows.csv -o predictions.csv
@@ -44,15 +53,18 @@ def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
             raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
         for notice in classifier.notices:
             click.echo(f"warning: {notice}", err=True)
-        columns = read_typed_columns(rows, classifier.plan_.entries, multiline=multiline)
+        entries = set_missing_codes(classifier.plan_.entries, parse_missing_codes(codes))
+        columns = read_rows(rows, entries, multiline)
+        columns, kept = drop_missing_codes(entries, columns)
         probabilities = classifier.predict_proba(columns)
-        best = probabilities.argmax(axis=1).tolist()
+        best, predicted = probabilities.argmax(axis=1).tolist(), set(kept.tolist())
         table = StringIO()
         writer = csv.writer(table, lineterminator="\n")
         names = [category_text(label) for label in classifier.classes_]
         writer.writerow([classifier.plan_.label.name, *(f"P({name})" for name in names)])
-        for index, row in zip(best, probabilities.tolist(), strict=True):
-            writer.writerow([names[index], *(f"{each:.6g}" for each in row)])
+        for number, (index, row) in enumerate(zip(best, probabilities.tolist(), strict=True)):
+            line = [names[index], *(f"{each:.6g}" for each in row)]
+            writer.writerow(line if number in predicted else [""] * len(line))
         if output:
             write_atomically(output, table.getvalue().encode())
         else:

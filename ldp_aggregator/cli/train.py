@@ -22,6 +22,7 @@ from ldp_aggregator.cli.help import (
     Command,
     advanced_option,
     argument,
+    missing_codes_option,
     multiline_option,
     option,
     version_option,
@@ -77,7 +78,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 )
 @advanced_option(
     "--unlabelled",
-    "unlabelled_file",
+    "rows_file",
     type=_PATH,
     help="Also fit the classifier to the unlabelled rows in this CSV file, where the reports support it. "
     "Epsilon does NOT cover these rows.",
@@ -98,6 +99,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     help="Read archives on the Dask cluster at this address, or on all processors of this machine (local).",
 )
 @advanced_option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
+@missing_codes_option
 @multiline_option
 @version_option
 def main(
@@ -108,8 +110,9 @@ def main(
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
-    unlabelled_file: Path | None,
+    rows_file: Path | None,
     public: bool,
+    codes: tuple[str, ...],
     multiline: bool,
     allow_empty: bool,
     surveys: tuple[str, ...],
@@ -143,8 +146,8 @@ def main(
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
     require_distinct(outputs)
     for each in outputs.values():
-        require_no_input(each, [*sources, plan_file, audit_file, unlabelled_file])
-    check_unlabelled_options(unlabelled_file, public, estimator)
+        require_no_input(each, [*sources, plan_file, audit_file, rows_file])
+    check_unlabelled_options(rows_file, public, codes, estimator)
     with print_errors():
         _require_onnx(onnx_file)
         snapshot, validation, second, silos = read_training_data(
@@ -155,14 +158,13 @@ def main(
             warn=_warn,
             scheduler=scheduler,
             show=show_progress,
-            two_models=unlabelled_file is not None,
+            two_models=rows_file is not None,
         )
-        _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": unlabelled_file})
-        if not allow_empty:
-            _require_reports(snapshot, silos)
+        _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": rows_file})
+        _require_reports(snapshot, silos, allow_empty)
         audit = read_audit(audit_file, snapshot.plan) if audit_file else None
         estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
-        classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, public, multiline, _warn)
+        classifier = fit_to_file(rows_file, snapshot, estimates, second, public, codes, multiline, _warn)
         estimates = classifier.estimates if classifier else estimates
         try:
             save_model(output, snapshot, estimates, audit, classifier)
@@ -222,9 +224,9 @@ def _join_paths(paths: Iterable[Path | None]) -> str:
     return f"{', '.join(others)}{' and ' if others else ''}{last}"
 
 
-def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot]) -> None:
+def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot], allow_empty: bool) -> None:
     """Raise an error if there are no reports; the message counts rejected reports by reason."""
-    if any(total.n for each in (snapshot, *silos) for total in each.totals.values()):
+    if allow_empty or any(total.n for each in (snapshot, *silos) for total in each.totals.values()):
         return
     refused = sum(snapshot.rejections.values())
     why = (

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from encoders.survey.missing_codes import parse_missing_codes, set_missing_codes
+from ldp_aggregator.cli.file_options import read_rows
 from ldp_aggregator.estimation import Estimates, EstimationError
-from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 
 
-def check_unlabelled_options(path: Path | None, public: bool, estimator: str) -> None:
+def check_unlabelled_options(path: Path | None, public: bool, codes: object, estimator: str) -> None:
     """Raise UsageError if the options on rows without labels do not fit each other."""
     if public and not path:
         raise click.UsageError("--unlabelled-public needs --unlabelled: it declares those rows public")
+    if codes and not path:
+        raise click.UsageError("--missing-codes needs --unlabelled: it is about the codes in those rows")
     if path and estimator != "default":
         raise click.UsageError("--unlabelled needs the default estimator: leave --estimator out")
 
@@ -30,6 +33,7 @@ def fit_to_file(
     estimates: Estimates,
     second_validation: Snapshot | None,
     public: bool,
+    codes: tuple[str, ...],
     multiline: bool,
     warn: Callable[[str], None],
 ) -> UnlabelledClassifier | None:
@@ -45,11 +49,12 @@ def fit_to_file(
             "--unlabelled out"
         )
     plan = snapshot.plan
-    columns = read_typed_columns(path, plan.entries, multiline=multiline)
+    entries = set_missing_codes(plan.entries, parse_missing_codes(codes))
+    columns = read_rows(path, entries, multiline)
     if plan.label.name in columns:
         warn(f"{path}: the labels in its column {plan.label.name!r} are ignored")
     classifier = fit_unlabelled(
-        snapshot, estimates, columns, public=public, second_validation=second_validation
+        snapshot, estimates, columns, public=public, second_validation=second_validation, entries=entries
     )
     if contradicting := classifier.summary.contradicting:
         warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from ldp_aggregator.models.central_file import dump_central_model
 from ldp_aggregator.models.class_labels import encode_any_labels
 from ldp_aggregator.rows.csv_rows import parse_text_columns, parse_typed_columns, read_table_file
 from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.missing_codes import describe_rows, drop_missing_codes
 
 MAX_TAIL_DELTA = Fraction(1, 10**9)
 """The largest delta of a linear model: nobody asked for it, so it must be negligible."""
@@ -45,6 +46,8 @@ class CuratorRows:
     rows: CodedRows
     digests: tuple[str, str]
     """The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger."""
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """What the curator's terminal shows, see :func:`~ldp_aggregator.rows.missing_codes.describe_rows`."""
 
 
 def read_curator_rows(
@@ -93,11 +96,14 @@ def read_curator_rows(
         if person not in texts:
             raise CentralError(f"{path}: there is no column {person!r}: check --person")
         _require_rows_per_person(texts[person], rows_per_person, person)
+    notes = tuple(describe_rows(survey.entries, columns))
+    columns, kept = drop_missing_codes(survey.entries, columns)
     codes = encode_table(plan, columns)
     given = columns[plan.label.name] if plan.label.exists else [None] * count
     labels = encode_any_labels(plan.label, given)
-    rows = CodedRows(plan.features, len(plan.label.values), codes, labels)
-    return CuratorRows(plan, survey.users, rows, (hashlib.sha256(data).hexdigest(), digest_rows(texts)))
+    rows = CodedRows(plan.features, len(plan.label.values), codes[kept], labels[kept])
+    digests = hashlib.sha256(data).hexdigest(), digest_rows(texts)
+    return CuratorRows(plan, survey.users, rows, digests, notes)
 
 
 def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
@@ -140,7 +146,7 @@ class CuratorTraining:
     def request(self) -> TrainingRequest:
         """The training as a ledger knows it, with an upper bound on its delta."""
         promise = self.promise
-        command = {
+        command: dict[str, object] = {
             "plan": self.data.plan.digest,
             "users": self.data.users,
             "learner": self.learner,
@@ -149,6 +155,9 @@ class CuratorTraining:
             "epsilon": str(promise.epsilon),
             "delta": str(promise.delta),
         }
+        coded = {each.name: list(map(str, each.missing_codes)) for each in self.data.plan.entries}
+        if any(coded.values()):  # not part of the plan, but of what is trained
+            command["missing_codes"] = coded
         digest = hashlib.sha256(dump_canonical_json(command)).hexdigest()
         return TrainingRequest(self.data.digests, digest, promise.epsilon, self._bound_delta())
 

@@ -44,6 +44,7 @@ from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.missing_codes import drop_missing_codes
 from ldp_aggregator.simulated_population import simulate_reports
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class NaiveBayes(SurveyClassifier):
         See :func:`ldp_aggregator.estimation.estimate_snapshot`.
     handle_unknown : {"error", "ignore"}, default="error"
         What to do in prediction about a category that the survey does not have, and about a missing value
-        where the survey has no category for it: raise RowError, or leave the feature out of the row's score.
+        or missing code where the survey has no category for it: raise RowError, or leave the feature out of
+        the row's score. `fit` leaves out rows with such a code.
     random_state : int, RandomState or None
         Seeds the simulated devices.
 
@@ -204,11 +206,11 @@ class NaiveBayes(SurveyClassifier):
         check_classification_targets(labels)
         with name_rows_by_index(y):
             plan, classes, label_codes = choose_plan(self, columns, labels)
-        columns = read_boolean_columns(plan.features, columns)
         seed = check_random_state(self.random_state).randint(2**31)
         with name_rows_by_index(X):
-            codes = encode_table(plan, columns)
-        snapshot = simulate_reports(plan, codes, label_codes, FastStream(seed))
+            columns, kept = drop_missing_codes(plan.entries, columns)
+            codes = encode_table(plan, read_boolean_columns(plan.features, columns))[kept]
+        snapshot = simulate_reports(plan, codes, label_codes[kept], FastStream(seed))
         estimates = estimate_snapshot(snapshot, self.estimator)
         prior: FloatArray = estimates.prior
         conditionals: Sequence[ClassConditional] = [feature.smoothed for feature in estimates.features]

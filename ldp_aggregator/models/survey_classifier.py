@@ -20,6 +20,7 @@ from ldp_aggregator.models.scoring import normalise_log_scores
 from ldp_aggregator.models.table_input import Columns, name_columns, name_rows_by_index
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.missing_codes import blank_missing_codes
 
 
 class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
@@ -61,7 +62,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
     def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:
         if isinstance(rows, np.ndarray):
             rows = name_columns(rows, [entry.name for entry in self.plan_.entries])
-        return read_boolean_columns(self.plan_.features, rows)
+        return read_boolean_columns(self.plan_.features, blank_missing_codes(self.plan_.entries, rows))
 
     def encode(self, X: Any) -> IntArray:
         """Return the codes of m rows, computed as devices do; shape (m, number of features of the plan).

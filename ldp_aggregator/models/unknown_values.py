@@ -12,6 +12,7 @@ from encoders.survey.parse_value import is_missing
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray
 from ldp_aggregator.models.table_input import Columns
+from ldp_aggregator.rows.missing_codes import choose_value
 
 ERROR = "error"
 IGNORE = "ignore"
@@ -48,7 +49,7 @@ def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Col
             cells = column.tolist() if hasattr(column, "tolist") else list(column)
             rows = [row for row, cell in enumerate(cells) if _is_unknown(feature, cell)]
             for row in rows:
-                cells[row] = _choose_value(feature)
+                cells[row] = choose_value(feature)
             if rows:
                 unknown[rows, index] = True
                 replaced[feature.name] = cells
@@ -64,7 +65,3 @@ def _is_unknown(feature: Feature, cell: object) -> bool:
             return False
         return True
     return False
-
-
-def _choose_value(feature: Feature) -> object:
-    return feature.values[0] if isinstance(feature, CategoricalFeature) else feature.bounds[0]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from encoders.errors import LdpError
-from encoders.survey import Plan
+from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.models.table_input import (
     has_column_names,
@@ -23,6 +23,7 @@ from ldp_aggregator.models.table_input import (
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_columns import encode_columns
 from ldp_aggregator.rows.encode_table import project_columns
+from ldp_aggregator.rows.missing_codes import drop_missing_codes
 
 MIN_ROWS = 100
 """Fewer rows do not show how the features depend on each other."""
@@ -42,7 +43,7 @@ class UnlabelledRows:
     """Indices of the features that the rows have."""
 
 
-def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
+def read_unlabelled_rows(plan: Plan, rows: Any, entries: Sequence[Feature] = ()) -> UnlabelledRows:
     """Read and code rows without labels.
 
     A column that is no feature of the survey is ignored, also one with the labels. A feature without a column
@@ -52,6 +53,8 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
     ----------
     plan : Plan
     rows : DataFrame, list of dicts, dict of columns, or (rows, features) array
+    entries : sequence of Feature, optional
+        The entries of the rows with their missing codes, by default those of the plan.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
     refuse_single_row(rows)
     names = [entry.name for entry in plan.entries]
     with name_rows_by_index(rows):
-        columns = _select_present(rows, names)
+        columns, kept = drop_missing_codes(entries or plan.entries, _select_present(rows, names))
         columns = read_boolean_columns(plan.entries, columns)
         projection = plan.row_schema.projection
         if projection and all(each.name in columns for each in projection.inputs):
@@ -75,7 +78,7 @@ def read_unlabelled_rows(plan: Plan, rows: Any) -> UnlabelledRows:
                 "none of the columns of the unlabelled rows is a feature of the survey. The features are: "
                 f"{', '.join(names)}"
             )
-        coded = encode_columns([features[index] for index in present], columns)
+        coded = encode_columns([features[index] for index in present], columns)[kept]
     if len(coded) < MIN_ROWS:
         raise UnlabelledRowsError(
             f"{len(coded)} unlabelled rows are too few: give at least {MIN_ROWS}, or better 500"

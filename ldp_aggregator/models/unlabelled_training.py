@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.survey import Plan
+from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Estimates
 from ldp_aggregator.estimation.unlabelled_summary import (
@@ -54,6 +54,7 @@ def fit_unlabelled(
     *,
     public: bool = False,
     second_validation: Snapshot | None = None,
+    entries: Sequence[Feature] = (),
 ) -> UnlabelledClassifier:
     """Fit a classifier to the reports of a survey and to rows without labels.
 
@@ -75,6 +76,8 @@ def fit_unlabelled(
         The counters of a second validation round, beside that of the estimates. One of the two rounds
         validated Naive Bayes, the other the classifier fitted to these reports and rows. Their answers then
         choose; save the `estimates` of the result.
+    entries : sequence of Feature, optional
+        The entries of the rows with their missing codes, by default those of the plan.
 
     Raises
     ------
@@ -94,7 +97,7 @@ def fit_unlabelled(
         raise no_classifier(snapshot.plan, "unlabelled rows cannot improve one")
     if estimates.estimator != "default":
         raise UnlabelledRowsError("a fit to unlabelled rows needs estimates with estimator='default'")
-    read = read_unlabelled_rows(snapshot.plan, rows)
+    read = read_unlabelled_rows(snapshot.plan, rows, entries)
     choice = choose_classifier(snapshot, estimates, read, second_validation)
     fit, plan = choice.fit, snapshot.plan
     return UnlabelledClassifier(

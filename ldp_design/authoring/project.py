@@ -128,7 +128,12 @@ def _read_public_rows(
 def _number_encoder(feature: NumericFeature) -> Callable[[str], int]:
     """Return a function that encodes a cell; missing cells are allowed even if devices refuse them."""
     tolerant = replace(feature, missing="category")
-    return lambda cell: tolerant.code(tolerant.from_text(cell))
+
+    def encode(cell: str) -> int:
+        value = tolerant.from_text(cell)
+        return tolerant.code(None if tolerant.is_missing_code(value) else value)
+
+    return encode
 
 
 def _encode_column(columns: Mapping[str, Sequence[str]], name: str, encode: Callable[[str], int]) -> IntArray:

@@ -27,7 +27,10 @@ def to_number(feature: BinnedFeature | NumericFeature) -> NumericFeature:
     """Return a feature as a number, without its bins."""
     if isinstance(feature, NumericFeature):
         return feature
-    return NumericFeature(feature.name, feature.edges[0], feature.edges[-1], feature.missing)
+    codes = feature.missing_codes
+    return NumericFeature(
+        feature.name, feature.edges[0], feature.edges[-1], feature.missing, missing_codes=codes
+    )
 
 
 def project_survey(survey: Survey, fit: Fit) -> Survey:

@@ -8,6 +8,7 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
+from encoders.survey.missing_codes import show_code
 from encoders.survey.numeric_features import NumericFeature
 from ldp_design.authoring.projection_inputs import component_weight, projection_inputs
 from ldp_design.authoring.toml_edit import (
@@ -150,5 +151,9 @@ def _format_input(feature: NumericFeature) -> str:
         f"[projection.inputs.{format_key(feature.name)}]",
         format_array("range", [format_decimal(Decimal(feature.low)), format_decimal(Decimal(feature.high))]),
         *(['missing = "category"'] if feature.missing == "category" else []),
+        *(
+            [format_array("missing_codes", map(show_code, feature.missing_codes))]
+            * bool(feature.missing_codes)
+        ),
     ]
     return "\n".join([*lines, ""])

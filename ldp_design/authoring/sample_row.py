@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
@@ -17,7 +17,7 @@ from encoders.survey.choices import SEPARATOR, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
-from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_aggregator.rows.missing_codes import blank_missing_codes
 
 
 def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
@@ -58,13 +58,14 @@ def read_json_row(path: Path, plan: Plan) -> dict[str, object]:
     return row
 
 
-def read_csv_row(path: Path, number: int, plan: Plan, multiline: bool) -> dict[str, object]:
-    """Read one row of a CSV file; the first row has the number 1."""
-    columns = read_typed_columns(path, plan.entries, multiline=multiline)
+def take_row(
+    columns: Mapping[str, Sequence[object]], number: int, plan: Plan, file: str
+) -> dict[str, object]:
+    """Return one row of a CSV file's columns; the first row has the number 1."""
     length = len(next(iter(columns.values())))
     if number > length:
-        raise RowError(path.name, f"has {length} rows, but no row {number}")
-    row = {name: cells[number - 1] for name, cells in columns.items()}
+        raise RowError(file, f"has {length} rows, but no row {number}")
+    row = {name: cells[number - 1] for name, cells in blank_missing_codes(plan.entries, columns).items()}
     label = plan.row_label
     return {
         name: read_boolean(value, label.values) if name == label.name else value

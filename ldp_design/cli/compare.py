@@ -14,13 +14,14 @@ from click.core import ParameterSource
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey
+from encoders.survey.choices import row_entries
 from encoders.survey.plan_checks import LOCAL
 from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (
     Command,
     advanced_option,
@@ -31,7 +32,6 @@ from ldp_aggregator.cli.help import (
 )
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import MIN_SPLITS, Experiment, prepare
@@ -115,8 +115,8 @@ def main(
     require_no_input(output, [survey, rows])
     with print_errors():
         parsed = read_survey_file(survey, read_any_survey)
-        entries = parsed.features if isinstance(parsed, SiloSurvey) else parsed.entries
-        columns = read_typed_columns(rows, entries, multiline=multiline)
+        entries = row_entries(parsed.features) if isinstance(parsed, SiloSurvey) else parsed.entries
+        columns = read_rows(rows, entries, multiline)
         is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT
         if is_default and (isinstance(parsed, SiloSurvey) or parsed.kind != LOCAL):
             trusts = [each for each in trusts if each.kind != LOCAL]

@@ -21,7 +21,13 @@ from encoders.survey.plan_files import read_survey_file
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
+from ldp_aggregator.cli.file_options import (
+    INPUT_FILE,
+    OutputFile,
+    read_rows,
+    require_distinct,
+    require_no_input,
+)
 from ldp_aggregator.cli.help import (
     Command,
     advanced_option,
@@ -33,7 +39,6 @@ from ldp_aggregator.cli.help import (
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
-from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.reports import make_row_reports
@@ -188,7 +193,7 @@ def main(
         if plot:
             require_plot(plot)
         parsed = read_survey_file(survey, read_survey)
-        columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
+        columns = read_rows(rows, parsed.entries, multiline)
         reports = _make_reports(parsed, columns) if reports_file else []
         grid = SimulationGrid(
             epsilons=epsilons or [parsed.epsilon],

@@ -11,21 +11,24 @@ import click
 from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
+from encoders.survey import read_survey
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_plan_file, read_survey_file
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.cli.file_options import INPUT_FILE
+from ldp_aggregator.cli.file_options import INPUT_FILE, print_notes, read_rows
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.models.model_file import read_model
-from ldp_aggregator.rows.csv_rows import read_text_columns
+from ldp_aggregator.rows.csv_rows import parse_typed_columns, read_text_columns
+from ldp_aggregator.rows.missing_codes import describe_rows
 from ldp_design.authoring.project import write_projection
+from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.authoring.sample_row import (
     compare_mechanisms,
     find_questions,
     format_row,
     make_sample_row,
-    read_csv_row,
     read_json_row,
+    take_row,
 )
 from ldp_design.authoring.signing import sign_file, write_key
 from ldp_design.authoring.survey_texts import write_plan
@@ -155,7 +158,7 @@ def preview_(
     if row_file:
         row = read_json_row(row_file, plan)
     elif table:
-        row = read_csv_row(table, row_number, plan, multiline)
+        row = take_row(read_rows(table, plan.entries, multiline), row_number, plan, table.name)
     else:
         row = make_sample_row(plan, SystemEntropy())
         click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
@@ -208,6 +211,8 @@ def project_(
     table = read_text_columns(sample, multiline=multiline)
 
     def project(text: str) -> str:
+        inputs = list(projection_inputs(read_survey(text)))
+        print_notes(describe_rows(inputs, parse_typed_columns(table, inputs)))
         return write_projection(
             text,
             table,

@@ -60,15 +60,15 @@ def make_row_reports(
 def _encode_rows(plan: Plan, table: LabelledTable) -> list[RowCodes]:
     """Code every row; raises RowError with the number of the first row that does not fit, counted from 1."""
     names = [feature.name for feature in plan.entries]
-    cells = zip(*(table.columns[name] for name in names), strict=True)
+    cells = list(zip(*(table.columns[name] for name in names), strict=True))
     coded: list[RowCodes] = []
-    for number, (row, label) in enumerate(zip(cells, table.labels, strict=True), 1):
+    for index, label in zip(table.kept.tolist(), table.labels, strict=True):
         try:
             value = plan.label.values[label] if plan.label.exists else None
-            coded.append(plan.encode(dict(zip(names, row, strict=True)), value))
+            coded.append(plan.encode(dict(zip(names, cells[index], strict=True)), value))
         except RowError as error:
             first = error.problems[0]
-            raise RowError(first.field, f"row {number}: {first.why}") from error
+            raise RowError(first.field, f"row {index + 1}: {first.why}") from error
     return coded
 
 

@@ -15,6 +15,7 @@ from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.class_labels import encode_any_labels
 from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.missing_codes import drop_missing_codes
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.simulation.variants import SimulationError
 from reduction.class_means import LEARNED_METHOD, learn
@@ -31,6 +32,8 @@ class LabelledTable:
     survey: Survey
     columns: Columns
     labels: IntArray
+    kept: IntArray
+    """Indices of the m rows in the columns, which have more if missing codes drop some."""
 
 
 def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
@@ -46,14 +49,15 @@ def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
     absent = [feature.name for feature in survey.entries if feature.name not in columns]
     if absent:
         raise SimulationError(f"there is no column {', '.join(map(repr, absent))}: add what is missing")
+    columns, kept = drop_missing_codes(survey.entries, columns)
     for feature in survey.entries:
         if not isinstance(feature, CategoricalFeature):
             columns[feature.name] = read_numbers(columns[feature.name], feature.name)
     columns = read_boolean_columns(survey.entries, columns)
     if not survey.label.exists:
-        count = len(next(iter(columns.values())))
-        return LabelledTable(survey, columns, np.zeros(count, dtype=np.int64))
-    return LabelledTable(survey, columns, encode_any_labels(survey.compile().label, columns[label]))
+        return LabelledTable(survey, columns, np.zeros(len(kept), dtype=np.int64), kept)
+    labels = encode_any_labels(survey.compile().label, columns[label])
+    return LabelledTable(survey, columns, labels[kept], kept)
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,8 @@ def fit_projection(table: LabelledTable, split: RowSplit, method: str, component
     """Fit a projection on public rows, or the non-private baseline of a learned one on training rows."""
     inputs = tuple(projection_inputs(table.survey))
     fitted = split.train if method == LEARNED_METHOD else split.public
-    codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)[fitted]
+    codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)
+    codes = codes[table.kept][fitted]
     rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID
     if method == LEARNED_METHOD:
         means, prior = _compute_class_means(rows, present, labels, len(table.survey.label.values))

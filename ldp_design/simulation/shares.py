@@ -14,10 +14,10 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Feature, NumericFeature, Survey
-from encoders.survey.numeric_features import GRID
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.rows.encode_table import project_columns
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_design.simulation.rows import read_labelled_table
 from ldp_design.simulation.trial import compile_survey, encode_columns, seed_cell
@@ -70,7 +70,9 @@ def simulate_shares(
         raise SimulationError("a simulation needs at least one row")
     for variant in variants:
         plan = compile_survey(variant.apply(survey))
-        codes = encode_columns(table, plan)
+        codes, columns = encode_columns(table, plan), table.columns
+        if plan.projection:
+            columns = columns | project_columns(plan.projection, columns)
         trials = []
         for repeat in range(repeats):
             people = np.random.default_rng((seed, repeat)).integers(len(codes), size=users or len(codes))
@@ -78,29 +80,33 @@ def simulate_shares(
             trials.append(estimate_snapshot(simulate_reports(plan, codes, table.labels, source, people)))
             progress(1)
         for index in sorted({index for question in plan.questions for index in question.feature_indices}):
-            truth = _find_truth(plan.features[index], codes[:, index])
+            feature = plan.features[index]
+            is_number = isinstance(feature, NumericFeature)
+            truth = (
+                _find_mean(feature, columns[feature.name][table.kept])
+                if is_number
+                else np.bincount(codes[:, index], minlength=feature.size) / len(codes)
+            )
             found = [_find_estimate(trial.features[index]) for trial in trials]
             errors = np.nan_to_num([each.value - truth for each in found], nan=np.inf)
             yield ShareErrors(
                 epsilon=float(variant.epsilon),
                 mechanism=variant.mechanism,
                 numeric=variant.numeric,
-                feature=plan.features[index].name,
-                estimate="mean" if isinstance(plan.features[index], NumericFeature) else "share",
+                feature=feature.name,
+                estimate="mean" if is_number else "share",
                 error=float(np.sqrt(np.mean(errors**2))),
                 margin=Z95 * float(np.sqrt(np.mean([each.stderr**2 for each in found]))),
                 coverage=float(np.mean([(each.low <= truth) & (truth <= each.high) for each in found])),
             )
 
 
-def _find_truth(feature: Feature, codes: IntArray) -> FloatArray:
-    """Return the shares of the values among all rows, or the mean of the numbers that are present, (1,)."""
-    if not isinstance(feature, NumericFeature):
-        return np.bincount(codes, minlength=feature.size) / len(codes)
-    present = codes[codes <= 2 * GRID]
+def _find_mean(feature: Feature, numbers: FloatArray) -> FloatArray:
+    """Return the mean of the numbers that are present, (1,); they are not clipped, as their reports are."""
+    present = numbers[~np.isnan(numbers)]
     if not len(present):
         raise SimulationError(f"{feature.name}: is missing in all rows, so it has no mean")
-    return np.array([feature.original(float(np.mean(present / GRID - 1)))])
+    return np.array([present.mean()])
 
 
 def _find_estimate(result: FeatureResult | NumberResult) -> IntervalEstimate:

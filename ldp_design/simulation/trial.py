@@ -234,4 +234,4 @@ def _encode(table: LabelledTable, split: RowSplit, variant: Variant, fit: Fit | 
 def encode_columns(table: LabelledTable, plan: Plan) -> IntArray:
     """Return the codes of a table's rows, for the features of a plan made from its survey."""
     columns = {entry.name: table.columns[entry.name] for entry in plan.entries}
-    return np.asfortranarray(encode_table(plan, columns))
+    return np.asfortranarray(encode_table(plan, columns)[table.kept])

@@ -65,8 +65,10 @@ def test_a_silo_agrees_and_reports(run, plan, write_rows):
     ]
     assert shown.splitlines() == [
         "counting the rows of ward.csv",
+        "age: 2 of 50 cells are outside of 0 to 100, and are clipped.",
+        "weight: 11 of 50 cells are outside of 30 to 130, and are clipped.",
+        "pulse: 1 of 50 cells are outside of 40 to 160, and are clipped.",
         "the message of epoch 1 is in the journal, and is sent now",
-        "numbers beyond the public bounds were clipped: age, weight, pulse",
     ]
     code, out, _ = run("report", URL, write_rows(50))
     assert code == 0

@@ -1,0 +1,79 @@
+"""Applies the codes for missing answers to columns, see :mod:`encoders.survey.missing_codes`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import RowError
+from encoders.survey import CategoricalFeature, Choices, Feature
+from encoders.survey.missing_codes import ALL_DROPPED, describe_dropped, describe_outside
+from ldp_aggregator.arrays import BoolArray, IntArray
+
+
+def drop_missing_codes(
+    features: Sequence[Feature], columns: Mapping[str, Any]
+) -> tuple[dict[str, Any], IntArray]:
+    """Return columns without codes, and the indices of the rows to keep; raise RowError if there are none.
+
+    The columns keep all rows, so that later errors number them as the file does. A code that drops its row is
+    replaced by a value of the feature.
+    """
+    filled, names = dict(columns), []
+    dropped = np.zeros(len(next(iter(columns.values()), ())), dtype=bool)
+    for feature, cells, coded in _find_codes(features, columns):
+        value = None
+        if feature.missing == "error":
+            value, dropped = choose_value(feature), dropped | coded
+            names.append(feature.name)
+        filled[feature.name] = _fill(cells, coded, value)
+    if names and dropped.all():
+        raise RowError(", ".join(names), ALL_DROPPED)
+    return filled, np.flatnonzero(~dropped)
+
+
+def blank_missing_codes(features: Sequence[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns with None in place of codes."""
+    found = _find_codes(features, columns)
+    return {**columns, **{feature.name: _fill(cells, coded, None) for feature, cells, coded in found}}
+
+
+def _find_codes(
+    features: Sequence[Feature], columns: Mapping[str, Any]
+) -> Iterator[tuple[Feature, list[Any], BoolArray]]:
+    """Yield the features whose columns contain codes, their cells, and where the codes are."""
+    for each in features:
+        if each.missing_codes and each.name in columns:
+            column = columns[each.name]
+            cells = column.tolist() if hasattr(column, "tolist") else list(column)
+            coded = np.fromiter(map(each.is_missing_code, cells), bool, len(cells))
+            if coded.any():
+                yield each, cells, coded
+
+
+def _fill(cells: list[Any], coded: BoolArray, value: object) -> list[Any]:
+    return [value if is_code else cell for cell, is_code in zip(cells, coded.tolist(), strict=True)]
+
+
+def choose_value(feature: Feature) -> object:
+    """Return a value of a feature."""
+    if isinstance(feature, CategoricalFeature):
+        return [] if isinstance(feature, Choices) else feature.values[0]
+    return feature.bounds[0]
+
+
+def describe_rows(features: Sequence[Feature], columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many cells of a CSV file are clipped, and how many rows dropped; see `describe_outside`."""
+    for each in features:
+        if not isinstance(each, CategoricalFeature) and each.name in columns:
+            numbers = np.array(columns[each.name], dtype=np.float64)
+            beyond = numbers[(numbers < each.bounds[0]) | (numbers > each.bounds[1])]
+            outside = Counter(beyond[~np.isin(beyond, each.missing_codes)].tolist())
+            if outside:
+                yield describe_outside(each, outside, len(numbers))
+    rows, kept = len(next(iter(columns.values()), ())), len(drop_missing_codes(features, columns)[1])
+    if kept < rows:
+        yield describe_dropped(rows - kept, rows)

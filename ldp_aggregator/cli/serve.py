@@ -189,8 +189,8 @@ def serve(context: click.Context, /, **options: Any) -> None:
 
     try:
         settings = CollectorSettings.from_options(options)
-        published = publish_surveys(settings)
         require_addresses(settings.addresses)
+        published = publish_surveys(settings)
     except LdpError as error:
         raise click.ClickException(str(error)) from error
 

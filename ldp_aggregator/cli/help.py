@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from encoders import __version__
+from encoders.errors import EXPECTED_ERRORS, describe_error
 from encoders.rows_csv import MULTILINE_HELP
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True}
@@ -89,6 +90,15 @@ class Command(click.Command):
             if is_empty:
                 raise click.exceptions.NoArgsIsHelpError(ctx) from None
             raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; print expected errors as one line, without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # no error: click exits without a message
+            raise
+        except EXPECTED_ERRORS as error:
+            raise click.ClickException(describe_error(error)) from error
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: format_options writes the arguments, too."""

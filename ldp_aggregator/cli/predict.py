@@ -10,7 +10,6 @@ import click
 
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, multiline_option, option, version_option
 from ldp_aggregator.models.model_document import no_classifier
@@ -38,22 +37,21 @@ def main(model: Path, rows: Path, output: Path | None, multiline: bool) -> None:
     from ldp_aggregator.models.survey_estimates import SurveyEstimates  # loads scikit-learn
 
     require_no_input(output, [model, rows])
-    with print_errors():
-        classifier = load_model(model)
-        if isinstance(classifier, SurveyEstimates):
-            raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
-        for notice in classifier.notices:
-            click.echo(f"warning: {notice}", err=True)
-        columns = read_typed_columns(rows, classifier.plan_.entries, multiline=multiline)
-        probabilities = classifier.predict_proba(columns)
-        best = probabilities.argmax(axis=1).tolist()
-        table = StringIO()
-        writer = csv.writer(table, lineterminator="\n")
-        names = [category_text(label) for label in classifier.classes_]
-        writer.writerow([classifier.plan_.label.name, *(f"P({name})" for name in names)])
-        for index, row in zip(best, probabilities.tolist(), strict=True):
-            writer.writerow([names[index], *(f"{each:.6g}" for each in row)])
-        if output:
-            write_atomically(output, table.getvalue().encode())
-        else:
-            click.echo(table.getvalue(), nl=False)
+    classifier = load_model(model)
+    if isinstance(classifier, SurveyEstimates):
+        raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
+    for notice in classifier.notices:
+        click.echo(f"warning: {notice}", err=True)
+    columns = read_typed_columns(rows, classifier.plan_.entries, multiline=multiline)
+    probabilities = classifier.predict_proba(columns)
+    best = probabilities.argmax(axis=1).tolist()
+    table = StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    names = [category_text(label) for label in classifier.classes_]
+    writer.writerow([classifier.plan_.label.name, *(f"P({name})" for name in names)])
+    for index, row in zip(best, probabilities.tolist(), strict=True):
+        writer.writerow([names[index], *(f"{each:.6g}" for each in row)])
+    if output:
+        write_atomically(output, table.getvalue().encode())
+    else:
+        click.echo(table.getvalue().encode(), nl=False)  # UTF-8 in any terminal, as in the file

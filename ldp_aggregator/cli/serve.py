@@ -1,4 +1,4 @@
-"""ldp-collector serve: serves surveys over HTTP."""
+"""ldp-collector: serves surveys over HTTP, and counts each report exactly once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from encoders.errors import LdpError
 from encoders.explain.text import Counted
 from encoders.survey import Plan
 from encoders.survey.opening import write_private_key
@@ -187,13 +186,9 @@ def serve(context: click.Context, /, **options: Any) -> None:
     from ldp_aggregator.collector.serving.server import require_addresses
     from ldp_aggregator.collector.serving.server import serve as run_server
 
-    try:
-        settings = CollectorSettings.from_options(options)
-        require_addresses(settings.addresses)
-        published = publish_surveys(settings)
-    except LdpError as error:
-        raise click.ClickException(str(error)) from error
-
+    settings = CollectorSettings.from_options(options)
+    require_addresses(settings.addresses)
+    published = publish_surveys(settings)
     latest = published
 
     def publish_again() -> PublishedSurveys:
@@ -279,10 +274,7 @@ def key(keyfile: Path) -> None:
 
     $ ldp-collector key plan.json.key
     """
-    try:
-        click.echo(write_private_key(keyfile))
-    except LdpError as error:
-        raise click.ClickException(str(error)) from error
+    click.echo(write_private_key(keyfile))
 
 
 for _command in (*surveys.COMMANDS, key, tokens, *transfer.COMMANDS):

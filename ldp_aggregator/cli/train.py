@@ -16,7 +16,6 @@ from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.help import (
     Command,
@@ -145,30 +144,29 @@ def main(
     for each in outputs.values():
         require_no_input(each, [*sources, plan_file, audit_file, unlabelled_file])
     check_unlabelled_options(unlabelled_file, public, estimator)
-    with print_errors():
-        _require_onnx(onnx_file)
-        snapshot, validation, second, silos = read_training_data(
-            sources,
-            plan=load_any_plan_file(plan_file) if plan_file else None,
-            surveys=surveys,
-            token=os.environ.get(TOKEN_VARIABLE),
-            warn=_warn,
-            scheduler=scheduler,
-            show=show_progress,
-            two_models=unlabelled_file is not None,
-        )
-        _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": unlabelled_file})
-        if not allow_empty:
-            _require_reports(snapshot, silos)
-        audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-        estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
-        classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, public, multiline, _warn)
-        estimates = classifier.estimates if classifier else estimates
-        try:
-            save_model(output, snapshot, estimates, audit, classifier)
-            _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
-        finally:  # the summary is printed even if a file cannot be written
-            click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
+    _require_onnx(onnx_file)
+    snapshot, validation, second, silos = read_training_data(
+        sources,
+        plan=load_any_plan_file(plan_file) if plan_file else None,
+        surveys=surveys,
+        token=os.environ.get(TOKEN_VARIABLE),
+        warn=_warn,
+        scheduler=scheduler,
+        show=show_progress,
+        two_models=unlabelled_file is not None,
+    )
+    _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": unlabelled_file})
+    if not allow_empty:
+        _require_reports(snapshot, silos)
+    audit = read_audit(audit_file, snapshot.plan) if audit_file else None
+    estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
+    classifier = fit_to_file(unlabelled_file, snapshot, estimates, second, public, multiline, _warn)
+    estimates = classifier.estimates if classifier else estimates
+    try:
+        save_model(output, snapshot, estimates, audit, classifier)
+        _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
+    finally:  # the summary is printed even if a file cannot be written
+        click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
     click.echo(f"\nwrote {_join_paths(outputs.values())}")
 
 

@@ -45,7 +45,6 @@ from ldp_aggregator.stores.sqlite_file import (
     connect,
     create_private,
     create_tables,
-    delete,
     identify,
     is_store,
 )
@@ -88,7 +87,7 @@ class SQLiteStore:
         self._checkpoint = BackgroundTask(self._empty_log)
         with ExitStack() as undo, self._errors():
             if create and not read_only and create_private(path):
-                undo.callback(delete, path)  # else a full disk would leave an empty file
+                undo.callback(os.unlink, path)  # else a full disk would leave an empty file
             with self._connection() as connection:
                 has_tables = is_store(connection)
             if not (read_only or has_tables):

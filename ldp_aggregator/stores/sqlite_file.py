@@ -7,7 +7,6 @@ import os
 import sqlite3
 import time
 import weakref
-from contextlib import suppress
 from pathlib import Path
 
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
@@ -114,13 +113,6 @@ def create_private(path: str) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def delete(path: str) -> None:
-    """Delete a file and its log; a process that has opened it meanwhile finds out in :func:`identify`."""
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            os.unlink(path + suffix)
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

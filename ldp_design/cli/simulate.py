@@ -20,7 +20,6 @@ from encoders.survey import Survey, read_survey
 from encoders.survey.plan_files import read_survey_file
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
 from ldp_aggregator.cli.help import (
     Command,
@@ -184,31 +183,30 @@ def main(
     require_distinct(outputs)
     for each in outputs.values():
         require_no_input(each, [survey, rows])
-    with print_errors():
+    if plot:
+        require_plot(plot)
+    parsed = read_survey_file(survey, read_survey)
+    columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
+    reports = _make_reports(parsed, columns) if reports_file else []
+    grid = SimulationGrid(
+        epsilons=epsilons or [parsed.epsilon],
+        mechanisms=mechanisms,
+        numeric=numeric,
+        projections=projections,
+        rounds=rounds,
+        validate=validate,
+    )
+    if not parsed.label.exists:
+        click.echo(_simulate_shares(parsed, columns, grid, options, as_json))
+    else:
+        with show_progress("simulating", len(grid) * options["repeats"], "trials") as progress:
+            result = simulate(parsed, columns, grid, progress=progress.advance, **options)
+        click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options))
         if plot:
-            require_plot(plot)
-        parsed = read_survey_file(survey, read_survey)
-        columns = read_typed_columns(rows, parsed.entries, multiline=multiline)
-        reports = _make_reports(parsed, columns) if reports_file else []
-        grid = SimulationGrid(
-            epsilons=epsilons or [parsed.epsilon],
-            mechanisms=mechanisms,
-            numeric=numeric,
-            projections=projections,
-            rounds=rounds,
-            validate=validate,
-        )
-        if not parsed.label.exists:
-            click.echo(_simulate_shares(parsed, columns, grid, options, as_json))
-        else:
-            with show_progress("simulating", len(grid) * options["repeats"], "trials") as progress:
-                result = simulate(parsed, columns, grid, progress=progress.advance, **options)
-            click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options))
-            if plot:
-                plot_simulation(result, plot, title=parsed.id)
-        if reports_file:
-            write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
-            click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
+            plot_simulation(result, plot, title=parsed.id)
+    if reports_file:
+        write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
+        click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
 
 
 def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[bytes]:

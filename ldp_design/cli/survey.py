@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import click
 
-from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey.any_survey import load_any_plan_file
@@ -41,17 +39,7 @@ from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 
 
-class _SurveyGroup(Group):
-    """A group of commands whose errors are printed without a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except LdpError as error:
-            raise click.ClickException(str(error)) from error
-
-
-@click.group(cls=_SurveyGroup)
+@click.group(cls=Group)
 @version_option
 def main() -> None:
     """Write, check, size, preview and sign surveys.
@@ -100,10 +88,7 @@ def compile_(survey: Path, output: Path) -> None:
     """
     plan = load_any_plan_file(survey)
     if str(output) != "-":
-        try:
-            write_plan(plan, output)
-        except OSError as error:
-            raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+        write_plan(plan, output)
         click.echo(f"wrote {output}, digest {plan.digest}")
         path = shlex.quote(str(output))
         preview_first = "" if isinstance(plan, SiloPlan) else f"ldp-survey preview {path}, then "

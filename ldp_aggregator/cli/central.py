@@ -26,8 +26,8 @@ from ldp_aggregator.central.ledger_file import (
     train_once,
 )
 from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
-from ldp_aggregator.cli.amounts import amount_parser
-from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct, require_no_input
+from ldp_aggregator.cli.amounts import Count, amount_parser
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_distinct
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
@@ -77,7 +77,7 @@ def main() -> None:
     "without a label has tables only (nb).",
 )
 @option("--person", metavar="COLUMN", help="The column that identifies people, to check --rows-per-person.")
-@option("--rows-per-person", type=click.IntRange(1), default=1, help="The most rows that one person has.")
+@option("--rows-per-person", type=Count(1), default=1, help="The most rows that one person has.")
 @option(
     "--csv",
     "csv_file",
@@ -220,9 +220,8 @@ def status(rows: Path, name: str | None) -> None:
 
 def _check_outputs(outputs: dict[str, Path | None], survey: Path, rows: Path) -> None:
     """Raise UsageError if an output would replace an input or a ledger, which must never be lost."""
-    require_distinct(outputs)
+    require_distinct(outputs, [survey, rows])
     for output in filter(None, outputs.values()):
-        require_no_input(output, [survey, rows])
         if output.name.lower().endswith((SUFFIX, SUFFIX + LOCK_SUFFIX)):
             raise click.UsageError(
                 f"{output}: only ledgers end in {SUFFIX} or {SUFFIX}{LOCK_SUFFIX}; give another output file"

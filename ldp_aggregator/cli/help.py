@@ -142,6 +142,7 @@ class Group(Command, click.Group):
 argument = partial(click.argument, cls=_Argument)
 option = partial(click.option, cls=_Option)
 advanced_option = partial(click.option, cls=_AdvancedOption)
+json_option = option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 multiline_option = advanced_option("--multiline", is_flag=True, help=MULTILINE_HELP)
 
 

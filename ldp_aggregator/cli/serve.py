@@ -16,6 +16,7 @@ from encoders.explain.text import Counted
 from encoders.survey import Plan
 from encoders.survey.opening import write_private_key
 from ldp_aggregator.cli import surveys, transfer
+from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.config import (
     ReloadableCommand,
     read_config,
@@ -133,7 +134,7 @@ def main() -> None:
 @advanced_option(
     "--rate",
     default=0,
-    type=click.IntRange(0, MAX_REQUESTS_PER_MINUTE),
+    type=Count(0, MAX_REQUESTS_PER_MINUTE),
     help="The limit on single reports from one address, per minute and worker. 0 means no limit.",
 )
 @advanced_option(
@@ -187,8 +188,7 @@ def serve(context: click.Context, /, **options: Any) -> None:
     from ldp_aggregator.collector.serving.server import serve as run_server
 
     settings = CollectorSettings.from_options(options)
-    require_addresses(settings.addresses)
-    published = publish_surveys(settings)
+    published = publish_surveys(settings, before_writing=partial(require_addresses, settings.addresses))
     latest = published
 
     def publish_again() -> PublishedSurveys:

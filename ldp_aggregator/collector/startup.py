@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +72,11 @@ class PublishedSurveys:
         return create_app(self.settings, store, self.signatures, guarantee, self.keys)
 
 
-def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None = None) -> PublishedSurveys:
+def publish_surveys(
+    settings: CollectorSettings,
+    former: PublishedSurveys | None = None,
+    before_writing: Callable[[], None] = lambda: None,
+) -> PublishedSurveys:
     """Read the survey files that the settings name, and publish the surveys.
 
     Everything is checked before anything is written, and before the file of a new store is created.
@@ -82,6 +86,8 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     settings : CollectorSettings
     former : PublishedSurveys, optional
         The surveys that this collector serves already, for a reload. The store must still have them.
+    before_writing : callable
+        Makes the caller's last checks.
 
     Raises
     ------
@@ -93,7 +99,7 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
-    _require_relay_token(settings, plans)
+    _require_settings(settings, plans)
     signatures = _load_signatures(settings.surveys, plans)
     former_plans = former.stored_plans if former else {}
     if former:
@@ -104,16 +110,14 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
         if former or error.reason is not StoreFailure.FILE_MISSING:
             raise
         _check(MemoryStore(), settings, plans)
+        before_writing()
         store = open_store(settings.store)
-    if isinstance(store, MemoryStore):
-        raise StoreError(
-            "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
-        )
     try:
         guarantee = store.check_durability(settings.store_policy)
         _require_surveys(store, former_plans)
         keys = _check(store, settings, plans)
         new_store = not store.plans()
+        before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
         _publish(store, plans, former_plans)
         stored_plans = store.plans()
@@ -133,8 +137,12 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
     )
 
 
-def _require_relay_token(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
-    """Raise SettingsError if a survey has a relay, and there is no token that it could send."""
+def _require_settings(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
+    """Raise an error if no store can be shared, or a survey has a relay and there is no token for it."""
+    if settings.store.startswith("memory:"):
+        raise StoreError(
+            "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
+        )
     if settings.relay_token is None and (relayed := [plan.id for plan in plans if has_relay(plan)]):
         raise SettingsError(
             f"{relayed[0]} has a relay: make a token for it (openssl rand -hex 16), and set LDP_RELAY_TOKEN "

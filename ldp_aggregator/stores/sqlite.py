@@ -88,6 +88,7 @@ class SQLiteStore:
         with ExitStack() as undo, self._errors():
             if create and not read_only and create_private(path):
                 undo.callback(os.unlink, path)  # else a full disk would leave an empty file
+                undo.callback(self.close)  # first: SQLite then deletes its log
             with self._connection() as connection:
                 has_tables = is_store(connection)
             if not (read_only or has_tables):

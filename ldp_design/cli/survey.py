@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
@@ -12,8 +13,17 @@ from encoders.randomness import SystemEntropy
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_plan_file, read_survey_file
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.file_options import INPUT_FILE
-from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
+from ldp_aggregator.cli.help import (
+    Group,
+    advanced_option,
+    argument,
+    json_option,
+    multiline_option,
+    option,
+    version_option,
+)
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.project import write_projection
@@ -103,7 +113,7 @@ def compile_(survey: Path, output: Path) -> None:
 @_survey_or_plan
 @option("--row", "row_file", type=INPUT_FILE, help="A JSON file with one object: features and label by name.")
 @option("--csv", "table", type=INPUT_FILE, help="A CSV file of rows.")
-@option("--row-number", type=click.IntRange(min=1), default=1, help="The row of the CSV file.")
+@option("--row-number", type=Count(min=1), default=1, help="The row of the CSV file.")
 @option("--label", metavar="VALUE", help="The label of the row; it replaces the label in the file.")
 @option(
     "--question",
@@ -114,6 +124,7 @@ def compile_(survey: Path, output: Path) -> None:
 )
 @option("--language", metavar="CODE", default="", help="The language of the survey's texts, for example de.")
 @multiline_option
+@json_option
 def preview_(
     survey: Path,
     row_file: Path | None,
@@ -123,6 +134,7 @@ def preview_(
     label: str | None,
     question: str | None,
     language: str,
+    as_json: bool,
 ) -> None:
     """Show for one row what is asked, sent and revealed.
 
@@ -143,10 +155,13 @@ def preview_(
         row = read_csv_row(table, row_number, plan, multiline)
     else:
         row = make_sample_row(plan, SystemEntropy())
-        click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
+        click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n", err=as_json)
     label_value = row.get(plan.row_label.name) if label is None and plan.row_label.exists else label
-    for index, name in enumerate(names):
-        report_preview = preview(plan, row, label_value, SystemEntropy(), name, language=language)
+    previews = [preview(plan, row, label_value, SystemEntropy(), name, language=language) for name in names]
+    if as_json:
+        click.echo(json.dumps([each.as_dict() for each in previews]))
+        return
+    for index, report_preview in enumerate(previews):
         click.echo(f"\n{'-' * 80}\n\n" * (index > 0) + str(report_preview))
         if comparison := compare_mechanisms(plan, report_preview.randomised.question):
             click.echo(f"\n{comparison}")
@@ -213,7 +228,7 @@ def project_(
 @_bins
 @option(
     "--people",
-    type=click.IntRange(min=1),
+    type=Count(min=1),
     show_default="the first round's reports / 0.7",
     help="The number of people who will answer the first or the second round.",
 )

@@ -271,9 +271,7 @@ def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
             f"environment variable {TOKEN_VARIABLE} to it"
         )
     if not (token.isascii() and token.isprintable()):  # urllib's error would quote it
-        raise SourceError(
-            f"the token in {TOKEN_VARIABLE} contains a line break or a letter that no token has"
-        )
+        raise SourceError(f"{TOKEN_VARIABLE} has a line break or a letter that no token has: set it again")
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read_snapshots
     try:

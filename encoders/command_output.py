@@ -1,4 +1,7 @@
-"""The output of all commands: no letter, full disk or closed pipe ends a command before its work is done."""
+"""The output of all commands, and the form of their errors.
+
+No letter, full disk or closed pipe ends a command before its work is done.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from encoders.errors import LdpError, escape_unprintable
+
+EXPECTED_ERRORS = (LdpError, OSError, UnicodeDecodeError)
+"""What a command prints as one line: errors of input, and of files and the network."""
 
 
 class _Stream(io.FileIO):
@@ -55,3 +63,10 @@ def _replace_stream(name: str) -> _Stream | None:
     writer, encoding = io.BufferedWriter(raw), getattr(old, "encoding", None)
     setattr(sys, name, io.TextIOWrapper(writer, encoding, "backslashreplace", line_buffering=True))
     return raw
+
+
+def describe_error(error: Exception) -> str:
+    """Return the message of an expected error; for an error of a file, the file's name and the reason."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return escape_unprintable(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    return str(error)

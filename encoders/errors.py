@@ -15,7 +15,6 @@ public texts of the survey. It never contains a value of a person's row.
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 
 TYPE_CHECKING = False  # importing typing takes longer than all else that has_consent() loads
@@ -201,14 +200,3 @@ class ReportError(LdpError):
     def __init__(self, reason: Reason, why: str = "") -> None:
         self.reason, self.why = reason, why
         super().__init__(f"{reason}: {why}" if why else str(reason))
-
-
-EXPECTED_ERRORS = (LdpError, OSError, UnicodeDecodeError)
-"""What a command prints as one line: errors of input, and of files and the network."""
-
-
-def describe_error(error: Exception) -> str:
-    """Return the message of an expected error; for an error of a file, the file's name and the reason."""
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return escape_unprintable(f"{os.fsdecode(error.filename)}: {error.strerror}")
-    return str(error)

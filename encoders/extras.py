@@ -14,8 +14,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from encoders.command_output import safe_output
-from encoders.errors import EXPECTED_ERRORS, LdpError, describe_error
+from encoders.command_output import EXPECTED_ERRORS, describe_error, safe_output
+from encoders.errors import LdpError
 from encoders.installation import InstallationError
 
 MODULES = {

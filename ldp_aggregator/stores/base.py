@@ -273,6 +273,6 @@ def changed_plan_error(survey: str, totals: Mapping[str, Total], tokens: int = 0
     """Return the error for a changed survey under its old id, whose reports or tokens need the old plan."""
     counted = f"{Counted(count_reports(totals), 'report')}{f' and {tokens:,} tokens' if tokens else ''}"
     return StoreError(
-        f"the store already has another plan of survey {survey!r} with {counted}, which remain valid: give "
-        "the changed survey a new id, or serve the file that they answer"
+        f"the store already has another plan of survey {survey!r} with {counted}: give the changed "
+        "survey a new id, or serve the file that was answered"
     )

@@ -6,12 +6,15 @@ be imported without any extra.
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
+from encoders.command_output import EXPECTED_ERRORS, describe_error, safe_output
 from encoders.errors import LdpError
 from encoders.installation import InstallationError
 
@@ -78,15 +81,29 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
     """Return the entry point of a command: it runs `main` of a module that needs an extra."""
 
     def run() -> None:
-        try:
-            with needs_extra(extra, name):
-                if extra in ("train", "central", "relay-server"):  # their commands import modules late
-                    _require_modules(extra)
-                import_module(module).main()
-        except (MissingExtraError, InstallationError) as error:
-            sys.exit(str(error))
+        with safe_output():
+            try:
+                with needs_extra(extra, name):
+                    if extra in ("train", "central", "relay-server"):  # their commands import modules late
+                        _require_modules(extra)
+                    import_module(module).main()
+            except MissingExtraError as error:
+                if not {"-h", "--help"} & set(sys.argv):
+                    sys.exit(str(error))
+                sys.stdout.write(f"{_read_purpose(module)}\n\n{error}\nThen {name} -h shows all options.\n")
+            except InstallationError as error:
+                sys.exit(str(error))
+            except EXPECTED_ERRORS as error:
+                sys.exit(f"Error: {describe_error(error)}")
 
     return run
+
+
+def _read_purpose(module: str) -> str:
+    """Return the first line of a module's docstring, without importing the module."""
+    path = Path(__file__).parents[1].joinpath(*module.split("."))
+    docstring = ast.get_docstring(ast.parse(path.with_suffix(".py").read_text("utf-8")))
+    return (docstring or "").partition("\n")[0]
 
 
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")

@@ -25,6 +25,7 @@ def write_key_file(path: Path, pem: bytes, error_type: Callable[[str], LdpError]
     LdpError
         If the file exists, or cannot be written.
     """
+    descriptor = None
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -35,4 +36,6 @@ def write_key_file(path: Path, pem: bytes, error_type: Callable[[str], LdpError]
             "another KEYFILE"
         ) from error
     except OSError as error:
+        if descriptor is not None:
+            os.unlink(path)  # a part of a key is worth nothing
         raise error_type(f"{path.name}: cannot be written: {error.strerror}") from error

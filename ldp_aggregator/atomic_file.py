@@ -42,8 +42,8 @@ def write_atomically(
     # a new file in the same folder, with a name that cannot be guessed
     partial = target.parent / f".{secrets.token_hex(16)}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(partial, flags, _PUBLIC_MODE if public else _PRIVATE_MODE)
     try:
+        descriptor = os.open(partial, flags, _PUBLIC_MODE if public else _PRIVATE_MODE)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -51,9 +51,11 @@ def write_atomically(
         if existing_mode is not None:
             os.chmod(partial, existing_mode)
         os.replace(partial, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(partial)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
         raise
     if durable:
         _sync_folder(target.parent)

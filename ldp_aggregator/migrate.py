@@ -104,12 +104,19 @@ class _Migration:
 
     def _lock_target(self, plan: bytes) -> None:
         """Publish and lock the survey in the target, which must have no reports that the source lacks."""
-        target, survey = self._target, self._survey
-        served = survey in target.plans()
+        target, survey, plans = self._target, self._survey, self._target.plans()
+        served = survey in plans
+        if plans.get(survey, plan) != plan:
+            raise MigrationError(
+                f"the target has another plan of {survey}: import into a store without this survey"
+            )
         former = read_schedule(target, survey)
         if served and not former.import_run:
             self._require_unused_target()
-        target.publish(survey, plan, _counter_names(plan))
+        counters = _counter_names(plan)
+        target.publish(survey, plan, counters)
+        if counters:  # from now on, another plan that replaces this one stops the import
+            target.require_survey(survey, plan, counters)
         target.set_schedule(survey, self._lock.to_json())
         if texts := self._source.texts().get(survey):
             target.set_texts(survey, texts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
@@ -266,15 +267,22 @@ def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
     """
     if not token:
         raise SourceError(
-            f"{url}: a collector needs the operator's token to show its totals; set the environment variable "
-            f"{TOKEN_VARIABLE} to it"
+            f"{url}: a collector needs the operator's token to show its totals, and none is set: set the "
+            f"environment variable {TOKEN_VARIABLE} to it"
         )
+    if not (token.isascii() and token.isprintable()):  # urllib's error would quote it
+        raise SourceError(f"{TOKEN_VARIABLE} has a line break or a letter that no token has: set it again")
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     request = Request(url.rstrip("/") + "/snapshot", headers=headers)  # noqa: S310 - http or https, see _read_snapshots
     try:
         with build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_SECONDS) as response:
             body: bytes = response.read()
     except HTTPError as error:
+        if error.code == HTTPStatus.UNAUTHORIZED:
+            raise SourceError(
+                f"{url}: the token in {TOKEN_VARIABLE} is not the one that the collector was started with "
+                f"({TOKEN_VARIABLE} or --operator-token-file): set it to that one"
+            ) from error
         raise SourceError(f"{url}: the collector refused the request: {_describe_refusal(error)}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise SourceError(f"{url}: the collector cannot be reached: {error}") from error

@@ -18,7 +18,7 @@ from encoders.survey.plan_checks import CENTRAL, SILO
 from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.amounts import amount_parser
+from ldp_aggregator.cli.amounts import Count, amount_parser
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option, version_option
 from ldp_audit.audit import audit, list_stages
@@ -63,7 +63,7 @@ def _shared_options(least: int, default: int, counted: str) -> Callable[[Callabl
         click.pass_context,
         version_option,
         option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
-        option("--trials", type=click.IntRange(least), default=default, show_default=True, help=counted),
+        option("--trials", type=Count(least), default=default, show_default=True, help=counted),
     )
 
     def decorate(command: Callable[..., None]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -35,10 +34,6 @@ _STATE_TEXTS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the subcommand that the arguments name."""
     options = _parser().parse_args(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="replace"
-        )  # a terminal that lacks a survey's letters still shows the rest
     try:
         lines = options.run(Journal(options.journal, options.person), options)
     except LdpError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -60,8 +59,6 @@ in the journal, and 130 if the command was stopped by Ctrl-C, when a message may
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the subcommand that the arguments name."""
     options = _parser().parse_args(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
     try:
         sys.exit(options.run(options))
     except LdpError as error:

@@ -69,14 +69,22 @@ def test_a_command_without_its_extra_names_it_in_one_line(command):
     extra = EXTRA_OF[command]
     line = f"{command} needs the extra [{extra}]: pip install 'ldp-bayes[{extra}]'\n"
     for missing in (EVERY, {*MODULES[extra]} - {"click", "numpy"}):  # the base install; another extra alone
-        found = run_command(missing, command, "--help")
+        found = run_command(missing, command, "status")
         assert (found.returncode, found.stdout, found.stderr) == (1, "", line)
+        for arguments in (["-h"], ["--help"], ["status", "-h"]):
+            found = run_command(missing, command, *arguments)
+            assert (found.returncode, found.stderr) == (0, "")
+            purpose, empty, needs, then = found.stdout.splitlines()
+            assert re.match(rf"{command}: [a-z].*\.$", purpose)
+            assert (empty, f"{needs}\n", then) == ("", line, f"Then {command} -h shows all options.")
 
 
 @pytest.mark.parametrize("command", ["ldp-client", "ldp-silo"])
 def test_the_commands_of_the_client_need_no_extra(command):
-    found = run_command(EVERY, command, "--help")
-    assert (found.returncode, found.stderr) == (0, "")
+    for option in ("-h", "--help"):
+        found = run_command(EVERY, command, option)
+        assert (found.returncode, found.stderr) == (0, "")
+        assert "Commands:" in found.stdout
 
 
 def test_a_command_names_another_extra_that_one_of_its_sources_needs():

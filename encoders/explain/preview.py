@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from encoders.explain.numbers_text import describe_clipping, describe_square
-from encoders.explain.plausible import describe_likelihoods, describe_payload
+from encoders.explain.plausible import compute_likelihoods, describe_likelihoods, describe_payload
 from encoders.explain.relay import describe_relay
 from encoders.explain.text import wrap_text
 from encoders.explain.wording import Wording
@@ -55,6 +56,21 @@ class Preview:
     def epsilon(self) -> float:
         """The privacy budget that sending the report would spend."""
         return float(self.plan.epsilon)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the preview as an object of JSON. It contains the true answer, as the text does."""
+        question, truth, payload, report = self.randomised
+        chances = compute_likelihoods(question, payload, truth).items()
+        return {
+            "survey": self.plan.id,
+            "epsilon": self.epsilon,
+            "question": question.name,
+            "probability": float(self.plan.question_probability(question)),
+            "mechanism": question.mechanism.name,
+            "true_answer": self.truth,
+            "report": report.hex(),
+            "chances": [{"answer": question.meaning(each), "chance": float(p)} for each, p in chances],
+        }
 
     def __str__(self) -> str:
         return explain(self)

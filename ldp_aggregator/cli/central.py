@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from encoders.errors import LdpError
+from encoders.command_output import EXPECTED_ERRORS, describe_error
 from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
@@ -26,15 +26,8 @@ from ldp_aggregator.central.ledger_file import (
     train_once,
 )
 from ldp_aggregator.central.promise import ADD_REMOVE, MAX_EPSILON, MIN_ROW_EPSILON, REPLACE, Promise
-from ldp_aggregator.cli.amounts import amount_parser
-from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.file_options import (
-    INPUT_FILE,
-    OutputFile,
-    print_notes,
-    require_distinct,
-    require_no_input,
-)
+from ldp_aggregator.cli.amounts import Count, amount_parser
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, print_notes, require_distinct
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.models.central_estimates import build_central_table
@@ -84,7 +77,7 @@ def main() -> None:
     "without a label has tables only (nb).",
 )
 @option("--person", metavar="COLUMN", help="The column that identifies people, to check --rows-per-person.")
-@option("--rows-per-person", type=click.IntRange(1), default=1, help="The most rows that one person has.")
+@option("--rows-per-person", type=Count(1), default=1, help="The most rows that one person has.")
 @option(
     "--csv",
     "csv_file",
@@ -156,11 +149,10 @@ def train(
     $ ldp-central train survey.toml visits.csv --epsilon 1 --person patient --rows-per-person 4 -o model.json
     """
     _check_outputs({"--output": output, "--csv": csv_file}, survey, rows)
-    with print_errors():
-        ledger_path, full_name = find_ledger(rows, name)
-        promise = Promise(epsilon, delta, adjacency, rows_per_person)
-        parsed = read_survey_file(survey, read_curator_survey)
-        learner = require_learner(learner, len(parsed.label.values))
+    ledger_path, full_name = find_ledger(rows, name)
+    promise = Promise(epsilon, delta, adjacency, rows_per_person)
+    parsed = read_survey_file(survey, read_curator_survey)
+    learner = require_learner(learner, len(parsed.label.values))
     if csv_file and learner != NAIVE_BAYES:
         raise click.UsageError("--csv: only Naive Bayes has a table of estimates; add --learner nb")
     with _print_private_errors():
@@ -184,11 +176,10 @@ def train(
 
 
 def _write_files(model: bytes, output: Path, csv_file: Path | None) -> None:
-    with print_errors():
-        write_atomically(output, model)
-        if csv_file:
-            content = read_central_content(parse_content(model, str(output)), str(output))
-            write_atomically(csv_file, dump_table(build_central_table(content)).encode())
+    write_atomically(output, model)
+    if csv_file:
+        content = read_central_content(parse_content(model, str(output)), str(output))
+        write_atomically(csv_file, dump_table(build_central_table(content)).encode())
 
 
 def _explain_repetition(training: CuratorTraining, terms: LedgerTerms, ledger: Ledger) -> Iterator[str]:
@@ -210,9 +201,8 @@ def status(rows: Path, name: str | None) -> None:
 
     $ ldp-central status rows.csv
     """
-    with print_errors():
-        path, _ = find_ledger(rows, name)
-        ledger = read_ledger(path)
+    path, _ = find_ledger(rows, name)
+    ledger = read_ledger(path)
     if ledger is None:
         others = sorted(each.name for each in path.parent.glob(f"*{SUFFIX}"))
         found = "" if rows.exists() else f"there is no file {rows}, and "
@@ -231,9 +221,8 @@ def status(rows: Path, name: str | None) -> None:
 
 def _check_outputs(outputs: dict[str, Path | None], survey: Path, rows: Path) -> None:
     """Raise UsageError if an output would replace an input or a ledger, which must never be lost."""
-    require_distinct(outputs)
+    require_distinct(outputs, [survey, rows])
     for output in filter(None, outputs.values()):
-        require_no_input(output, [survey, rows])
         if output.name.lower().endswith((SUFFIX, SUFFIX + LOCK_SUFFIX)):
             raise click.UsageError(
                 f"{output}: only ledgers end in {SUFFIX} or {SUFFIX}{LOCK_SUFFIX}; give another output file"
@@ -245,8 +234,8 @@ def _print_private_errors() -> Iterator[None]:
     """Return a context that prints errors, and that they must not be published."""
     try:
         yield
-    except (LdpError, OSError, UnicodeDecodeError) as error:
-        raise click.ClickException(f"{error}\n{_PRIVATE}") from error
+    except EXPECTED_ERRORS as error:
+        raise click.ClickException(f"{describe_error(error)}\n{_PRIVATE}") from error
 
 
 def _format_spent(ledger: Ledger) -> str:

@@ -71,10 +71,11 @@ def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -
             raise click.UsageError(f"{output} is an input of this command too; give another output file")
 
 
-def require_distinct(outputs: Mapping[str, Path | None]) -> None:
-    """Raise UsageError if two options name the same file; the keys are the options."""
+def require_distinct(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Raise UsageError if two options, the keys, name the same file, or one names an input."""
     option_of: dict[Path, str] = {}
     for option, path in outputs.items():
+        require_no_input(path, inputs)
         if path and (other := option_of.setdefault(path.resolve(), option)) != option:
             raise click.UsageError(
                 f"{other} and {option} are the same file, {path}: give two different files"

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from encoders import __version__
+from encoders.command_output import EXPECTED_ERRORS, describe_error
 from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True}
@@ -90,6 +91,15 @@ class Command(click.Command):
                 raise click.exceptions.NoArgsIsHelpError(ctx) from None
             raise
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; print expected errors as one line, without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # no error: click exits without a message
+            raise
+        except EXPECTED_ERRORS as error:
+            raise click.ClickException(describe_error(error)) from error
+
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: format_options writes the arguments, too."""
 
@@ -132,6 +142,7 @@ class Group(Command, click.Group):
 argument = partial(click.argument, cls=_Argument)
 option = partial(click.option, cls=_Option)
 advanced_option = partial(click.option, cls=_AdvancedOption)
+json_option = option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 multiline_option = advanced_option("--multiline", is_flag=True, help=MULTILINE_HELP)
 missing_codes_option = advanced_option(
     "--missing-codes", "codes", multiple=True, metavar="FEATURE=CODE,...", help=MISSING_CODES_HELP

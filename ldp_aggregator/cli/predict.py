@@ -11,7 +11,6 @@ import click
 from encoders.survey.missing_codes import parse_missing_codes, set_missing_codes
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (
     Command,
@@ -47,25 +46,23 @@ def main(model: Path, rows: Path, output: Path | None, codes: tuple[str, ...], m
     from ldp_aggregator.models.survey_estimates import SurveyEstimates  # loads scikit-learn
 
     require_no_input(output, [model, rows])
-    with print_errors():
-        classifier = load_model(model)
-        if isinstance(classifier, SurveyEstimates):
-            raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
-        for notice in classifier.notices:
-            click.echo(f"warning: {notice}", err=True)
-        entries = set_missing_codes(classifier.plan_.entries, parse_missing_codes(codes))
-        columns = read_rows(rows, entries, multiline)
-        columns, kept = drop_missing_codes(entries, columns)
-        probabilities = classifier.predict_proba(columns)
-        best, predicted = probabilities.argmax(axis=1).tolist(), set(kept.tolist())
-        table = StringIO()
-        writer = csv.writer(table, lineterminator="\n")
-        names = [category_text(label) for label in classifier.classes_]
-        writer.writerow([classifier.plan_.label.name, *(f"P({name})" for name in names)])
-        for number, (index, row) in enumerate(zip(best, probabilities.tolist(), strict=True)):
-            line = [names[index], *(f"{each:.6g}" for each in row)]
-            writer.writerow(line if number in predicted else [""] * len(line))
-        if output:
-            write_atomically(output, table.getvalue().encode())
-        else:
-            click.echo(table.getvalue(), nl=False)
+    classifier = load_model(model)
+    if isinstance(classifier, SurveyEstimates):
+        raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
+    for notice in classifier.notices:
+        click.echo(f"warning: {notice}", err=True)
+    entries = set_missing_codes(classifier.plan_.entries, parse_missing_codes(codes))
+    columns, kept = drop_missing_codes(entries, read_rows(rows, entries, multiline))
+    probabilities = classifier.predict_proba(columns)
+    best, predicted = probabilities.argmax(axis=1).tolist(), set(kept.tolist())
+    table = StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    names = [category_text(label) for label in classifier.classes_]
+    writer.writerow([classifier.plan_.label.name, *(f"P({name})" for name in names)])
+    for number, (index, row) in enumerate(zip(best, probabilities.tolist(), strict=True)):
+        line = [names[index], *(f"{each:.6g}" for each in row)]
+        writer.writerow(line if number in predicted else [""] * len(line))
+    if output:
+        write_atomically(output, table.getvalue().encode())
+    else:
+        click.echo(table.getvalue().encode(), nl=False)  # UTF-8 in any terminal, as in the file

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from encoders.errors import LdpError
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option, version_option
@@ -39,11 +38,8 @@ def main(file: Path, other: Path | None, output: Path, independent: bool, note: 
     $ ldp-results model-2026.json model-2027.json -o comparison.html
     """
     require_no_input(output, [file, other])
-    try:
-        page = render_page(
-            read_results(file), read_results(other) if other else None, independent=independent, note=note
-        )
-        write_atomically(output, page, public=True)
-    except (LdpError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+    compared = read_results(other) if other else None
+    write_atomically(
+        output, render_page(read_results(file), compared, independent=independent, note=note), public=True
+    )
     click.echo(f"wrote {output}")

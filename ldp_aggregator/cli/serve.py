@@ -1,4 +1,4 @@
-"""ldp-collector serve: serves surveys over HTTP."""
+"""ldp-collector: serves surveys over HTTP, and counts each report exactly once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from encoders.errors import LdpError
 from encoders.explain.text import Counted
 from encoders.survey import Plan
 from encoders.survey.opening import write_private_key
 from ldp_aggregator.cli import surveys, transfer
+from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.config import (
     ReloadableCommand,
     read_config,
@@ -134,7 +134,7 @@ def main() -> None:
 @advanced_option(
     "--rate",
     default=0,
-    type=click.IntRange(0, MAX_REQUESTS_PER_MINUTE),
+    type=Count(0, MAX_REQUESTS_PER_MINUTE),
     help="The limit on single reports from one address, per minute and worker. 0 means no limit.",
 )
 @advanced_option(
@@ -187,13 +187,8 @@ def serve(context: click.Context, /, **options: Any) -> None:
     from ldp_aggregator.collector.serving.server import require_addresses
     from ldp_aggregator.collector.serving.server import serve as run_server
 
-    try:
-        settings = CollectorSettings.from_options(options)
-        published = publish_surveys(settings)
-        require_addresses(settings.addresses)
-    except LdpError as error:
-        raise click.ClickException(str(error)) from error
-
+    settings = CollectorSettings.from_options(options)
+    published = publish_surveys(settings, before_writing=partial(require_addresses, settings.addresses))
     latest = published
 
     def publish_again() -> PublishedSurveys:
@@ -279,10 +274,7 @@ def key(keyfile: Path) -> None:
 
     $ ldp-collector key plan.json.key
     """
-    try:
-        click.echo(write_private_key(keyfile))
-    except LdpError as error:
-        raise click.ClickException(str(error)) from error
+    click.echo(write_private_key(keyfile))
 
 
 for _command in (*surveys.COMMANDS, key, tokens, *transfer.COMMANDS):

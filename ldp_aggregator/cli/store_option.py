@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import click
 
-from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.help import advanced_option, option
 from ldp_aggregator.stores import Store
 from ldp_aggregator.training_sources import open_existing_store
@@ -37,10 +36,9 @@ durability_option = advanced_option(
 def open_for_command(
     url: str, open_function: Callable[[str], Store] = open_existing_store
 ) -> Iterator[Store]:
-    """Open a store, by default an existing one, and close it; print errors without a traceback."""
-    with print_errors():
-        store = open_function(url)
-        try:
-            yield store
-        finally:
-            store.close()
+    """Open a store, by default an existing one, and close it."""
+    store = open_function(url)
+    try:
+        yield store
+    finally:
+        store.close()

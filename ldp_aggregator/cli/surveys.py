@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 
 from encoders.errors import SurveyError
 from encoders.text_table import format_table
-from ldp_aggregator.cli.help import Command, argument, option
+from ldp_aggregator.cli.help import Command, argument, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
@@ -55,34 +57,43 @@ survey_argument = argument("survey", help="The id of a survey in the store.")
 
 @click.command(cls=Command)
 @store_option
-def status(url: str) -> None:
+@json_option
+def status(url: str, as_json: bool) -> None:
     """List the surveys of a store and their reports.
 
     Prints each survey's phase, its times in UTC, and its numbers of reports, rejected reports and tokens.
 
     $ ldp-collector status
     $ ldp-collector status --store redis://127.0.0.1:6379/0
+    $ ldp-collector status --json
     """
     with open_for_command(url) as store:
         schedules = read_all_schedules(store)
-        rows = [["survey", "phase", "opens", "closes", "grace", "reports", "rejected", "tokens"]]
+        found: list[dict[str, Any]] = []
         for survey in sorted(store.plans()):
             schedule = schedules.get(survey, Schedule())
-            reports = count_reports(store.totals(survey))
-            rejected = sum(store.rejections(survey).values())
-            times = [
-                _format_time(schedule.opens),
-                _format_time(schedule.closes),
-                f"{schedule.grace / _DAY_SECONDS:g} days",
-            ]
-            tokens = f"{token_count:,}" if (token_count := count_tokens(store, survey)) else "-"
+            numbers = {
+                "grace": schedule.grace / _DAY_SECONDS,
+                "reports": count_reports(store.totals(survey)),
+                "rejected": sum(store.rejections(survey).values()),
+                "tokens": count_tokens(store, survey),
+            }
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
-            rows.append([survey, phase, *times, f"{reports:,}", f"{rejected:,}", tokens])
-    click.echo(
-        "\n".join(format_table(rows, "<<<<>>>>"))
-        if len(rows) > 1
-        else "the store does not contain a survey yet"
-    )
+            times = {"opens": schedule.opens, "closes": schedule.closes}
+            found.append({"survey": survey, "phase": phase} | times | numbers)
+    if as_json:
+        click.echo(json.dumps(found))
+    elif found:
+        click.echo("\n".join(format_table([list(found[0]), *map(_format_status, found)], "<<<<>>>>")))
+    else:
+        click.echo("the store does not contain a survey yet")
+
+
+def _format_status(status: dict[str, Any]) -> list[str]:
+    """Return the cells of a survey's row."""
+    survey, phase, opens, closes, grace, *counts, tokens = status.values()
+    times = [_format_time(opens), _format_time(closes), f"{grace:g} days"]
+    return [survey, phase, *times, *(f"{each:,}" for each in counts), f"{tokens:,}" if tokens else "-"]
 
 
 @click.command("open", cls=Command)

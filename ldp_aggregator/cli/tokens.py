@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from encoders.randomness import SystemEntropy
+from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Group, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
 from ldp_aggregator.cli.surveys import survey_argument
@@ -25,7 +26,7 @@ def tokens() -> None:
 @survey_argument
 @option(
     "--count",
-    type=click.IntRange(1, 10_000_000),
+    type=Count(1, 10_000_000),
     required=True,
     help="The number of tokens: one for each person, or for each message of a silo.",
 )

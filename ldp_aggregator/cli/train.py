@@ -16,18 +16,18 @@ from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.file_options import OutputFile, require_distinct, require_no_input
+from ldp_aggregator.cli.file_options import OutputFile, require_distinct
 from ldp_aggregator.cli.help import (
     Command,
     advanced_option,
     argument,
+    json_option,
     missing_codes_option,
     multiline_option,
     option,
     version_option,
 )
-from ldp_aggregator.cli.training_summary import format_rejection_counts, format_summary
+from ldp_aggregator.cli.training_summary import dump_summary, format_rejection_counts, format_summary
 from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.model_document import no_classifier
@@ -55,6 +55,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     "store, a snapshot file, or, with --plan, an archive of raw reports.",
 )
 @option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
+@json_option
 @option("--csv", "csv_file", type=OutputFile(), help="Write all estimates to this CSV file, too.")
 @option(
     "--audit",
@@ -107,6 +108,7 @@ def main(
     output: Path,
     onnx_file: Path | None,
     csv_file: Path | None,
+    as_json: bool,
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
@@ -144,34 +146,32 @@ def main(
     $ ldp-train reports.bin --plan survey.toml -o model.json
     """
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
-    require_distinct(outputs)
-    for each in outputs.values():
-        require_no_input(each, [*sources, plan_file, audit_file, rows_file])
+    require_distinct(outputs, [*sources, plan_file, audit_file, rows_file])
     check_unlabelled_options(rows_file, public, codes, estimator)
-    with print_errors():
-        _require_onnx(onnx_file)
-        snapshot, validation, second, silos = read_training_data(
-            sources,
-            plan=load_any_plan_file(plan_file) if plan_file else None,
-            surveys=surveys,
-            token=os.environ.get(TOKEN_VARIABLE),
-            warn=_warn,
-            scheduler=scheduler,
-            show=show_progress,
-            two_models=rows_file is not None,
-        )
-        _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": rows_file})
-        _require_reports(snapshot, silos, allow_empty)
-        audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-        estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
-        classifier = fit_to_file(rows_file, snapshot, estimates, second, public, codes, multiline, _warn)
-        estimates = classifier.estimates if classifier else estimates
-        try:
-            save_model(output, snapshot, estimates, audit, classifier)
-            _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
-        finally:  # the summary is printed even if a file cannot be written
-            click.echo(format_summary(_collect_results(snapshot, estimates, audit, classifier)))
-    click.echo(f"\nwrote {_join_paths(outputs.values())}")
+    _require_onnx(onnx_file)
+    snapshot, validation, second, silos = read_training_data(
+        sources,
+        plan=load_any_plan_file(plan_file) if plan_file else None,
+        surveys=surveys,
+        token=os.environ.get(TOKEN_VARIABLE),
+        warn=_warn,
+        scheduler=scheduler,
+        show=show_progress,
+        two_models=rows_file is not None,
+    )
+    _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": rows_file})
+    _require_reports(snapshot, silos, allow_empty)
+    audit = read_audit(audit_file, snapshot.plan) if audit_file else None
+    estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
+    classifier = fit_to_file(rows_file, snapshot, estimates, second, public, codes, multiline, _warn)
+    estimates = classifier.estimates if classifier else estimates
+    try:
+        save_model(output, snapshot, estimates, audit, classifier)
+        _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
+    finally:  # the summary is printed even if a file cannot be written
+        results = _collect_results(snapshot, estimates, audit, classifier)
+        click.echo(dump_summary(results) if as_json else f"{format_summary(results)}\n")
+    click.echo(f"wrote {_join_paths(outputs.values())}", err=as_json)
 
 
 def _refuse_classifier_options(plan: Plan | SiloPlan, options: Mapping[str, Path | None]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ldp_aggregator.findings.features import find_warnings
 from ldp_aggregator.findings.rules import UNKNOWN_SHARE
 from ldp_aggregator.findings.values import RoundShare
 from ldp_aggregator.findings.words import TEXTS
@@ -44,6 +46,18 @@ def format_summary(results: SurveyResults) -> str:
         build_warnings(results),
     ]
     return write_document(drop_empty(sections), _ALL_ROWS)
+
+
+def dump_summary(results: SurveyResults) -> str:
+    """Return what the summary shows as JSON."""
+    document = {
+        "survey": results.plan.id,
+        "plan_digest": results.plan.digest,
+        "privacy": results.privacy.as_dict(),
+        "estimates": results.estimates.as_dict(),
+        "warnings": list(map(str, find_warnings(results.estimates))),
+    }
+    return json.dumps(document, allow_nan=False)
 
 
 def _explain_features(results: SurveyResults) -> list[Note]:

@@ -10,7 +10,6 @@ import click
 from encoders.explain.text import Counted
 from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, open_for_command, store_option
@@ -62,15 +61,14 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     $ ldp-collector merge north.json south.json -o snapshot.json
     """
     require_no_input(output, snapshots)
-    with print_errors():
-        if len({path.resolve() for path in snapshots}) < len(snapshots):
-            raise click.ClickException(
-                "a snapshot is given twice, so its reports would count twice: give it once"
-            )
-        read = [_read_snapshot(path) for path in snapshots]
-        require_different(dict(zip(map(str, snapshots), read, strict=True)))
-        pooled = sum_snapshots(read)
-        write_atomically(output, pooled.to_json())
+    if len({path.resolve() for path in snapshots}) < len(snapshots):
+        raise click.ClickException(
+            "a snapshot is given twice, so its reports would count twice: give it once"
+        )
+    read = [_read_snapshot(path) for path in snapshots]
+    require_different(dict(zip(map(str, snapshots), read, strict=True)))
+    pooled = sum_snapshots(read)
+    write_atomically(output, pooled.to_json())
     click.echo(f"{Counted(pooled.total(), 'report')} of {pooled.plan.id} in {output}")
 
 

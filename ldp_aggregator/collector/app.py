@@ -66,7 +66,7 @@ def create_app(
     app.url_map.merge_slashes = False  # a path with // is answered with 404, not redirected
     plans = _read_plans(store)
     for plan in plans.values():
-        store.require_survey(plan.id, counter_names(plan))
+        store.require_survey(plan.id, plan.json, counter_names(plan))
     record = GroupCommit(store).record
     app.extensions["ldp"] = Service(
         settings=settings,

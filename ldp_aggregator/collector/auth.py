@@ -77,9 +77,11 @@ def _require_token(service: Service, expected: str, owner: str) -> None:
     is_bearer = authorization.lower().startswith(_PREFIX)
     if is_bearer and hmac.compare_digest(authorization[len(_PREFIX) :].encode(), expected.encode()):
         return
+    why = f"send the {owner}'s token: Authorization: Bearer TOKEN"
     if authorization:
         service.wrong_token_limit.acquire(*_request_origin())
-    raise Problem(Reason.NOT_AUTHORISED, f"send the {owner}'s token: Authorization: Bearer TOKEN", 401)
+        why = f"this is not the {owner}'s token of this collector, see LDP_{owner.upper()}_TOKEN; {why}"
+    raise Problem(Reason.NOT_AUTHORISED, why, 401)
 
 
 def _request_origin() -> tuple[str | None, str]:

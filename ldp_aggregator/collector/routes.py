@@ -22,7 +22,8 @@ from ldp_aggregator.collector.request_body import is_plain_text, read_body, read
 from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
-from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.snapshot import AnySnapshot, take_snapshot
+from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.schedule import Phase
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def snapshot(survey: str) -> Response:
     """Send a snapshot of the counters; training needs nothing else."""
     require_operator(service())
     plan = _plan(survey)  # with its texts, which the store does not have
-    taken = replace(take_snapshot(service().store, plan.id), plan=plan)  # type: ignore[arg-type]
+    taken = replace(_take_snapshot(plan), plan=plan)  # type: ignore[arg-type]
     return Response(taken.to_json(), content_type="application/json")
 
 
@@ -220,7 +221,7 @@ def progress(survey: str) -> Response:
     plan = _plan(survey)
     content = service().progress.get(
         plan.id,
-        lambda: render_progress(take_snapshot(service().store, plan.id), plan, is_closed=_is_closed(survey)),
+        lambda: render_progress(_take_snapshot(plan), plan, is_closed=_is_closed(survey)),
     )
     response = content.make_response("private, no-cache")
     response.vary.add("Authorization")
@@ -232,8 +233,16 @@ def _estimate_now(survey: str, *, poisoning: bool = False) -> CurrentEstimates:
 
     plan = _plan(survey)
     return CurrentEstimates.from_snapshot(
-        take_snapshot(service().store, plan.id), plan, is_closed=_is_closed(survey), poisoning=poisoning
+        _take_snapshot(plan), plan, is_closed=_is_closed(survey), poisoning=poisoning
     )
+
+
+def _take_snapshot(plan: Plan | SiloPlan) -> AnySnapshot:
+    """Return a survey's snapshot; refuse one of a plan that has replaced the plan that is served."""
+    snapshot = take_snapshot(service().store, plan.id)
+    if snapshot.plan != plan:
+        raise MissingSurveyError([plan.id])
+    return snapshot
 
 
 def _is_closed(survey: str) -> bool:

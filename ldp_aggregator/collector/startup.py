@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.sealed_reports import has_relay, load_keys
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names, read_stored_plan
@@ -25,11 +26,13 @@ from ldp_aggregator.stores import (
     MemoryStore,
     Store,
     StoreError,
+    StoreFailure,
     identify_file,
     open_store,
 )
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.base import changed_plan_error, count_reports
 from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.schedule import require_complete_import
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +47,10 @@ class PublishedSurveys:
     """What the store guarantees for an acknowledged report."""
     keys: dict[str, PrivateKey] = field(default_factory=dict, repr=False)
     """The private keys of those surveys that have a relay."""
+    stored_plans: Mapping[str, bytes] = field(default_factory=dict)
+    """The plan of each survey in the store, when it was read; also of surveys without a file."""
     report_counts: Mapping[str, int] = field(default_factory=dict)
-    """The number of reports of each survey in the store, when it was read; also of surveys without a file."""
+    """The number of reports of each of these surveys."""
     new_store: bool = False
     """Whether the store had no survey before these were published."""
     store_file: tuple[int, int] | None = None
@@ -63,45 +68,60 @@ class PublishedSurveys:
         identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
         guarantee = store.check_durability(self.settings.store_policy)
-        _require_surveys(store, self.report_counts)
+        _require_surveys(store, self.stored_plans)
         return create_app(self.settings, store, self.signatures, guarantee, self.keys)
 
 
-def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None = None) -> PublishedSurveys:
+def publish_surveys(
+    settings: CollectorSettings,
+    former: PublishedSurveys | None = None,
+    before_writing: Callable[[], None] = lambda: None,
+) -> PublishedSurveys:
     """Read the survey files that the settings name, and publish the surveys.
+
+    Everything is checked before anything is written, and before the file of a new store is created.
 
     Parameters
     ----------
     settings : CollectorSettings
     former : PublishedSurveys, optional
         The surveys that this collector serves already, for a reload. The store must still have them.
+    before_writing : callable
+        Makes the caller's last checks.
 
     Raises
     ------
     LdpError
         If a file is not a survey or signature, or the store does not satisfy the settings, or has lost a
-        survey.
+        survey, or has reports to another plan of a survey.
     """
     plans = [load_any_plan_file(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
-    _require_relay_token(settings, plans)
+    _require_settings(settings, plans)
     signatures = _load_signatures(settings.surveys, plans)
+    former_plans = former.stored_plans if former else {}
     if former:
         identify_file(former.settings.store, former.store_file)
-    store = open_store(settings.store, create=former is None)
-    if isinstance(store, MemoryStore):
-        raise StoreError(
-            "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
-        )
+    try:
+        store = open_store(settings.store, create=False)
+    except StoreError as error:
+        if former or error.reason is not StoreFailure.FILE_MISSING:
+            raise
+        _check(MemoryStore(), settings, plans)
+        before_writing()
+        store = open_store(settings.store)
     try:
         guarantee = store.check_durability(settings.store_policy)
-        _require_surveys(store, former.report_counts if former else ())
-        keys = load_keys(zip(settings.surveys, plans, strict=True), store)
+        _require_surveys(store, former_plans)
+        keys = _check(store, settings, plans)
         new_store = not store.plans()
-        _publish(store, plans, former.report_counts if former else ())
-        report_counts = {survey: count_reports(store.totals(survey)) for survey in store.plans()}
+        before_writing()
+        store.check_ready()  # a full disk is found before the first survey is written
+        _publish(store, plans, former_plans)
+        stored_plans = store.plans()
+        report_counts = {survey: count_reports(store.totals(survey)) for survey in stored_plans}
     finally:
         store.close()
     return PublishedSurveys(
@@ -110,14 +130,19 @@ def publish_surveys(settings: CollectorSettings, former: PublishedSurveys | None
         signatures=signatures,
         keys=keys,
         guarantee=guarantee,
+        stored_plans=stored_plans,
         report_counts=report_counts,
         new_store=new_store,
         store_file=identify_file(settings.store),
     )
 
 
-def _require_relay_token(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
-    """Raise SettingsError if a survey has a relay, and there is no token that it could send."""
+def _require_settings(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
+    """Raise an error if no store can be shared, or a survey has a relay and there is no token for it."""
+    if settings.store.startswith("memory:"):
+        raise StoreError(
+            "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
+        )
     if settings.relay_token is None and (relayed := [plan.id for plan in plans if has_relay(plan)]):
         raise SettingsError(
             f"{relayed[0]} has a relay: make a token for it (openssl rand -hex 16), and set LDP_RELAY_TOKEN "
@@ -133,35 +158,41 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) ->
     return {survey: signature for survey, signature in signatures.items() if signature}
 
 
-def _require_surveys(store: Store, surveys: Collection[str]) -> None:
-    """Raise MissingSurveyError if the store has lost one of the surveys."""
-    if missing := set(surveys) - store.plans().keys():
+def _require_surveys(store: Store, plans: Mapping[str, bytes]) -> None:
+    """Raise MissingSurveyError if the store has lost one of the plans."""
+    stored = store.plans()
+    if missing := [survey for survey, plan in plans.items() if stored.get(survey) != plan]:
         raise MissingSurveyError(missing)
 
 
-def _publish(store: Store, plans: list[Plan | SiloPlan], former: Collection[str]) -> None:
-    """Write the plans and texts to the store; refuse a changed plan.
-
-    All other plans in the store that are new to this collector are published too, so that a cluster marks
-    their counters. Counters of a former survey are not marked again: their server may have lost its data.
-    """
-    _require_texts(store, plans)
+def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
+    """Raise an error if the plans cannot be published in the store; return the keys of their relays."""
+    stored, texts = store.plans(), store.texts()
     for plan in plans:
-        store.publish(plan.id, plan.json, () if plan.id in former else counter_names(plan))
-        if plan.texts:
-            store.set_texts(plan.id, plan.texts.json)
-    for survey in store.plans().keys() - {plan.id for plan in plans} - set(former):
-        with suppress(SurveyError):  # a plan of another version is not served
-            plan = read_stored_plan(store, survey)
-            store.publish(survey, plan.json, counter_names(plan))
-
-
-def _require_texts(store: Store, plans: list[Plan | SiloPlan]) -> None:
-    """Raise SettingsError for a plan whose texts are neither beside its file nor in the store."""
-    stored = store.texts()
-    for plan in plans:
-        if plan.texts_digest and not plan.texts and plan.id not in stored:
+        if is_changed := stored.get(plan.id, plan.json) != plan.json:
+            require_complete_import(store, plan.id)
+            totals, tokens = store.totals(plan.id), count_tokens(store, plan.id)
+            if totals or tokens:
+                raise changed_plan_error(plan.id, totals, tokens)
+        if plan.texts_digest and not plan.texts and (is_changed or plan.id not in texts):
             raise SettingsError(
                 f"the texts of {plan.id} are not beside its plan: `ldp-survey compile SURVEY.toml -o "
                 "PLAN.json` writes both files"
             )
+    return load_keys(zip(settings.surveys, plans, strict=True), store)
+
+
+def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> None:
+    """Write the plans and texts to the store.
+
+    All other plans in the store that are new to this collector are published too, so that a cluster marks
+    their counters. Counters of a former plan are not marked again: their server may have lost its data.
+    """
+    for plan in plans:
+        store.publish(plan.id, plan.json, () if former.get(plan.id) == plan.json else counter_names(plan))
+        if plan.texts:
+            store.set_texts(plan.id, plan.texts.json)
+    for survey in store.plans().keys() - {plan.id for plan in plans} - former.keys():
+        with suppress(SurveyError):  # a plan of another version is not served
+            plan = read_stored_plan(store, survey)
+            store.publish(survey, plan.json, counter_names(plan))

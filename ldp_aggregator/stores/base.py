@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from encoders.explain.text import Counted
 from ldp_aggregator.arrays import ByteArray, IntArray
 from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
 
@@ -78,7 +79,10 @@ class Store(Protocol):
     """Keeps counters, report ids, plans and their texts."""
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Keep a survey's plan permanently; publishing the same bytes again has no effect.
+        """Keep a survey's plan; publishing the same bytes again has no effect.
+
+        If another plan is stored, and no report of the survey was counted, the new plan replaces the old plan
+        and its texts in one atomic step: reports are counted under the old plan before it, or never.
 
         Parameters
         ----------
@@ -91,7 +95,7 @@ class Store(Protocol):
         Raises
         ------
         StoreError
-            If the survey already has another plan.
+            If the survey has another plan, and reports.
         """
         ...
 
@@ -113,14 +117,13 @@ class Store(Protocol):
         """Return the texts that are kept, by survey id."""
         ...
 
-    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
-        """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this survey.
-
-        A survey with another plan than now is missing, too.
+    def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
+        """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this plan.
 
         Parameters
         ----------
         survey : str
+        plan : bytes
         counters : sequence of str
             The counters with which the survey was published.
         """
@@ -266,8 +269,10 @@ def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
     return StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(surveys)) or 'none'}")
 
 
-def changed_plan_error(survey: str) -> StoreError:
-    """Return the error for a changed survey under its old id."""
+def changed_plan_error(survey: str, totals: Mapping[str, Total], tokens: int = 0) -> StoreError:
+    """Return the error for a changed survey under its old id, whose reports or tokens need the old plan."""
+    counted = f"{Counted(count_reports(totals), 'report')}{f' and {tokens:,} tokens' if tokens else ''}"
     return StoreError(
-        f"the store already has another plan of survey {survey!r}: give the changed survey a new id"
+        f"the store already has another plan of survey {survey!r} with {counted}: give the changed "
+        "survey a new id, or serve the file that was answered"
     )

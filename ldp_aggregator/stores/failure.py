@@ -46,12 +46,13 @@ class CounterError(StoreError):
 
 
 class MissingSurveyError(CounterError):
-    """The store lacks a survey that it had before: it was emptied, or replaced by another one."""
+    """The store lacks a survey that it had before, or has another plan of it."""
 
     def __init__(self, surveys: Iterable[str]) -> None:
         names = ", ".join(sorted(surveys))
         super().__init__(
-            f"the store has lost {names}: it was emptied, or replaced by another store. Restore it, or "
-            "restart the collector to begin with this one",
+            f"the store has lost {names}, or has another plan of it: it was emptied or replaced, or another "
+            "collector has published a changed survey. Restore the store, or restart this collector with "
+            "the same files to go on with what is there",
             StoreFailure.SURVEY_MISSING,
         )

@@ -33,16 +33,19 @@ class MemoryStore:
         self._plans: dict[str, bytes] = {}
         self._texts: dict[str, bytes] = {}
         self._schedules: dict[str, bytes] = {}
-        self._required: set[str] = set()
+        self._required: dict[str, bytes] = {}
         self._ids: dict[tuple[str, str], dict[bytes, bytes]] = {}
         self._totals: dict[str, dict[str, Total]] = {}
         self._rejections: dict[str, Counter[str]] = {}
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Keep a plan in a dict; see :meth:`Store.publish`."""
+        """Keep or replace a plan in a dict; see :meth:`Store.publish`."""
         with self._lock:
             if self._plans.setdefault(survey, plan) != plan:
-                raise changed_plan_error(survey)
+                if totals := self._totals.get(survey):
+                    raise changed_plan_error(survey, totals)
+                self._plans[survey] = plan
+                self._texts.pop(survey, None)
 
     def plans(self) -> dict[str, bytes]:
         """Return a copy of the plans; see :meth:`Store.plans`."""
@@ -58,9 +61,9 @@ class MemoryStore:
         """Return a copy of the texts; see :meth:`Store.texts`."""
         return dict(self._texts)
 
-    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
-        """Refuse reports of the survey if it is missing; see :meth:`Store.require_survey`."""
-        self._required.add(survey)
+    def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
+        """Refuse reports of the survey if the plan is missing; see :meth:`Store.require_survey`."""
+        self._required[survey] = plan
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in memory; see :meth:`Store.set_schedule`."""
@@ -79,7 +82,7 @@ class MemoryStore:
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Count each batch under the lock; see :meth:`Store.record`."""
         with self._lock:
-            self._require_published({batch.survey for batch in batches} & self._required)
+            self._require_published({batch.survey for batch in batches} & self._required.keys())
             return [self._record(batch) for batch in batches]
 
     def _record(self, batch: Batch) -> MarksById:
@@ -128,7 +131,7 @@ class MemoryStore:
         self._require_published(self._required)
 
     def _require_published(self, surveys: Iterable[str]) -> None:
-        if missing := set(surveys) - self._plans.keys():
+        if missing := [each for each in surveys if self._plans.get(each) != self._required[each]]:
             raise MissingSurveyError(missing)
 
     def check_durability(self, policy: StorePolicy) -> str:

@@ -7,7 +7,7 @@ consist of a-z, 0-9 and '-', so a key's survey part holds no brace.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,10 +36,11 @@ from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guara
 
 _RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
-
 _TIMEOUT_SECONDS = 5.0
 """Longest wait for a server: older versions of redis-py, and with them all requests, wait for ever."""
 
+_LOCK = {"timeout": 60.0, "blocking_timeout": 70.0}
+"""How long one publication of a survey may take, and how long the next one waits for it, in seconds."""
 _PLANS_KEY = "ldp:plans"
 _CLUSTER_SCHEME = "redis+cluster://"
 
@@ -82,27 +83,49 @@ class RedisStore:
         self._rewriter = AofRewriter(self._redis, self._is_cluster, rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Store the plan unless the survey has one; mark its counters; see :meth:`Store.publish`."""
-        with store_errors():
-            if (
-                not self._redis.hsetnx(_PLANS_KEY, survey, plan)
-                and self._redis.hget(_PLANS_KEY, survey) != plan
-            ):
-                raise changed_plan_error(survey)
-            pipeline = self._redis.pipeline(transaction=False)
-            for key in self._marker_keys(survey, counters):
-                pipeline.hset(key, survey, _hash_plan(plan))
-            pipeline.execute()
+        """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
+        with store_errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
+            stored = self._redis.hget(_PLANS_KEY, survey)
+            if stored not in (None, plan):
+                self._remove_plan(survey, stored)
+            self._redis.hset(_PLANS_KEY, survey, plan)
+            self._mark(survey, self._marker_keys(survey, counters), plan)
+
+    def _remove_plan(self, survey: str, plan: bytes) -> None:
+        """Prepare the replacement of a plan without reports.
+
+        No report is counted without the marks, so the totals are final once all marks are removed.
+        """
+        keys = self._marker_keys(survey, [""])
+        if self._is_cluster:
+            found = self._redis.scan_iter(f"ldp:{{{survey}:*}}:published", count=1000)
+            keys = {key.decode() for key in found}
+        totals = None
+        try:
+            self._mark(survey, keys, b"")
+            totals = self.totals(survey)
+        finally:
+            if totals != {}:
+                self._mark(survey, keys, plan)
+        if totals:
+            raise changed_plan_error(survey, totals)
+        self._redis.hdel("ldp:texts", survey)
+
+    def _mark(self, survey: str, keys: Iterable[str], plan: bytes) -> None:
+        """Set the marks of a plan, in every table; remove them if it is empty."""
+        pipeline = self._redis.pipeline(transaction=False)
+        for key in keys:
+            pipeline.hset(key, survey, _hash_plan(plan)) if plan else pipeline.hdel(key, survey)
+        pipeline.execute()
 
     def plans(self) -> dict[str, bytes]:
         """Read the plans from Redis; see :meth:`Store.plans`."""
         with store_errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall(_PLANS_KEY).items()}
 
-    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
+    def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
-        with store_errors():
-            self._required[survey] = _hash_plan(self._redis.hget(_PLANS_KEY, survey)), counters
+        self._required[survey] = _hash_plan(plan), counters
 
     def set_texts(self, survey: str, texts: bytes) -> None:
         """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""

@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
@@ -33,10 +33,10 @@ from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
     find_counter,
+    read_totals,
     record_batch,
     require_published,
     require_survey,
-    unpack_cells,
 )
 from ldp_aggregator.stores.sqlite_file import (
     FileIdentity,
@@ -80,29 +80,34 @@ class SQLiteStore:
     def __init__(self, path: str, read_only: bool = False, create: bool = True) -> None:
         self._path = path
         self._read_only = read_only
-        self._required: set[str] = set()
+        self._required: dict[str, bytes] = {}
         self._file: FileIdentity | None = None
         self._thread_local = threading.local()
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._checkpoint = BackgroundTask(self._empty_log)
-        if create and not read_only:
-            with self._errors():
-                create_private(path)
-        with self._errors(), self._connection() as connection:
-            has_tables = is_store(connection)
-        if not read_only:
-            if not has_tables:
+        with ExitStack() as undo, self._errors():
+            if create and not read_only and create_private(path):
+                undo.callback(os.unlink, path)  # else a full disk would leave an empty file
+                undo.callback(self.close)  # first: SQLite then deletes its log
+            with self._connection() as connection:
+                has_tables = is_store(connection)
+            if not (read_only or has_tables):
                 with self._transaction() as connection:
                     create_tables(connection)
+            undo.pop_all()
+        if not read_only:
             self._checkpoint.request(_CHECKPOINT_SECONDS)  # a killed process may have left a log
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Insert the plan unless it exists; see :meth:`Store.publish`."""
+        """Insert the plan, or replace another one without reports; see :meth:`Store.publish`."""
         with self._transaction() as connection:
-            connection.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (survey, plan))
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
-            if stored[0] != plan:
-                raise changed_plan_error(survey)
+            if stored and stored[0] != plan:
+                if totals := read_totals(connection, survey):
+                    raise changed_plan_error(survey, totals)
+                connection.execute("DELETE FROM texts WHERE survey = ?", (survey,))
+            if stored != (plan,):
+                connection.execute("REPLACE INTO plans VALUES (?, ?)", (survey, plan))
 
     def plans(self) -> dict[str, bytes]:
         """Read the plans from the file; see :meth:`Store.plans`."""
@@ -120,9 +125,9 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, texts FROM texts").fetchall())
 
-    def require_survey(self, survey: str, counters: Sequence[str] = ()) -> None:
-        """Look for the survey in each transaction that counts; see :meth:`Store.require_survey`."""
-        self._required.add(survey)
+    def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
+        """Look for the plan in each transaction that counts; see :meth:`Store.require_survey`."""
+        self._required[survey] = plan
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in the file; see :meth:`Store.set_schedule`."""
@@ -138,7 +143,8 @@ class SQLiteStore:
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
         with self._transaction() as connection:
-            require_published(connection, {batch.survey for batch in batches} & self._required)
+            surveys = {batch.survey for batch in batches} & self._required.keys()
+            require_published(connection, {survey: self._required[survey] for survey in surveys})
             known = [record_batch(connection, batch) for batch in batches]
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return known
@@ -154,10 +160,8 @@ class SQLiteStore:
 
     def totals(self, survey: str) -> dict[str, Total]:
         """Read a survey's counters from the file; see :meth:`Store.totals`."""
-        query = "SELECT name, n, cells FROM counters WHERE survey = ?"
         with self._errors(), self._connection() as connection:
-            rows = connection.execute(query, (survey,)).fetchall()
-        return {counter: Total(n, unpack_cells(cells)) for counter, n, cells in rows}
+            return read_totals(connection, survey)
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield the ids of a counter, each part from a separate transaction; see :meth:`Store.report_ids`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -54,6 +54,12 @@ def unpack_cells(cells: bytes) -> IntArray:
     return np.frombuffer(cells, "<i8").astype(np.int64)
 
 
+def read_totals(connection: sqlite3.Connection, survey: str) -> dict[str, Total]:
+    """Return every counter of a survey."""
+    rows = connection.execute("SELECT name, n, cells FROM counters WHERE survey = ?", (survey,)).fetchall()
+    return {counter: Total(n, unpack_cells(cells)) for counter, n, cells in rows}
+
+
 def require_survey(connection: sqlite3.Connection, survey: str) -> None:
     """Raise StoreError if the file has no such survey."""
     surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
@@ -61,10 +67,13 @@ def require_survey(connection: sqlite3.Connection, survey: str) -> None:
         raise unknown_survey_error(survey, surveys)
 
 
-def require_published(connection: sqlite3.Connection, surveys: Collection[str]) -> None:
-    """Raise MissingSurveyError for a survey that the file lacks."""
-    if not surveys:
+def require_published(connection: sqlite3.Connection, plans: Mapping[str, bytes]) -> None:
+    """Raise MissingSurveyError for a survey that the file lacks, or of which it has another plan."""
+    if not plans:
         return
-    rows = connection.execute("SELECT survey FROM plans") if is_store(connection) else ()
-    if missing := set(surveys) - {survey for (survey,) in rows}:
+    query = "SELECT survey FROM plans WHERE survey = ? AND plan = ?"
+    rows = (
+        [connection.execute(query, each).fetchone() for each in plans.items()] if is_store(connection) else []
+    )
+    if missing := plans.keys() - {row[0] for row in rows if row}:
         raise MissingSurveyError(missing)

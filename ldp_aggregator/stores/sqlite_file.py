@@ -7,7 +7,6 @@ import os
 import sqlite3
 import time
 import weakref
-from contextlib import suppress
 from pathlib import Path
 
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
@@ -92,8 +91,10 @@ def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connect
     )
 
 
-def create_private(path: str) -> None:
-    """Create the file with access for its owner only, unless it exists; SQLite gives its log the same mode.
+def create_private(path: str) -> bool:
+    """Create the file with access for its owner only; return False if it exists.
+
+    SQLite gives its log the same mode.
 
     A dangling symbolic link is not followed, because an attacker may have placed it.
 
@@ -107,8 +108,11 @@ def create_private(path: str) -> None:
         raise StoreError(
             f"the folder {folder} does not exist: create it, or give another path", StoreFailure.FILE_MISSING
         )
-    with suppress(FileExistsError):
+    try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    return True
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -59,20 +59,17 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureF
 
     Raises
     ------
-    SurveyError, SignatureError
+    SurveyError, SignatureError, OSError
         If a file cannot be used; the message begins with its name.
     """
-    plan, pem = load_any_plan_file(survey), _read_bytes(key)
+    plan, pem = load_any_plan_file(survey), key.read_bytes()
     path = output or signature_path(survey)
     try:
         signature, public_key = sign(plan, pem), public_key_of(pem)
     except SignatureError as error:
         raise SignatureError(f"{key.name}: {error.why}") from error
     _check_replaceable(path)
-    try:
-        write_atomically(path, signature_text(signature).encode("ascii"), public=True)
-    except OSError as error:
-        raise SignatureError(f"{path.name}: cannot be written: {error.strerror}") from error
+    write_atomically(path, signature_text(signature).encode("ascii"), public=True)
     return SignatureFile(path, plan.digest, public_key)
 
 
@@ -81,10 +78,3 @@ def _check_replaceable(path: Path) -> None:
         load_signature_file(path)
     except SignatureError as error:
         raise SignatureError(f"{error.why}. It is not overwritten: give another output file") from error
-
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise SignatureError(f"{path.name}: cannot be read: {error.strerror}") from error

@@ -20,7 +20,6 @@ from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (
     Command,
@@ -113,25 +112,24 @@ def main(
     $ ldp-compare survey.toml rows.csv --trust none,central,silo:10,local
     """
     require_no_input(output, [survey, rows])
-    with print_errors():
-        parsed = read_survey_file(survey, read_any_survey)
-        entries = row_entries(parsed.features) if isinstance(parsed, SiloSurvey) else parsed.entries
-        columns = read_rows(rows, entries, multiline)
-        is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT
-        if is_default and (isinstance(parsed, SiloSurvey) or parsed.kind != LOCAL):
-            trusts = [each for each in trusts if each.kind != LOCAL]
-        experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
-        with show_progress("comparing", len(experiment), "models") as progress:
-            comparison = compare(experiment, progress.advance)
-        levels = _find_levels(experiment, comparison)
-        if as_json:
-            click.echo(TEXTS.find("comparison.uncovered"), err=True)
-            click.echo(json.dumps(comparison.as_dict()))
-        else:
-            click.echo("\n".join(format_comparison(comparison, levels, target)))
-        if output:
-            write_atomically(output, render_comparison(comparison, levels, target), public=True)
-            click.echo(f"wrote {output}: the same with a picture", err=as_json)
+    parsed = read_survey_file(survey, read_any_survey)
+    entries = row_entries(parsed.features) if isinstance(parsed, SiloSurvey) else parsed.entries
+    columns = read_rows(rows, entries, multiline)
+    is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT
+    if is_default and (isinstance(parsed, SiloSurvey) or parsed.kind != LOCAL):
+        trusts = [each for each in trusts if each.kind != LOCAL]
+    experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
+    with show_progress("comparing", len(experiment), "models") as progress:
+        comparison = compare(experiment, progress.advance)
+    levels = _find_levels(experiment, comparison)
+    if as_json:
+        click.echo(TEXTS.find("comparison.uncovered"), err=True)
+        click.echo(json.dumps(comparison.as_dict()))
+    else:
+        click.echo("\n".join(format_comparison(comparison, levels, target)))
+    if output:
+        write_atomically(output, render_comparison(comparison, levels, target), public=True)
+        click.echo(f"wrote {output}: the same with a picture", err=as_json)
 
 
 def _find_levels(experiment: Experiment, comparison: TrustComparison) -> NoiseLevels | None:

@@ -72,8 +72,5 @@ def dossier(
             page = render_dossier(read_source(survey, users, audit, _announce_simulation, label_shares))
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
-    try:
-        write_atomically(output, page, public=True)
-    except OSError as error:
-        raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+    write_atomically(output, page, public=True)
     click.echo(f"wrote {output}")

@@ -62,8 +62,5 @@ def init(sample: Path | None, label: str | None, multiline: bool, output: Path |
     if output is None:
         click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
         return
-    try:
-        write_atomically(output, text.encode(), public=True)
-    except OSError as error:
-        raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+    write_atomically(output, text.encode(), public=True)
     click.echo(f"wrote {output}\nnext: edit it, then ldp-survey check {shlex.quote(str(output))}")

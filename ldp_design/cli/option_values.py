@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from encoders.errors import LdpError, SurveyError
+from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import option
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.sizing.sample_size import MAX_USERS
@@ -60,6 +61,6 @@ def count_options(command: Callable[..., None]) -> Callable[..., None]:
     }
     for name, text in options.items():  # the help lists the last decorator first
         source = "users in [survey]" if name == "--users" else None
-        add_option = option(name, type=click.IntRange(1, MAX_USERS), show_default=source, help=text)
+        add_option = option(name, type=Count(1, MAX_USERS), show_default=source, help=text)
         command = add_option(command)
     return command

@@ -194,16 +194,13 @@ def _draw_qr(address: str) -> bytes:
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the files; refuse to replace those that this command did not write."""
     page = folder / "index.html"
-    try:
-        former = [name for name in files if (folder / name).exists()]
-        if former and not (page.exists() and _MARK in page.read_bytes()):
-            why = "was not written by this command, and is not replaced: give a new folder"
-            raise click.UsageError(f"{folder / former[0]} {why}")
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            write_atomically(folder / name, content, public=True)
-    except OSError as error:
-        raise click.ClickException(f"{folder}: cannot be written: {error.strerror}") from error
+    former = [name for name in files if (folder / name).exists()]
+    if former and not (page.exists() and _MARK in page.read_bytes()):
+        why = "was not written by this command, and is not replaced: give a new folder"
+        raise click.UsageError(f"{folder / former[0]} {why}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_atomically(folder / name, content, public=True)
 
 
 def _print_next(plan: Plan, url: str, folder: Path) -> None:

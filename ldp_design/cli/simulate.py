@@ -20,14 +20,8 @@ from encoders.survey import Survey, read_survey
 from encoders.survey.plan_files import read_survey_file
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.cli.error_messages import print_errors
-from ldp_aggregator.cli.file_options import (
-    INPUT_FILE,
-    OutputFile,
-    read_rows,
-    require_distinct,
-    require_no_input,
-)
+from ldp_aggregator.cli.amounts import Count
+from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_distinct
 from ldp_aggregator.cli.help import (
     Command,
     advanced_option,
@@ -77,12 +71,12 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
 )
 @option(
     "--users",
-    type=click.IntRange(min=1),
+    type=Count(min=1),
     callback=_default_to_zero,
     show_default="one for each training row",
     help="The number of people, drawn with replacement from the training rows.",
 )
-@option("--repeats", type=click.IntRange(min=1), default=10, help="How often the survey is simulated.")
+@option("--repeats", type=Count(min=1), default=10, help="How often the survey is simulated.")
 @option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @option("--plot", type=OutputFile(), help="Write a plot of the accuracies to this file.")
 @advanced_option(
@@ -137,7 +131,7 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
 @advanced_option(
     "--unlabelled-rows",
     "unlabelled",
-    type=click.IntRange(min=MIN_ROWS),
+    type=Count(min=MIN_ROWS),
     callback=_default_to_zero,
     help="Use this number of training rows as unlabelled rows, which do not report. Each variant is also "
     "trained with them, on the same reports.",
@@ -186,34 +180,31 @@ def main(
     $ ldp-simulate survey.toml rows.csv --mechanism DE,OUE --json
     """
     outputs = {"--plot": plot, "--reports": reports_file}
-    require_distinct(outputs)
-    for each in outputs.values():
-        require_no_input(each, [survey, rows])
-    with print_errors():
+    require_distinct(outputs, [survey, rows])
+    if plot:
+        require_plot(plot)
+    parsed = read_survey_file(survey, read_survey)
+    columns = read_rows(rows, parsed.entries, multiline)
+    reports = _make_reports(parsed, columns) if reports_file else []
+    grid = SimulationGrid(
+        epsilons=epsilons or [parsed.epsilon],
+        mechanisms=mechanisms,
+        numeric=numeric,
+        projections=projections,
+        rounds=rounds,
+        validate=validate,
+    )
+    if not parsed.label.exists:
+        click.echo(_simulate_shares(parsed, columns, grid, options, as_json))
+    else:
+        with show_progress("simulating", len(grid) * options["repeats"], "trials") as progress:
+            result = simulate(parsed, columns, grid, progress=progress.advance, **options)
+        click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options))
         if plot:
-            require_plot(plot)
-        parsed = read_survey_file(survey, read_survey)
-        columns = read_rows(rows, parsed.entries, multiline)
-        reports = _make_reports(parsed, columns) if reports_file else []
-        grid = SimulationGrid(
-            epsilons=epsilons or [parsed.epsilon],
-            mechanisms=mechanisms,
-            numeric=numeric,
-            projections=projections,
-            rounds=rounds,
-            validate=validate,
-        )
-        if not parsed.label.exists:
-            click.echo(_simulate_shares(parsed, columns, grid, options, as_json))
-        else:
-            with show_progress("simulating", len(grid) * options["repeats"], "trials") as progress:
-                result = simulate(parsed, columns, grid, progress=progress.advance, **options)
-            click.echo(json.dumps(result.as_dict()) if as_json else _format_table(result, parsed, options))
-            if plot:
-                plot_simulation(result, plot, title=parsed.id)
-        if reports_file:
-            write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
-            click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
+            plot_simulation(result, plot, title=parsed.id)
+    if reports_file:
+        write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
+        click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
 
 
 def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[bytes]:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import click
 
-from encoders.errors import LdpError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_plan_file, read_survey_file
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.file_options import INPUT_FILE, print_notes, read_rows
-from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
+from ldp_aggregator.cli.help import (
+    Group,
+    advanced_option,
+    argument,
+    json_option,
+    multiline_option,
+    option,
+    version_option,
+)
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.rows.csv_rows import parse_typed_columns, read_text_columns
 from ldp_aggregator.rows.missing_codes import describe_rows
@@ -44,17 +52,7 @@ from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 
 
-class _SurveyGroup(Group):
-    """A group of commands whose errors are printed without a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except LdpError as error:
-            raise click.ClickException(str(error)) from error
-
-
-@click.group(cls=_SurveyGroup)
+@click.group(cls=Group)
 @version_option
 def main() -> None:
     """Write, check, size, preview and sign surveys.
@@ -103,10 +101,7 @@ def compile_(survey: Path, output: Path) -> None:
     """
     plan = load_any_plan_file(survey)
     if str(output) != "-":
-        try:
-            write_plan(plan, output)
-        except OSError as error:
-            raise click.ClickException(f"{output}: cannot be written: {error.strerror}") from error
+        write_plan(plan, output)
         click.echo(f"wrote {output}, digest {plan.digest}")
         path = shlex.quote(str(output))
         preview_first = "" if isinstance(plan, SiloPlan) else f"ldp-survey preview {path}, then "
@@ -121,7 +116,7 @@ def compile_(survey: Path, output: Path) -> None:
 @_survey_or_plan
 @option("--row", "row_file", type=INPUT_FILE, help="A JSON file with one object: features and label by name.")
 @option("--csv", "table", type=INPUT_FILE, help="A CSV file of rows.")
-@option("--row-number", type=click.IntRange(min=1), default=1, help="The row of the CSV file.")
+@option("--row-number", type=Count(min=1), default=1, help="The row of the CSV file.")
 @option("--label", metavar="VALUE", help="The label of the row; it replaces the label in the file.")
 @option(
     "--question",
@@ -132,6 +127,7 @@ def compile_(survey: Path, output: Path) -> None:
 )
 @option("--language", metavar="CODE", default="", help="The language of the survey's texts, for example de.")
 @multiline_option
+@json_option
 def preview_(
     survey: Path,
     row_file: Path | None,
@@ -141,6 +137,7 @@ def preview_(
     label: str | None,
     question: str | None,
     language: str,
+    as_json: bool,
 ) -> None:
     """Show for one row what is asked, sent and revealed.
 
@@ -161,10 +158,13 @@ def preview_(
         row = take_row(read_rows(table, plan.entries, multiline), row_number, plan, table.name)
     else:
         row = make_sample_row(plan, SystemEntropy())
-        click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n")
+        click.echo(f"A row, made up from the survey's values:\n{format_row(row)}\n", err=as_json)
     label_value = row.get(plan.row_label.name) if label is None and plan.row_label.exists else label
-    for index, name in enumerate(names):
-        report_preview = preview(plan, row, label_value, SystemEntropy(), name, language=language)
+    previews = [preview(plan, row, label_value, SystemEntropy(), name, language=language) for name in names]
+    if as_json:
+        click.echo(json.dumps([each.as_dict() for each in previews]))
+        return
+    for index, report_preview in enumerate(previews):
         click.echo(f"\n{'-' * 80}\n\n" * (index > 0) + str(report_preview))
         if comparison := compare_mechanisms(plan, report_preview.randomised.question):
             click.echo(f"\n{comparison}")
@@ -233,7 +233,7 @@ def project_(
 @_bins
 @option(
     "--people",
-    type=click.IntRange(min=1),
+    type=Count(min=1),
     show_default="the first round's reports / 0.7",
     help="The number of people who will answer the first or the second round.",
 )

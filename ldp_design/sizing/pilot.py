@@ -103,10 +103,7 @@ def read_pilot(path: Path) -> Pilot:
     PilotError, ModelError, SnapshotError
         If the file is neither, is damaged, or holds no reports.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise PilotError(f"{path.name}: cannot be read: {error.strerror}") from error
+    data = path.read_bytes()
     form = _read_format(data)
     if form == MODEL:
         model = parse_model(data, path.name)

@@ -26,7 +26,7 @@ def ids(number: int) -> dict[bytes, bytes]:
 
 def published(store: Store) -> Store:
     store.publish(SURVEY, b"{}", [COUNTER, OTHER])
-    store.require_survey(SURVEY, [COUNTER, OTHER])
+    store.require_survey(SURVEY, b"{}", [COUNTER, OTHER])
     record(store, SURVEY, COUNTER, ids(1), ONE)
     return store
 
@@ -49,7 +49,7 @@ def local_redis(tmp_path: Path) -> Iterator[LocalRedis]:
 
 def test_a_survey_that_was_never_published_is_refused_if_it_is_required():
     store = MemoryStore()
-    store.require_survey(SURVEY)
+    store.require_survey(SURVEY, b"{}")
     assert refuses(store) == StoreFailure.SURVEY_MISSING
     assert not is_ready(store)
     assert store.totals(SURVEY) == {}
@@ -78,7 +78,7 @@ def test_an_emptied_server_of_a_cluster_refuses_only_its_questions(cluster_nodes
     store = open_store(cluster_nodes[0].url)
     counters = [f"{number:016x}" for number in range(30)]
     store.publish(SURVEY, b"{}", counters)
-    store.require_survey(SURVEY, counters)
+    store.require_survey(SURVEY, b"{}", counters)
     for counter in counters:
         record(store, SURVEY, counter, ids(1), ONE)
     emptied = next(node for node in cluster_nodes if not node.client.keys("ldp:plans"))
@@ -98,7 +98,7 @@ def test_an_emptied_server_of_a_cluster_refuses_only_its_questions(cluster_nodes
 @pytest.mark.slow
 def test_another_survey_in_the_same_group_commit_is_counted(local_redis):
     store = published(open_store(local_redis.url))
-    store.require_survey("lost", [COUNTER])
+    store.require_survey("lost", b"{}", [COUNTER])
     group = GroupCommit(store)
     with pytest.raises(MissingSurveyError, match="lost"):
         group.record([batch("lost", COUNTER, ids(1), ONE)])
@@ -141,7 +141,7 @@ def test_another_file_in_the_place_of_the_old_one_is_used_only_after_a_restart(s
     assert refuses(sqlite_store) == StoreFailure.FILE_REPLACED
     assert not is_ready(sqlite_store)
     restarted = open_store(f"sqlite:///{path}")
-    restarted.require_survey(SURVEY)
+    restarted.require_survey(SURVEY, b"{}")
     assert record(restarted, SURVEY, COUNTER, ids(1) | ids(3), ONE) == ids(1)
     assert record(restarted, SURVEY, COUNTER, ids(2), ONE) == {}
     assert restarted.totals(SURVEY)[COUNTER].n == 2
@@ -169,7 +169,7 @@ def test_a_new_empty_file_in_the_place_of_the_old_one_counts_no_report(sqlite_st
     path.with_name("empty.db").rename(path)
     assert refuses(sqlite_store) == StoreFailure.FILE_REPLACED
     with closing(open_store(f"sqlite:///{path}")) as restarted:
-        restarted.require_survey(SURVEY)
+        restarted.require_survey(SURVEY, b"{}")
         assert refuses(restarted) == StoreFailure.SURVEY_MISSING
         assert not is_ready(restarted)
 

@@ -3,9 +3,12 @@
 import gc
 import multiprocessing
 import os
+import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ import redis
 
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.base import REPORTS_PER_READ
+from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.group_commit import GroupCommit
 from tests.support.batches import batch, record
 from tests.support.servers import redis_server, wait_for
@@ -220,13 +224,119 @@ def test_all_reports_of_a_counter_are_read_with_their_marks(store):
     assert list(store.report_ids(SURVEY, "unknown")) == []
 
 
-def test_a_plan_is_kept_for_good(store):
-    store.publish(SURVEY, b"{}")
-    store.publish(SURVEY, b"{}")
-    with pytest.raises(StoreError, match="new id"):
-        store.publish(SURVEY, b'{"changed":1}')
+OLD, NEW = b"{}", b'{"changed":1}'
+COUNTERS = [f"{number:016x}" for number in range(40)]
+"""Enough for every server of a cluster to have some."""
+
+
+def serving(url: str, plan: bytes) -> Store:
+    """Return a store as a collector opens it that serves a plan."""
+    store = open_store(url)
+    store.require_survey(SURVEY, plan, COUNTERS)
+    return store
+
+
+def publish(store: Store, plan: bytes, counters: Sequence[str] = COUNTERS) -> bool:
+    """Publish a plan; return False if the store refuses it because of reports or of another publication."""
+    try:
+        store.publish(SURVEY, plan, counters)
+    except StoreError:
+        return False
+    return True
+
+
+def counts(store: Store, number: int) -> bool:
+    """Send one report; return whether it is counted."""
+    try:
+        return record(store, SURVEY, COUNTERS[number % 40], ids(number), vector(1)) == {}
+    except MissingSurveyError:
+        return False
+
+
+def test_a_plan_is_kept_once_a_report_is_counted(store):
+    store.publish(SURVEY, OLD, COUNTERS)
     store.publish("diet", "\u00e9".encode())
-    assert store.plans() == {SURVEY: b"{}", "diet": "\u00e9".encode()}
+    record(store, SURVEY, COUNTERS[7], ids(1, 2), vector(1))
+    store.publish(SURVEY, OLD, COUNTERS)
+    with pytest.raises(StoreError, match=r"another plan of survey 'sleep-2026' with 2 reports.* new id"):
+        store.publish(SURVEY, NEW, COUNTERS[:3])
+    assert store.plans() == {SURVEY: OLD, "diet": "\u00e9".encode()}
+    store.require_survey(SURVEY, OLD, COUNTERS)
+    store.check_ready()
+    assert all(counts(store, number) for number in range(100, 140))  # at every counter
+
+
+def test_a_plan_without_reports_is_replaced_with_its_texts(store):
+    store.publish(SURVEY, OLD, COUNTERS[:20])
+    store.publish("diet", OLD)
+    record(store, "diet", COUNTERS[0], ids(1), vector(1))
+    store.set_texts(SURVEY, b"old")
+    store.set_schedule(SURVEY, b"opens")
+    store.publish(SURVEY, NEW, COUNTERS[10:])
+    assert (store.plans(), store.texts()) == ({SURVEY: NEW, "diet": OLD}, {})
+    assert store.schedules() == {SURVEY: b"opens"}
+    store.require_survey(SURVEY, NEW, COUNTERS[10:])
+    store.check_ready()
+    assert all(counts(store, number) for number in range(10, 40))
+    assert not publish(store, OLD)
+
+
+def test_all_collectors_of_a_replaced_plan_count_nothing_more(store, url):
+    if url == "memory://":
+        pytest.skip("the memory store belongs to one process")
+    store.publish(SURVEY, OLD, COUNTERS)
+    collectors = [serving(url, OLD) for _ in range(3)]
+    store.publish(SURVEY, NEW, COUNTERS[:1])
+    for collector in collectors:
+        assert not any(counts(collector, number) for number in range(40))
+        with pytest.raises(MissingSurveyError, match=SURVEY):
+            collector.check_ready()
+    assert store.totals(SURVEY) == {}
+    store.publish(SURVEY, OLD, COUNTERS)  # and back
+    assert all(counts(collectors[0], number) for number in range(40))
+    for collector in collectors:
+        collector.close()
+
+
+@pytest.mark.slow
+def test_a_report_beside_a_replacement_is_counted_under_the_old_plan_or_never(store, url):
+    """Three collectors count for three plans while three others start with these plans."""
+    if url == "memory://":
+        pytest.skip("the memory store belongs to one process")
+    plans = [OLD, NEW, b'{"changed":2}']
+    stores = [open_store(url) for _ in plans]
+    collectors = [serving(url, plan) for plan in plans]
+
+    def act(task: tuple[int, float]) -> int:
+        number, delay = task
+        time.sleep(delay)
+        if number < 3:
+            publish(stores[number], plans[number])
+            return 0
+        return sum(counts(collectors[number - 3], 40 * number + each) for each in range(20))
+
+    for turn in range(20):
+        store.publish(SURVEY, OLD, COUNTERS)
+        delays = [turn % 3 / 500, 0, turn % 4 / 500, *[turn / 1000] * 3]
+        *_, old, new, other = in_threads(act, list(enumerate(delays)))
+        (plan,) = store.plans().values()
+        counted = dict(zip(plans, (old, new, other), strict=True))
+        assert sum(total.n for total in store.totals(SURVEY).values()) == counted.pop(plan)
+        assert set(counted.values()) == {0}
+        erase(store, url)
+    for each in (*stores, *collectors):
+        each.close()
+
+
+def erase(store: Store, url: str) -> None:
+    """Delete all data of the test's survey."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
+            for table in ("plans", "counters", "buckets"):
+                connection.execute(f"DELETE FROM {table}")
+    else:
+        for key in [*store._redis.scan_iter("ldp:{*"), b"ldp:plans", b"ldp:published"]:
+            store._redis.delete(key)
 
 
 def test_rejections_are_counted_by_reason(store):

@@ -247,7 +247,7 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path, sent):
             migrate_survey(source, store, PLAN.id)
         assert store.schedules() == before
     other.publish(PLAN.id, b"{}")
-    with pytest.raises(StoreError, match="another plan"):
+    with pytest.raises(MigrationError, match="another plan"):
         migrate_survey(source, other, PLAN.id)
     with pytest.raises(StoreError, match="no survey 'diet'"):
         migrate_survey(source, MemoryStore(), "diet")

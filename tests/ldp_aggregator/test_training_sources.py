@@ -294,3 +294,17 @@ def test_a_collector_is_not_read_without_a_token_or_a_connection():
         read_training_data([url], token="secret")
     with pytest.raises(SourceError, match="set the environment variable LDP_OPERATOR_TOKEN"):
         read_training_data([url])
+
+
+@pytest.mark.slow
+def test_a_wrong_token_a_missing_one_and_one_that_no_header_takes_are_told_apart():
+    with collector(401, b"{}") as (url, requests):
+        with pytest.raises(SourceError, match=r"LDP_OPERATOR_TOKEN is not the one that the collector was"):
+            read_training_data([url], token="wrong")
+        with pytest.raises(SourceError, match="none is set: set the environment variable LDP_OPERATOR_TOKEN"):
+            read_training_data([url])
+        for damaged in ("secret\nline", "secr\u00e9t"):
+            with pytest.raises(SourceError, match="LDP_OPERATOR_TOKEN has a line break") as caught:
+                read_training_data([url], token=damaged)
+            assert "secr" not in str(caught.value)
+    assert len(requests) == 1

@@ -27,16 +27,13 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
     Raises
     ------
     ResultsError
-        If the file cannot be read, or is neither.
+        If the file is neither.
     ModelError
         See :func:`parse_model`.
     SnapshotError
         See :func:`read_snapshot`.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error.strerror}") from error
+    data = path.read_bytes()
     kind = _find_format(data)
     if kind == MODEL_FORMAT:
         content = parse_content(data, str(path))

@@ -1,5 +1,6 @@
 """Errors of commands are one line; a closed pipe ends a command without a message."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -7,10 +8,11 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from encoders.errors import LdpError
 from encoders.survey import read_survey
-from ldp_aggregator.cli.error_messages import print_errors
+from ldp_aggregator.cli.help import Command
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.snapshot import Snapshot
@@ -18,15 +20,30 @@ from tests.support.commands import module_of
 from tests.support.surveys import TEA
 
 
-@pytest.mark.parametrize("error", [LdpError("why"), FileNotFoundError(2, "why"), PermissionError("why")])
+@pytest.mark.parametrize("error", [LdpError("why"), OSError("why"), PermissionError("why")])
 def test_errors_of_the_project_and_of_the_system_become_messages(error):
-    with pytest.raises(click.ClickException, match="why"), print_errors():
+    result = CliRunner().invoke(failing(error))
+    assert (result.exit_code, result.stderr) == (1, "Error: why\n")
+
+
+def failing(error: Exception) -> click.Command:
+    """Return a command that raises an error."""
+
+    @click.command(cls=Command)
+    def fail() -> None:
         raise error
+
+    return fail
+
+
+def test_an_error_of_a_file_begins_with_its_name():
+    result = CliRunner().invoke(failing(OSError(errno.ENOSPC, "No space left", "mo\x1bdel.json")))
+    assert result.stderr == "Error: mo\\x1bdel.json: No space left\n"
 
 
 def test_a_bug_keeps_its_traceback():
-    with pytest.raises(ZeroDivisionError), print_errors():
-        raise ZeroDivisionError
+    result = CliRunner().invoke(failing(ZeroDivisionError()))
+    assert isinstance(result.exception, ZeroDivisionError)
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_a_validation_round_is_shown_but_not_compared(model, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "cannot be read"), ("{", "truncated"), ("a,b\n1,2\n", "neither a")],
+    [(None, "No such file"), ("{", "truncated"), ("a,b\n1,2\n", "neither a")],
 )
 def test_a_file_that_is_no_result_is_refused_in_one_line(tmp_path, content, reason):
     if content is not None:

@@ -75,6 +75,12 @@ def test_wrong_tokens_are_counted_from_zero_in_the_next_minute(guarded):
     assert get(guarded, OPERATOR).status_code == 200
 
 
+def test_a_wrong_token_and_a_missing_one_are_told_apart(guarded):
+    missing, wrong = (get(guarded, token).json["detail"] for token in (None, "wrong"))
+    assert missing == "send the operator's token: Authorization: Bearer TOKEN"
+    assert wrong.startswith("this is not the operator's token of this collector, see LDP_OPERATOR_TOKEN")
+
+
 def test_requests_with_the_right_token_or_none_are_not_counted(guarded):
     for _ in range(3 * MAX_WRONG_TOKENS_PER_MINUTE):
         assert get(guarded, None).status_code == 401

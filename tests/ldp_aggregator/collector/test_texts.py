@@ -9,10 +9,12 @@ import pytest
 from encoders.survey import Plan, read_survey
 from encoders.survey.plan_files import texts_path
 from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import ask, make_client, make_store
 from tests.support.servers import collector
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
@@ -103,8 +105,9 @@ def test_collector_reads_the_texts_beside_a_compiled_plan(tmp_path, url, plan):
     publish_surveys(CollectorSettings(surveys=(path,), store=url))  # the store has them
 
 
-def test_changed_texts_under_the_same_id_are_refused_as_another_plan(survey, url, plan):
+def test_changed_texts_under_the_same_id_are_another_plan(survey, url, plan):
     publish_surveys(CollectorSettings(surveys=(survey,), store=url))
+    Intake(plan, open_store(url)).record_body(make_report(plan, {"age": "old", "hours": 7.5}, "yes"))
     survey.write_text(SLEEP + SLEEP_TEXTS.replace("How old", "How young"), encoding="utf-8")
     with pytest.raises(StoreError, match="another plan of survey 'sleep'"):
         publish_surveys(CollectorSettings(surveys=(survey,), store=url))

@@ -7,18 +7,31 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from encoders.randomness import SystemEntropy
+from encoders.report import MEDIA_TYPE
+from encoders.survey import Plan, read_survey
 from ldp_aggregator.cli.serve import _without_password, main
 from ldp_aggregator.collector.errors import SettingsError
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.invitations import create_tokens
 from ldp_aggregator.collector.serving import server
 from ldp_aggregator.collector.serving.server import require_addresses
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.startup import publish_surveys
+from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import open_store
-from tests.ldp_aggregator.collector.conftest import SURVEY
+from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_client import make_report
+from tests.ldp_aggregator.collector.conftest import INVITED, REPORTS, ROW, SURVEY, make_client, make_store
+from tests.support.relays import relayed_plan
 from tests.support.servers import free_port
+from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
 Serve = Callable[..., Result]
 
@@ -60,14 +73,131 @@ def test_an_invalid_signature_file_is_refused_before_serving(serve, survey, tmp_
     assert not (tmp_path / "store.db").exists()
 
 
-def test_a_changed_survey_under_its_old_id_is_refused(serve, survey, url, plan):
-    store = open_store(url)
-    store.publish(plan.id, plan.json)
-    store.close()
-    survey.write_text(SURVEY.replace("epsilon = 1.0", "epsilon = 1.5"))
-    result = serve(survey, "--store", url)
-    assert result.exit_code == 1
-    assert "new id" in result.stderr
+CHANGED = SURVEY.replace("epsilon = 1.0", "epsilon = 1.5")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
+def any_url(request: pytest.FixtureRequest) -> str:
+    """Return the URL of a store of each kind that can be served."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("url")
+    return request.getfixturevalue("server").url
+
+
+def fill(url: str, plan: Plan, reports: int = 0) -> None:
+    with closing(open_store(url)) as store:
+        store.publish(plan.id, plan.json, counter_names(plan))
+        for _ in range(reports):
+            Intake(plan, store).record_body(make_report(plan, ROW, "yes"))
+
+
+def read_plans(url: str) -> dict[str, bytes]:
+    with closing(open_store(url)) as store:
+        return store.plans()
+
+
+def test_a_changed_survey_with_reports_is_refused_and_the_message_counts_them(serve, survey, any_url, plan):
+    fill(any_url, plan, reports=3)
+    survey.write_text(CHANGED)
+    other = survey.with_name("other.toml")
+    other.write_text(SURVEY.replace('"sleep"', '"other"'))
+    result = serve(other, survey, "--store", any_url, "--bind", "127.0.0.1:0")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "another plan of survey 'sleep' with 3 reports" in result.stderr
+    assert "give the changed survey a new id" in result.stderr
+    assert read_plans(any_url) == {plan.id: plan.json}  # without the other survey
+
+
+def test_a_changed_survey_with_tokens_is_refused(serve, survey, url):
+    survey.write_text(INVITED)
+    plan = read_survey(INVITED).compile()
+    fill(url, plan)
+    with closing(open_store(url)) as store:
+        assert len(list(create_tokens(store, plan, 7, SystemEntropy()))) == 7
+    survey.write_text(INVITED.replace("epsilon = 1.0", "epsilon = 1.5"))
+    result = serve(survey, "--store", url, "--bind", "127.0.0.1:0")
+    assert (result.exit_code, read_plans(url)) == (1, {plan.id: plan.json})
+    assert "with 0 reports and 7 tokens" in result.stderr
+
+
+def test_a_changed_survey_without_reports_replaces_the_old_one(survey, any_url, plan):
+    fill(any_url, plan)
+    survey.write_text(CHANGED)
+    settings = CollectorSettings(surveys=(survey,), store=any_url)
+    published = publish_surveys(settings)
+    changed = read_survey(CHANGED).compile()
+    assert read_plans(any_url) == {plan.id: changed.json}
+    survey.write_text(SURVEY)  # a reload replaces it, too
+    assert publish_surveys(settings, published).stored_plans == {plan.id: plan.json}
+    with pytest.raises(MissingSurveyError, match="has another plan of it"):
+        publish_surveys(settings, published)  # for the collector that served the other plan
+    with pytest.raises(MissingSurveyError):
+        published.make_app()
+
+
+def test_the_texts_of_a_replaced_plan_do_not_stand_for_those_of_the_new_plan(serve, tmp_path, url, plan):
+    texts = SLEEP + SLEEP_TEXTS
+    first, second = (read_survey(each).compile() for each in (texts, texts.replace("bins = 4", "bins = 3")))
+    fill(url, first)
+    with closing(open_store(url)) as store:
+        store.set_texts(first.id, first.texts.json)
+    path = tmp_path / "plan.json"
+    path.write_bytes(second.json)
+    result = serve(path, "--store", url, "--bind", "127.0.0.1:0")
+    assert (result.exit_code, read_plans(url)) == (1, {first.id: first.json})
+    assert "the texts of sleep are not beside its plan" in result.stderr
+
+
+def test_operator_pages_of_a_replaced_plan_show_no_counts_of_the_new_plan(plan):
+    store = make_store(plan)
+    client = make_client(store, operator_token="the-token-of-the-operator")
+    store.publish(plan.id, read_survey(CHANGED).compile().json)
+    headers = {"Authorization": "Bearer the-token-of-the-operator"}
+    for page in ("snapshot", "progress", "estimates", "estimates.csv"):
+        assert client.get(f"/v1/surveys/sleep/{page}", headers=headers).status_code == 503
+    report = make_report(plan, ROW, "yes")
+    assert client.post(REPORTS, data=report, content_type=MEDIA_TYPE).status_code == 503
+    assert store.totals(plan.id) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "why"),
+    [
+        ("bad.toml", SURVEY.replace("epsilon = 1.0", "epsilon = -1"), [], "survey.epsilon"),
+        ("same.toml", SURVEY, [], "two survey files have the id sleep"),
+        ("relayed.json", relayed_plan().json.decode(), [], "LDP_RELAY_TOKEN"),
+        ("relayed.json", relayed_plan().json.decode(), ["--relay-token-file", "token"], "relayed.json.key"),
+        ("other.toml", SURVEY.replace('"sleep"', '"b"'), ["--operator-token-file", "none"], "cannot be read"),
+        ("other.toml", SURVEY.replace('"sleep"', '"b"'), ["--config", "bad-config"], "no such setting"),
+        ("other.toml", SURVEY.replace('"sleep"', '"b"'), ["--bind", "192.0.2.1:0"], "cannot listen there"),
+    ],
+)
+def test_a_start_that_fails_leaves_no_file_and_no_survey(
+    serve, survey, tmp_path, monkeypatch, plan, name, content, options, why
+):
+    monkeypatch.chdir(tmp_path)
+    for file, text in {name: content, "token": "token-of-the-relay", "bad-config": "x = 1\n"}.items():
+        Path(file).write_text(text)
+    before = sorted(os.listdir())
+    result = serve("--bind", "127.0.0.1:0", *options, survey, name)
+    assert result.exit_code in (1, 2)
+    assert why in result.stderr
+    assert sorted(os.listdir()) == before
+    former = read_survey(SURVEY.replace('"sleep"', '"former"')).compile()
+    fill("sqlite:///ldp.db", former)
+    assert serve("--bind", "127.0.0.1:0", *options, survey, name).stderr == result.stderr
+    assert read_plans("sqlite:///ldp.db") == {former.id: former.json}
+
+
+def test_a_store_that_cannot_be_filled_leaves_no_file(serve, survey, url, tmp_path, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ldp_aggregator.stores.sqlite.create_tables", fail)
+    before = sorted(os.listdir(tmp_path))
+    result = serve(survey, "--store", url, "--bind", "127.0.0.1:0")
+    assert result.stderr.startswith("Error: the SQLite store cannot be used")
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 @pytest.mark.parametrize(

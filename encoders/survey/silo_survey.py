@@ -80,7 +80,7 @@ class _SiloReader(SchemaReader):
     """Reads the tables of a silo survey, which has neither weights nor mechanisms nor a projection."""
 
     hints = HINTS | _HINTS
-    feature_keys = frozenset({"values", "choices", "range", "bins", "edges", "missing"})
+    feature_keys = frozenset({"values", "choices", "range", "bins", "edges", "missing", "spread"})
 
     def read_silo_survey(self) -> SiloSurvey:
         tables = {name: self.read_table(name) for name in ("survey", "label", "features")}

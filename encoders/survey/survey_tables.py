@@ -44,6 +44,10 @@ _CENTRAL_HINTS = {
     ("", "relay"): "a curator holds the rows, so a relay hides nothing: delete it",
     ("label", "weight"): _NO_WEIGHT,
     ("features", "weight"): _NO_WEIGHT,
+    (
+        "features",
+        "spread",
+    ): "only `ldp-survey size` uses it, which is for surveys of people and silos: delete it",
 }
 
 
@@ -58,7 +62,7 @@ class _SurveyReader(SchemaReader):
 
     kind = LOCAL
     table_keys = _TABLE_KEYS
-    feature_keys = SchemaReader.feature_keys | {"alone", "ask_if"}
+    feature_keys = SchemaReader.feature_keys | {"alone", "ask_if", "spread"}
 
     def read_survey(self) -> Survey:
         tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features", "tables"})}

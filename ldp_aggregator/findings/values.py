@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
+from ldp_aggregator.findings.rules import MAX_MARGIN
 
 _MAX_NAMED = 8
 """Number of names that a short text writes."""
@@ -51,6 +52,22 @@ class Number(float):
 
     def __str__(self) -> str:
         return f"{float(self):.4g}" if math.isfinite(self) else "unknown"
+
+
+class ShareMargin(float):
+    """The margin of a share: 9.1%."""
+
+    def __str__(self) -> str:
+        return str(Share(self)) if self < MAX_MARGIN else "50% or more"
+
+
+class NumberMargin(float):
+    """The margin of a number in its own unit, with three digits."""
+
+    def __str__(self) -> str:
+        if not math.isfinite(self):
+            return "unknown"
+        return f"{float(f'{float(self):.3g}'):,.0f}" if self >= 100 else f"{float(self):.3g}"
 
 
 class Names(tuple[str, ...]):

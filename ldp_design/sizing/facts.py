@@ -11,26 +11,30 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.explain.text import Counted
-from encoders.survey import Label, Plan, Survey
+from encoders.survey import Label, NumericFeature, Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.rules import GOOD_RATIO, MAX_USEFUL_SHARE, NOISE_RATIO
 from ldp_aggregator.findings.texts import Texts
-from ldp_aggregator.findings.values import Count, Number, RoundShare, Share, ShareAtMost
+from ldp_aggregator.findings.values import (
+    Count,
+    Number,
+    NumberMargin,
+    RoundShare,
+    Share,
+    ShareAtMost,
+    ShareMargin,
+)
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
-from ldp_design.sizing.margins import (
-    MAX_USEFUL_SHARE,
-    NOISE_RATIO,
-    Margin,
-    compute_expected_margins,
-    features_of,
-)
+from ldp_design.sizing.margins import TABLE, Margin, compute_expected_margins, features_of
+from ldp_design.sizing.remedies import RANGE_SPREADS
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
-from ldp_design.sizing.values import GivenShare, NumberMargin, ShareMargin, count_people
+from ldp_design.sizing.values import GivenShare, count_people
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1
@@ -74,7 +78,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
     widest = max(size.features, key=lambda each: each.share, default=size.margins[0]).class_margins
     some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
     return {
-        **_describe_any_size(size, survey.epsilon, label, command),
+        **_describe_any_size(size, command),
         "by_epsilon": False,
         "is_comparison": is_comparison,
         "people": count_people(size.users),
@@ -88,7 +92,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "has_levels": any(each.width > 1 for each in size.plan.questions),
         "white_noise": size.white_noise,
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
-        "all_noise": len(size.noise) == len(size.features),
+        "all_noise": len(size.noise) == len(size.graded),
         **_describe_relay(size),
         **_describe_population(size),
         **_describe_label_question(survey, size.users),
@@ -113,7 +117,7 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     """Return the facts about a size of a silo survey, for the texts."""
     survey, changes = size.survey, None if is_comparison else size.remedies
     return {
-        **_describe_any_size(size, survey.epsilon, survey.label, command),
+        **_describe_any_size(size, command),
         "is_comparison": is_comparison,
         "rows": Counted(size.rows, "row"),
         "silos": Counted(size.silos, "silo"),
@@ -129,16 +133,22 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     }
 
 
-def _describe_any_size(size: ExpectedMargins, epsilon: Decimal, label: Label, command: str) -> Facts:
+def _describe_any_size(size: Size | SiloSize, command: str) -> Facts:
+    survey, label = size.survey, size.survey.label
     shares = zip(label.values, size.label_shares or (), strict=False)
+    spreads = [each.spread for each in survey.features if isinstance(each, NumericFeature)]
     return {
-        "epsilon": decimal_text(epsilon),
+        "epsilon": decimal_text(survey.epsilon),
+        "all_spreads": spreads and all(spreads),
+        "some_spreads": any(spreads),
         "has_label": label.exists,
         "label": label.name,
         "label_shares": ", ".join(f"{name} {share:.3g}" for name, share in shares),
         "has_features": bool(size.features),
-        "features": Count(len(size.features)),
+        "features": Count(len(size.graded)),
+        "has_tables": len(size.graded) > len(size.features),
         "noise": ", ".join(size.noise),
+        "good_ratio": RoundShare(GOOD_RATIO),
         "noise_ratio": RoundShare(NOISE_RATIO),
         "useful_share": RoundShare(MAX_USEFUL_SHARE),
         "size_command": command,
@@ -235,7 +245,7 @@ def _describe_remedies(size: Size) -> Facts:
         **dict.fromkeys(("more_rows", "fewer_silos")),
         "users_are_short": remedies.users is None,
         "epsilon_is_short": remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON,
-        "features_are_short": remedies.features is None and len(size.features) > 1,
+        "features_are_short": remedies.features is None and len(size.graded) > 1,
         "values_are_short": remedies.values is None and any(each.values for each in size.features),
         "max_epsilon": DEFAULT_MAX_EPSILON,
     }
@@ -255,7 +265,7 @@ def _write_decimal(number: Decimal | None) -> str | None:
 class MarginCells(NamedTuple):
     """What tables show of a margin."""
 
-    name: str
+    margin: Margin
     asked: Finding
     reports: str
     all_people: Finding
@@ -264,21 +274,27 @@ class MarginCells(NamedTuple):
     missing: Finding | None
     """The margin of the share of missing answers, if they may be missing."""
 
-    def columns(self, noise: str, has_label: bool) -> list[Cell]:
-        """Return the estimates for tables; if there is a label, for all people and for those of one class."""
+    @property
+    def name(self) -> str:
+        """The name of the label, feature or table."""
+        return self.margin.name
+
+    def columns(self, has_label: bool) -> list[Cell]:
+        """Return grade and estimates; if there is a label, of all people and of those of one class."""
+        grade = self.margin.grade
         if not has_label:
-            return [noise, self.estimate]
-        return [self.all_people, noise, "" if self.all_people is self.estimate else self.estimate]
+            return [grade, self.estimate]
+        return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
 
 
 def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
-    """Yield the rows of tables about the label and each feature."""
+    """Yield the rows of tables about the label, each feature and each table of the survey."""
     for margin in size.margins:
         facts = _describe_margin(size, margin)
         asked_alone = margin.kind != "label" or margin.question_probability
         estimate = TEXTS.find("cells.estimate", **facts)
         yield MarginCells(
-            name=margin.name,
+            margin=margin,
             asked=TEXTS.find("cells.asked", **facts),
             reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
             all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", **facts),
@@ -295,6 +311,7 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
         "asked_alone": margin.question_probability > 0,
         "asked": Share(margin.question_probability),
         "is_share": bool(margin.values),
+        "is_table": margin.kind == TABLE,
         "has_pilot": bool(size.pilot),
         "is_known": math.isfinite(margin.margin),
         "is_silo": isinstance(size, SiloSize),
@@ -329,9 +346,29 @@ def list_tables(size: Size) -> Iterator[list[Cell]]:
         yield [name, f"{each.cells:,}", asked, estimate, TEXTS.find("cells.without-it", **facts)]
 
 
+def list_narrower_ranges(size: ExpectedMargins) -> list[Finding]:
+    """Return what a narrower range gains each number whose spread is stated."""
+    margins = {each.name: each for each in size.margins}
+    return [
+        TEXTS.find(
+            "ranges.narrower",
+            name=each.feature.name,
+            spread=Number(each.feature.spread or 0.0),
+            wide=Number(2 * each.feature.width),
+            spreads=RANGE_SPREADS,
+            narrow=Number(each.width),
+            margin=NumberMargin(each.margin.margin),
+            grade=each.margin.grade,
+            margin_now=NumberMargin(margins[each.feature.name].margin),
+            grade_now=margins[each.feature.name].grade,
+        )
+        for each in size.narrower_ranges
+    ]
+
+
 def compare_margins(size: ExpectedMargins) -> list[Cell]:
     """Return the margin of the label, the widest shares, and the features that are noise."""
-    features, names, label = size.features, ", ".join(size.noise), size.label_margin
+    features, names, label = size.graded, ", ".join(size.noise), size.label_margin
     widest = [ShareMargin(max(each.share for each in features)) if features else "-"]
     if label:
         overall = [ShareMargin(max(each.overall_share for each in features)) if features else "-"]
@@ -351,7 +388,7 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
 def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares several numbers of people."""
     rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [["people", *_comparison_head(sizes[0].plan.label)], *rows]
+    return [["people", *_comparison_head(sizes[0], sizes[0].plan.label)], *rows]
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
@@ -360,13 +397,14 @@ def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
         [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
         for each in sizes
     ]
-    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0].survey.label)], *rows]
+    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0], sizes[0].survey.label)], *rows]
 
 
-def _comparison_head(label: Label) -> list[Cell]:
+def _comparison_head(size: ExpectedMargins, label: Label) -> list[Cell]:
+    has_tables = len(size.graded) > len(size.features)
     by_label = ("label-margin", "widest-share", "widest-by-label")
     names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
-    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
+    return [TEXTS.find(f"cells.{name}", label=label.name, has_tables=has_tables) for name in names]
 
 
 def build_accuracy_table(size: Size) -> list[list[Cell]]:

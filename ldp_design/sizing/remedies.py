@@ -1,10 +1,11 @@
-"""Finds changes after which no feature is noise, in closed form: more people, more epsilon, or asking less.
+"""Finds changes after which no feature or table is noise, in closed form: more people, more epsilon, or asking less.
 
-Each remedy is the smallest change of its kind after which no feature that is asked about is noise.
+Each remedy is the smallest change of its kind after which no feature or table that is asked about is noise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
@@ -13,20 +14,25 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import SurveyError
-from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of
+from ldp_design.sizing.margins import Margin, compute_expected_margins, graded
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 
 EPSILON_STEP = Decimal("0.01")
+RANGE_SPREADS = 6
+"""Width of a range that contains nearly all numbers, in standard deviations, unless they are skewed."""
+_MIN_NARROWING = 1.5
+"""A range is called too wide if it is wider by at least this factor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """Changes, after each of which alone no feature is noise; None if no change of a kind is enough."""
+    """Changes, after each of which alone nothing is noise; None if no change of a kind is enough."""
 
     users: int | None
     """Number of people needed."""
@@ -36,7 +42,7 @@ class Remedies:
     epsilon: Decimal | None
     """At most the epsilon that clients accept by default."""
     features: tuple[str, ...] | None
-    """The largest set of features that may be asked: those that need the fewest reports."""
+    """The largest set of features and tables that may be asked: those that need the fewest reports."""
     values: int | None
     """The largest number of values or bins, without "missing", that a feature may have."""
 
@@ -45,10 +51,56 @@ class Remedies:
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class NarrowerRange:
+    """What a number gains by a range that is as wide as its stated spread needs."""
+
+    feature: NumericFeature
+    """The number, with its present range."""
+    margin: Margin
+    """The margins with the narrower range."""
+
+    @property
+    def width(self) -> float:
+        """The width of the narrower range."""
+        return RANGE_SPREADS * (self.feature.spread or 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the narrower range for JSON."""
+        return {"name": self.feature.name, "width": self.width, "with_it": self.margin.as_dict()}
+
+
+def find_narrower_ranges(
+    features: Sequence[Feature], compute_margins: Callable[[tuple[Feature, ...]], Sequence[Margin]]
+) -> tuple[NarrowerRange, ...]:
+    """Return the numbers whose range is much wider than their spread needs.
+
+    `compute_margins` returns the margins of the survey with other features. The margins depend on the width of a
+    range, not on where it lies.
+    """
+    narrowed = tuple(map(_narrow, features))
+    changed = {each.name: each for each, other in zip(features, narrowed, strict=True) if each is not other}
+    margins = compute_margins(narrowed) if changed else ()
+    found = ((changed.get(each.name), each) for each in margins)
+    return tuple(
+        NarrowerRange(feature=one, margin=each) for one, each in found if isinstance(one, NumericFeature)
+    )
+
+
+def _narrow(feature: Feature) -> Feature:
+    if not (isinstance(feature, NumericFeature) and feature.spread):
+        return feature
+    half = RANGE_SPREADS * feature.spread / 2
+    if feature.width < _MIN_NARROWING * half:
+        return feature
+    low, high = (decimal_text(Decimal(feature.original(0.0) + end)) for end in (-half, half))
+    return replace(feature, low=low, high=high)
+
+
 def find_remedies(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> Remedies:
-    """Return the remedies for a survey in which at least one feature is noise.
+    """Return the remedies for a survey in which at least one feature or table is noise.
 
     Parameters
     ----------
@@ -68,8 +120,9 @@ def find_remedies(
     )
 
 
-def _max_excess(expected: ExpectedTotals, users: int) -> float:
-    return max(margin.excess for margin in features_of(compute_expected_margins(expected, users)))
+def _max_excess(expected: ExpectedTotals, users: int, survey: Survey) -> float:
+    found = graded(compute_expected_margins(expected, users, survey.tables))
+    return max((margin.excess for margin in found), default=math.inf)
 
 
 def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> bool:
@@ -77,13 +130,13 @@ def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> b
         expected = ExpectedTotals(survey.compile(), population)
     except SurveyError:  # no mechanism fits the changed survey
         return False
-    return _max_excess(expected, users) <= 1
+    return _max_excess(expected, users, survey) <= 1
 
 
 def _find_users(survey: Survey, population: SyntheticPopulation) -> int | None:
     expected = ExpectedTotals(survey.compile(), population)
     try:
-        return find_min_users(lambda users: _max_excess(expected, users))
+        return find_min_users(lambda users: _max_excess(expected, users, survey))
     except SizeError:
         return None
 
@@ -106,19 +159,29 @@ def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -
 def _find_features(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> tuple[str, ...] | None:
-    """Drop features in order of `excess`, largest first, until none of the others is noise."""
-    names = [each.name for each in sorted(features_of(margins), key=lambda each: each.excess)]
+    """Drop features and tables in order of `excess`, largest first, until none of the others is noise.
+
+    A table is dropped with any of its features; the features of a dropped table are asked alone.
+    """
+    names = [each.name for each in sorted(graded(margins), key=lambda each: each.excess)]
+    table_names = {
+        each: " x ".join(survey.features[index].name for index in each.feature_indices)
+        for each in survey.tables
+    }
 
     def drop(count: int) -> Survey:
-        places = {
-            place for place, each in enumerate(survey.features) if each.name in names[: len(names) - count]
-        }
-        kept = survey.keep_tables([each for each in survey.tables if places.issuperset(each.feature_indices)])
+        asked = names[: len(names) - count]
+        places = {place for place, each in enumerate(survey.features) if each.name in asked}
+        tables = [each for each in survey.tables if places.issuperset(each.feature_indices)]
+        kept = survey.keep_tables([each for each in tables if table_names[each] in asked])
         weights = (weight if place in places else 0 for place, weight in enumerate(kept.weights[1:]))
         return replace(kept, weights=(kept.weights[0], *weights))
 
     count = find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
-    return None if count is None else tuple(names[: len(names) - count])
+    if count is None:
+        return None
+    dropped = {table_names[each] for each in set(survey.tables).difference(drop(count).tables)}
+    return tuple(name for name in names[: len(names) - count] if name not in dropped)
 
 
 def _find_values(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:

@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from encoders.survey import Plan, Survey
+from encoders.survey import Feature, Plan, Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
-from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
+from ldp_design.sizing.margins import (
+    Margin,
+    compute_expected_margins,
+    features_of,
+    find_users_for_margin,
+    graded,
+)
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.relay import RelaySize, size_relay
-from ldp_design.sizing.remedies import Remedies, find_remedies
+from ldp_design.sizing.remedies import NarrowerRange, Remedies, find_narrower_ranges, find_remedies
 from ldp_design.sizing.sample_size import SizeError
 from ldp_design.sizing.tables import TableCost, compute_table_costs
 
@@ -39,12 +45,22 @@ class ExpectedMargins:
     """The assumed shares of the labels, in the order of the survey; None if they are those of the pilot,
     or equal."""
     margins: tuple[Margin, ...]
-    """The margins of the label, if there is one, then of each feature that the survey asks about."""
+    """The margins of the label, if there is one, then of each feature and each table that the survey asks
+    about."""
+
+    narrower_ranges: tuple[NarrowerRange, ...] = ()
+    """The numbers whose range is much wider than their stated spread needs; empty with a pilot, or in a
+    comparison."""
 
     @property
     def noise(self) -> tuple[str, ...]:
-        """Names of the features that are noise."""
-        return tuple(margin.name for margin in self.features if margin.is_noise)
+        """Names of the features and tables that are noise."""
+        return tuple(margin.name for margin in self.graded if margin.is_noise)
+
+    @property
+    def graded(self) -> list[Margin]:
+        """The margins of the features and the tables."""
+        return graded(self.margins)
 
     @property
     def features(self) -> list[Margin]:
@@ -70,7 +86,7 @@ class Size(ExpectedMargins):
     tables: tuple[TableCost, ...] = ()
     """What each table costs."""
     remedies: Remedies | None
-    """What to change, if at least one feature is noise."""
+    """What to change, if at least one feature or table is noise."""
     relay: RelaySize | None = None
     """What the relay changes; None without one, or in a comparison."""
     requested_margin: float | None = None
@@ -89,7 +105,7 @@ class Size(ExpectedMargins):
     @property
     def white_noise(self) -> bool | None:
         """Whether every feature is noise and no model beats the majority class; None if not simulated."""
-        if not self.noise or len(self.noise) < len(self.features):
+        if not self.noise or len(self.noise) < len(self.graded):
             return False
         return not self.beats_majority if self.forecasts else None
 
@@ -105,6 +121,7 @@ class Size(ExpectedMargins):
             "margins": [margin.as_dict() for margin in self.margins],
             "tables": [table.as_dict() for table in self.tables],
             "noise": list(self.noise),
+            "narrower_ranges": [each.as_dict() for each in self.narrower_ranges],
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
@@ -167,7 +184,7 @@ def size_for_margin(
     """
     plan = survey.compile()
     population = _assume_population(plan, pilot, label_shares)
-    users = find_users_for_margin(ExpectedTotals(plan, population), margin)
+    users = find_users_for_margin(ExpectedTotals(plan, population), margin, survey.tables)
     return replace(_build_size(survey, plan, users, pilot, {}, label_shares), requested_margin=margin)
 
 
@@ -217,7 +234,7 @@ def compare_sizes(
             users=count,
             pilot=pilot,
             label_shares=label_shares,
-            margins=compute_expected_margins(expected, count),
+            margins=compute_expected_margins(expected, count, survey.tables),
             forecasts={},
             remedies=None,
         )
@@ -247,8 +264,14 @@ def _build_size(
     label_shares: LabelShares | None = None,
 ) -> Size:
     population = _assume_population(plan, pilot, label_shares)
-    margins = compute_expected_margins(ExpectedTotals(plan, population), users)
-    has_noise = any(margin.is_noise for margin in features_of(margins))
+    margins = compute_expected_margins(ExpectedTotals(plan, population), users, survey.tables)
+    has_noise = any(margin.is_noise for margin in graded(margins))
+
+    def compute_margins(features: tuple[Feature, ...]) -> tuple[Margin, ...]:
+        changed = replace(survey, features=features).compile()
+        expected = ExpectedTotals(changed, _assume_population(changed, pilot, label_shares))
+        return compute_expected_margins(expected, users)
+
     return Size(
         survey=survey,
         plan=plan,
@@ -256,7 +279,8 @@ def _build_size(
         pilot=pilot,
         label_shares=label_shares,
         margins=margins,
-        tables=tuple(compute_table_costs(survey, population, users)),
+        narrower_ranges=() if pilot else find_narrower_ranges(survey.features, compute_margins),
+        tables=tuple(compute_table_costs(survey, plan, population, users, margins)),
         forecasts=forecasts,
         remedies=find_remedies(replace(survey, relay=None), population, users, margins)
         if has_noise

@@ -18,6 +18,7 @@ from ldp_design.sizing.facts import (
     describe_silo_size,
     describe_size,
     list_margins,
+    list_narrower_ranges,
     list_tables,
 )
 from ldp_design.sizing.silos import SiloSize
@@ -35,6 +36,7 @@ def format_size(size: Size) -> str:
         lines += ["", *_wrap_section("relay", facts)]
     if size.tables:
         lines += ["", *_format_cells(list(list_tables(size)), "<>><<"), "", *_wrap_section("tables", facts)]
+    lines += _list_ranges(size)
     if size.forecasts:
         lines += ["", *_format_cells(build_accuracy_table(size), "<>>>")]
         lines += ["", *_wrap_section("accuracy", facts)]
@@ -74,8 +76,12 @@ def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
     else:
         rows = [[name, *estimates] for name, _, _, *estimates in _list_rows(first)]
         lines += _format_cells([["", *_find_heads(facts)], *rows], "<" * len(rows[0]))
-    lines += ["", *_wrap_section("silo_margins", facts)]
+    lines += ["", *_wrap_section("silo_margins", facts), *([] if is_comparison else _list_ranges(first))]
     return "\n".join([*lines, *([] if is_comparison else ["", *_conclude(facts)])])
+
+
+def _list_ranges(size: ExpectedMargins) -> list[str]:
+    return ["", *_wrap(ranges)] if (ranges := list_narrower_ranges(size)) else []
 
 
 def _conclude(facts: Facts) -> Iterator[str]:
@@ -87,9 +93,9 @@ def _conclude(facts: Facts) -> Iterator[str]:
 
 
 def _list_rows(size: ExpectedMargins) -> Iterator[list[Cell]]:
-    """Yield the rows of the table of margins: one or two for the label and for each feature."""
-    for each, margin in zip(list_margins(size), size.margins, strict=True):
-        estimates = each.columns("noise" if margin.is_noise else "", bool(size.label_margin))
+    """Yield the rows of the table of margins: one or two for the label, each feature and each table."""
+    for each in list_margins(size):
+        estimates = each.columns(bool(size.label_margin))
         yield [each.name, each.asked, each.reports, *estimates]
         if each.missing:
             yield ["", "", "", *("" for _ in estimates[1:]), each.missing]

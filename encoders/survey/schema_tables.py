@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from encoders.survey.texts import SurveyTexts
 
 MAX_BINS = 1000
-_MIN_SPREAD = Decimal("1e-6")
-"""As a share of the range."""
 _KEYS_OF_A_KIND = (
     ("bins", "range", "range = [low, high]"),
     ("spread", "range", "range = [low, high] without bins"),
@@ -170,10 +168,9 @@ class SchemaReader(EntryReader):
         if "spread" not in entry:
             return None
         spread, width = parse_decimal(entry["spread"]), Decimal(bounds[1]) - Decimal(bounds[0])
-        if spread is not None and width * _MIN_SPREAD <= spread <= width / 2:
+        if spread is not None and width / 10**6 <= spread <= width / 2:
             return float(spread)
-        why = "needs the standard deviation that you expect, from a millionth to half of the range"
-        self.note((*path, "spread"), why)
+        self.note((*path, "spread"), "needs the expected standard deviation: up to half the range, above 0")
         return None
 
     def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:

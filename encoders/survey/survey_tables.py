@@ -44,10 +44,6 @@ _CENTRAL_HINTS = {
     ("", "relay"): "a curator holds the rows, so a relay hides nothing: delete it",
     ("label", "weight"): _NO_WEIGHT,
     ("features", "weight"): _NO_WEIGHT,
-    (
-        "features",
-        "spread",
-    ): "only `ldp-survey size` uses it, which is for surveys of people and silos: delete it",
 }
 
 

@@ -14,7 +14,7 @@ from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.poisoning import find_alarms
-from ldp_aggregator.findings.rules import find_majority, find_precision, is_known
+from ldp_aggregator.findings.rules import find_majority, find_margins, is_known
 from ldp_aggregator.findings.values import FirstNames, Names, NumberMargin, Share, ShareMargin
 from ldp_aggregator.findings.words import TEXTS
 
@@ -90,14 +90,7 @@ def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
 
 
 def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Finding | None:
-    """Return the warning about one feature; None if there is nothing to warn of.
-
-    Parameters
-    ----------
-    feature : FeatureResult or NumberResult
-    classes : sequence of str
-        The names of the classes; one in a survey without a label.
-    """
+    """Return the warning about one feature, given the names of all classes; None if there is none."""
     if isinstance(feature, NumberResult):
         questions = {"mean": feature.mean_question, "square": feature.square_question}
         mechanisms, n = (
@@ -116,11 +109,8 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
     if len(empty) == 1 and counted == "reports":  # a table of counts measures means and squares
         [other] = {"mean", "square"} - set(empty)
         return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
-    if (
-        len(classes) > 1
-        and isinstance(feature, FeatureResult)
-        and not np.isfinite(feature.frequencies.stderr).any()
-    ):
+    joint = feature.frequencies if isinstance(feature, FeatureResult) else None
+    if joint and len(classes) > 1 and not np.isfinite(joint.stderr).any():
         return TEXTS.find("warnings.without-label", feature=feature.name)
     return _find_noise(feature, classes, mechanisms[0], n)
 
@@ -129,12 +119,13 @@ def _find_noise(
     result: FeatureResult | NumberResult | TableResult, groups: Sequence[str], mechanism: str, n: int
 ) -> Finding | None:
     """Return the warning that estimates are noise: of a feature in some classes, of a table in some rows."""
-    margins, useful = precision = find_precision(result)
-    if not precision.is_noise:
+    margins, useful = find_margins(result)
+    noisy = margins > useful
+    if not noisy.any():
         return None
     one, counted = name_counted(mechanism)
     write = NumberMargin if isinstance(result, NumberResult) else ShareMargin
-    widest, noisy = float(margins.max()), margins > useful
+    widest = float(margins.max())
     needed = n * (widest / useful) ** 2
     return TEXTS.find(
         "warnings.noise",
@@ -146,7 +137,6 @@ def _find_noise(
         some=not noisy.all(),
         noisy=FirstNames([name for name, each in zip(groups, noisy, strict=True) if each]),
         group=groups[int(margins.argmax())],
-        known=math.isfinite(widest),
         scales=COUNT_TABLE not in mechanism and math.isfinite(needed),
         n=Counted(n, one, counted),
         margin=write(widest),

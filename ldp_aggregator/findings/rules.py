@@ -1,13 +1,11 @@
 """The rules that decide what is shown of results: what is unknown, noise, and the most frequent class.
 
-`ldp-survey size` and the dossier grade expected margins by :func:`grade_margin`, and warnings of results grade
-those of reports by it.
+`ldp-survey size`, the dossier, and the warnings of results and dashboard call a margin noise by one rule.
 """
 
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -23,17 +21,13 @@ UNKNOWN_SHARE = 0.75
 """An estimate is unknown if its 95% interval covers at least this share of the possible values."""
 MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
-GOOD_RATIO = 0.25
-"""The largest ratio of a good margin to the typical estimate."""
 NOISE_RATIO = 0.6
-"""A margin above this ratio to the typical estimate is noise. At this ratio the typical estimate is 3.3 standard
-errors from 0."""
+"""A margin above this ratio to the typical estimate is noise; there, that is 3.3 standard errors from 0."""
 MAX_USEFUL_SHARE = 0.25
 """A margin of a share above this is noise, too: the interval of a share of 1/2 would be wider than from 1/4
 to 3/4."""
-_MAX_DEVIATION = 0.25
-"""Of a number, the largest typical deviation, as a share of the range: the estimate of a deviation may be
-larger by noise."""
+_MAX_DEVIATION = 0.5
+"""Largest typical deviation of a number, in units of half its range: noise can make an estimate larger."""
 
 
 def is_known(
@@ -64,54 +58,26 @@ def is_relevance_known(relevance: Relevance) -> bool:
     return is_known(low, high, (0.0, relevance.maximum), stderr)
 
 
-class Grade(StrEnum):
-    """How precise an estimate is compared with its typical size."""
-
-    GOOD = "good"
-    ROUGH = "rough"
-    NOISE = "noise"
-
-
 def find_useful_margin(typical: float, *, is_share: bool) -> float:
     """Return the largest margin, half of a 95% interval, that is not noise."""
     largest = NOISE_RATIO * typical
     return min(largest, MAX_USEFUL_SHARE) if is_share else largest
 
 
-def grade_margin(margin: float, typical: float, *, is_share: bool) -> Grade:
-    """Return the grade of a margin, given the typical estimate."""
-    if margin > find_useful_margin(typical, is_share=is_share):
-        return Grade.NOISE
-    return Grade.GOOD if margin <= GOOD_RATIO * typical else Grade.ROUGH
+def find_margins(result: FeatureResult | NumberResult | TableResult) -> tuple[FloatArray, float]:
+    """Return the margins of shares or of a mean in each class, and the largest one that is not noise.
 
-
-class Precision(NamedTuple):
-    """What decides whether the estimates of a feature or a table are noise."""
-
-    margins: FloatArray
-    """Of shares or a mean in each class; of a table, of shares in each row. The root mean square over the
-    values."""
-    useful: float
-    """The largest margin that is not noise."""
-
-    @property
-    def is_noise(self) -> bool:
-        """Whether the widest margin is noise."""
-        return bool(self.margins.max() > self.useful)
-
-
-def find_precision(result: FeatureResult | NumberResult | TableResult) -> Precision:
-    """Return the margins of a result, and the largest one that is not noise."""
+    Of a table, they are those of shares in each row. They are root mean squares over the values.
+    """
     if isinstance(result, NumberResult):
         deviation = math.sqrt(result.smoothed.variance.mean()) * result.width
-        typical = min(deviation, 2 * result.width * _MAX_DEVIATION)
-        means = compute_typical_margins(result.by_class.means)
-        return Precision(means, find_useful_margin(typical, is_share=False))
+        useful = find_useful_margin(min(deviation, result.width * _MAX_DEVIATION), is_share=False)
+        return compute_typical_margins(result.by_class.means), useful
     if isinstance(result, TableResult):
         shares, values = result.row_shares.transpose(), len(result.columns)
     else:
         shares, values = result.conditionals, len(result.values)
-    return Precision(compute_typical_margins(shares), find_useful_margin(1 / values, is_share=True))
+    return compute_typical_margins(shares), find_useful_margin(1 / values, is_share=True)
 
 
 class Majority(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from encoders.explain.text import Counted
 from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
 from ldp_aggregator.findings.rules import MAX_MARGIN
 
@@ -54,6 +55,13 @@ class Number(float):
         return f"{float(self):.4g}" if math.isfinite(self) else "unknown"
 
 
+class GivenShare(float):
+    """A share that a person chose, with at most three digits: 5%, 12.5%."""
+
+    def __str__(self) -> str:
+        return f"{100 * float(self):.3g}%"
+
+
 class ShareMargin(float):
     """The margin of a share: 9.1%."""
 
@@ -91,3 +99,8 @@ class FirstNames(Names):
     def __str__(self) -> str:
         more = f" and {len(self) - _MAX_NAMED} more" if len(self) > _MAX_NAMED else ""
         return ", ".join(self[:_MAX_NAMED]) + more
+
+
+def count_people(users: int) -> Counted:
+    """Return a number of people."""
+    return Counted(users, "person", "people")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.rules import Grade
-from ldp_aggregator.findings.values import Count, NumberMargin, Share
+from ldp_aggregator.findings.values import Count, GivenShare, NumberMargin, Share
 from ldp_design.dossier.facts import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import facts as size_facts
@@ -20,10 +19,10 @@ from ldp_design.sizing.facts import (
     build_comparison,
     describe_size,
     list_margins,
-    make_rare_shares,
 )
+from ldp_design.sizing.label_shares import make_rare_shares
+from ldp_design.sizing.margins import Grade
 from ldp_design.sizing.size import ExpectedMargins, Size
-from ldp_design.sizing.values import GivenShare
 
 _TABLES = ("grade_tables", "size_notes", "margins", "comparison", "accuracies", "accuracy_notes")
 
@@ -50,7 +49,7 @@ def describe_accuracy(source: DossierSource) -> Facts:
         "usable": usable or "none",
         "rare_usable": rare_usable or "none",
         "never_usable": not max(usable, rare_usable),
-        "always_usable": min(usable, rare_usable) == len(first.graded),
+        "always_usable": min(usable, rare_usable) == len(first.features),
         "grades": _list_grades(first, main),
         "rare_grades": _list_grades(last, main),
         "rare_size_command": rare_command,
@@ -98,11 +97,11 @@ def describe_shares(scenario: Scenario, main: str) -> Finding:
 
 def names_of_grade(size: ExpectedMargins, grade: Grade) -> list[str]:
     """Return the names of the features and tables with a grade."""
-    return [margin.name for margin in size.graded if margin.grade is grade]
+    return [margin.name for margin in size.features if margin.grade is grade]
 
 
 def _count_usable(size: Size) -> int:
-    return len(size.graded) - len(size.noise)
+    return len(size.features) - len(size.noise)
 
 
 def _list_grades(size: Size, main: str) -> str:
@@ -123,7 +122,7 @@ def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
     for each in list_margins(size):
         margin = each.margin
         asked = everybody if margin.kind == "label" else Share(margin.question_probability)
-        yield each.name, asked, describe_estimate(each), margin.grade
+        yield margin.name, asked, describe_estimate(each), margin.grade
 
 
 def describe_estimate(cells: MarginCells) -> Finding:
@@ -148,15 +147,15 @@ def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
     """Yield the rows of the table of margins."""
     for cells in list_margins(size):
         estimates = cells.columns(bool(size.label_margin))
-        yield cells.name, cells.asked, cells.reports, *estimates
+        yield cells.margin.name, cells.asked, cells.reports, *estimates
         if cells.missing:
-            name = TEXTS.find("tables.missing", name=cells.name)
+            name = TEXTS.find("tables.missing", name=cells.margin.name)
             yield name, "", "", *("" for _ in estimates[1:]), cells.missing
 
 
 def _choose_example(size: Size) -> Facts:
     """Return the least precise share that is not noise, as an example of how to read a margin."""
-    shares = [each for each in size.features if each.values and not each.is_noise]
+    shares = [each for each in size.features if each.values and not each.is_noise and each.kind != "table"]
     if not shares:
         return {"has_example": False}
     margin = max(shares, key=lambda each: each.margin)

@@ -107,5 +107,5 @@ def _describe_silos(source: SiloSource) -> Facts:
 
 def _grade_estimates(size: SiloSize) -> list[Sequence[Cell]]:
     """Return the head and the rows of the table of grades."""
-    rows = [(each.name, describe_estimate(each), each.margin.grade) for each in list_margins(size)]
+    rows = [(each.margin.name, describe_estimate(each), each.margin.grade) for each in list_margins(size)]
     return [("Question", "Typical estimate", "Grade"), *rows]

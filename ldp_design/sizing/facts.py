@@ -11,38 +11,37 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.explain.text import Counted
-from encoders.survey import Label, NumericFeature, Plan, Survey
+from encoders.survey import NumericFeature, Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.rules import GOOD_RATIO, MAX_USEFUL_SHARE, NOISE_RATIO
+from ldp_aggregator.findings.rules import MAX_USEFUL_SHARE, NOISE_RATIO
 from ldp_aggregator.findings.texts import Texts
 from ldp_aggregator.findings.values import (
     Count,
+    GivenShare,
     Number,
     NumberMargin,
     RoundShare,
     Share,
     ShareAtMost,
     ShareMargin,
+    count_people,
 )
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
-from ldp_design.sizing.margins import TABLE, Margin, compute_expected_margins, features_of
-from ldp_design.sizing.remedies import RANGE_SPREADS
+from ldp_design.sizing.label_shares import make_rare_shares
+from ldp_design.sizing.margins import GOOD_RATIO, Margin, compute_expected_margins, features_of
 from ldp_design.sizing.silos import SiloSize
-from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
-from ldp_design.sizing.values import GivenShare, count_people
+from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, Size
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1
 """Classes whose margins differ by less than this factor count as equally precise."""
 _MAX_NAMES_LENGTH = 60
 """Longer lists of feature names are not written, in characters."""
-_RARE_SHARE = 0.1
-"""The share of the example of a rare label; smaller if the survey has many labels."""
 _MANY_PEOPLE = 10**9
 _LEAST_PROBABILITY = 1e-5
 """Smaller probabilities are not written."""
@@ -52,12 +51,6 @@ _MIN_CHANGE = 0.001
 Facts = dict[str, object]
 Cell = Finding | str | float
 """A cell of a table: a finding, a name, or a number that states how it is written."""
-
-
-def make_rare_shares(labels: int) -> LabelShares:
-    """Return shares of the labels of which the first is rare, and all others are equally frequent."""
-    share = min(_RARE_SHARE, 1 / (2 * labels))
-    return share, *[(1 - share) / max(labels - 1, 1)] * (labels - 1)
 
 
 # -- facts --------------------------------------------------------------------------------------
@@ -75,7 +68,8 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         The command that computes it.
     """
     survey, label = size.survey, size.plan.label
-    widest = max(size.features, key=lambda each: each.share, default=size.margins[0]).class_margins
+    features = [each for each in size.features if each.kind != "table"]
+    widest = max(features, key=lambda each: each.share, default=size.margins[0]).class_margins
     some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
     return {
         **_describe_any_size(size, command),
@@ -92,7 +86,7 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         "has_levels": any(each.width > 1 for each in size.plan.questions),
         "white_noise": size.white_noise,
         "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
-        "all_noise": len(size.noise) == len(size.graded),
+        "all_noise": len(size.noise) == len(size.features),
         **_describe_relay(size),
         **_describe_population(size),
         **_describe_label_question(survey, size.users),
@@ -136,17 +130,15 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
 def _describe_any_size(size: Size | SiloSize, command: str) -> Facts:
     survey, label = size.survey, size.survey.label
     shares = zip(label.values, size.label_shares or (), strict=False)
-    spreads = [each.spread for each in survey.features if isinstance(each, NumericFeature)]
     return {
         "epsilon": decimal_text(survey.epsilon),
-        "all_spreads": spreads and all(spreads),
-        "some_spreads": any(spreads),
+        "has_spreads": any(isinstance(each, NumericFeature) and each.spread for each in survey.features),
         "has_label": label.exists,
         "label": label.name,
         "label_shares": ", ".join(f"{name} {share:.3g}" for name, share in shares),
         "has_features": bool(size.features),
-        "features": Count(len(size.graded)),
-        "has_tables": len(size.graded) > len(size.features),
+        "features": Count(len(size.features)),
+        "has_tables": any(each.kind == "table" for each in size.margins),
         "noise": ", ".join(size.noise),
         "good_ratio": RoundShare(GOOD_RATIO),
         "noise_ratio": RoundShare(NOISE_RATIO),
@@ -245,7 +237,7 @@ def _describe_remedies(size: Size) -> Facts:
         **dict.fromkeys(("more_rows", "fewer_silos")),
         "users_are_short": remedies.users is None,
         "epsilon_is_short": remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON,
-        "features_are_short": remedies.features is None and len(size.graded) > 1,
+        "features_are_short": remedies.features is None and len(size.features) > 1,
         "values_are_short": remedies.values is None and any(each.values for each in size.features),
         "max_epsilon": DEFAULT_MAX_EPSILON,
     }
@@ -273,11 +265,6 @@ class MarginCells(NamedTuple):
     """A typical estimate: of the people of one class, if there are such estimates, else of all people."""
     missing: Finding | None
     """The margin of the share of missing answers, if they may be missing."""
-
-    @property
-    def name(self) -> str:
-        """The name of the label, feature or table."""
-        return self.margin.name
 
     def columns(self, has_label: bool) -> list[Cell]:
         """Return grade and estimates; if there is a label, of all people and of those of one class."""
@@ -311,7 +298,7 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
         "asked_alone": margin.question_probability > 0,
         "asked": Share(margin.question_probability),
         "is_share": bool(margin.values),
-        "is_table": margin.kind == TABLE,
+        "is_table": margin.kind == "table",
         "has_pilot": bool(size.pilot),
         "is_known": math.isfinite(margin.margin),
         "is_silo": isinstance(size, SiloSize),
@@ -325,42 +312,35 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
     }
 
 
-def list_tables(size: Size) -> Iterator[list[Cell]]:
-    """Yield the head and the rows of the table about the tables of a survey; nothing without tables."""
-    if size.tables:
-        yield [
-            TEXTS.find(f"cells.{name}")
-            for name in ("table", "combinations", "asked-head", "combination", "without")
-        ]
-    for each in size.tables:
-        margins = ", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items())
-        facts = {
-            "typical": Share(1 / each.cells),
-            "margin": ShareMargin(each.margin),
-            "margins": margins,
-            "others_change": abs((each.other_people or 1) - 1) > _MIN_CHANGE,
-            "other_people": RoundShare(each.other_people or 1),
-        }
-        estimate = TEXTS.find("cells.one-combination", **facts)
-        name, asked = " x ".join(each.features), Share(each.question_probability)
-        yield [name, f"{each.cells:,}", asked, estimate, TEXTS.find("cells.without-it", **facts)]
+def list_table_costs(size: Size) -> list[Finding]:
+    """Return what each table costs."""
+    return [
+        TEXTS.find(
+            "tables.cost",
+            table=" x ".join(each.features),
+            combinations=Count(each.cells),
+            typical=Share(1 / each.cells),
+            margin=ShareMargin(each.margin),
+            margins=", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items()),
+            others_change=abs((each.other_people or 1) - 1) > _MIN_CHANGE,
+            other_people=RoundShare(each.other_people or 1),
+        )
+        for each in size.tables
+    ]
 
 
-def list_narrower_ranges(size: ExpectedMargins) -> list[Finding]:
+def list_narrower_ranges(size: Size) -> list[Finding]:
     """Return what a narrower range gains each number whose spread is stated."""
-    margins = {each.name: each for each in size.margins}
+    now = {each.name: each for each in size.margins}
     return [
         TEXTS.find(
             "ranges.narrower",
-            name=each.feature.name,
-            spread=Number(each.feature.spread or 0.0),
-            wide=Number(2 * each.feature.width),
-            spreads=RANGE_SPREADS,
-            narrow=Number(each.width),
-            margin=NumberMargin(each.margin.margin),
-            grade=each.margin.grade,
-            margin_now=NumberMargin(margins[each.feature.name].margin),
-            grade_now=margins[each.feature.name].grade,
+            name=each.name,
+            spread=Number(each.typical),
+            wide=Number(now[each.name].unit),
+            narrow=Number(each.unit),
+            margin=f"{NumberMargin(each.margin)} ({each.grade})",
+            margin_now=f"{NumberMargin(now[each.name].margin)} ({now[each.name].grade})",
         )
         for each in size.narrower_ranges
     ]
@@ -368,7 +348,7 @@ def list_narrower_ranges(size: ExpectedMargins) -> list[Finding]:
 
 def compare_margins(size: ExpectedMargins) -> list[Cell]:
     """Return the margin of the label, the widest shares, and the features that are noise."""
-    features, names, label = size.graded, ", ".join(size.noise), size.label_margin
+    features, names, label = size.features, ", ".join(size.noise), size.label_margin
     widest = [ShareMargin(max(each.share for each in features)) if features else "-"]
     if label:
         overall = [ShareMargin(max(each.overall_share for each in features)) if features else "-"]
@@ -388,7 +368,7 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
 def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares several numbers of people."""
     rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [["people", *_comparison_head(sizes[0], sizes[0].plan.label)], *rows]
+    return [["people", *_comparison_head(sizes[0])], *rows]
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
@@ -397,14 +377,14 @@ def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
         [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
         for each in sizes
     ]
-    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0], sizes[0].survey.label)], *rows]
+    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0])], *rows]
 
 
-def _comparison_head(size: ExpectedMargins, label: Label) -> list[Cell]:
-    has_tables = len(size.graded) > len(size.features)
+def _comparison_head(size: Size | SiloSize) -> list[Cell]:
     by_label = ("label-margin", "widest-share", "widest-by-label")
+    label = size.survey.label
     names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
-    return [TEXTS.find(f"cells.{name}", label=label.name, has_tables=has_tables) for name in names]
+    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
 
 
 def build_accuracy_table(size: Size) -> list[list[Cell]]:

@@ -1,7 +1,7 @@
 """Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
 
 A margin is half of a 95% confidence interval, for the class with the least precise estimates; without a
-label, all people are one class. It is graded by its ratio to the typical estimate (`findings/rules.py`): the
+label, all people are one class. It is graded by its ratio to the typical estimate: the
 average share of a value, 1 / values; of the label, the share of the rarest class; for a number's mean, the
 number's standard deviation among people of one class. Of a table it is that of P(column | row), in the least
 precise row, and the typical estimate is 1 / columns.
@@ -15,10 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
+from encoders.survey import Plan
 from encoders.survey.cross_tables import CrossTable
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import (
@@ -36,13 +38,21 @@ from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
-from ldp_aggregator.findings.rules import Grade, find_useful_margin, grade_margin
+from ldp_aggregator.findings.rules import find_useful_margin
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users
 
-TABLE = "table"
-"""The kind of the margin of a table."""
+GOOD_RATIO = 0.25
+"""The largest ratio of a good margin to the typical estimate."""
+
+
+class Grade(StrEnum):
+    """How precise an estimate is compared with its typical size; `findings/rules.py` says what is noise."""
+
+    GOOD = "good"
+    ROUGH = "rough"
+    NOISE = "noise"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +94,9 @@ class Margin:
     @property
     def grade(self) -> Grade:
         """How precise the estimates of the least precise class are."""
-        return grade_margin(self.margin, self.typical, is_share=self.values is not None)
+        if self.margin > self.useful_margin:
+            return Grade.NOISE
+        return Grade.GOOD if self.margin <= GOOD_RATIO * self.typical else Grade.ROUGH
 
     @property
     def is_noise(self) -> bool:
@@ -129,7 +141,7 @@ def _finite_or_none(value: Any) -> Any:
 def compute_expected_margins(
     expected: ExpectedTotals, users: int, tables: Sequence[CrossTable] = ()
 ) -> tuple[Margin, ...]:
-    """Return the expected margins if `users` people answer: of the label, if any, asked features and tables."""
+    """Return the expected margins if `users` people answer: of label, asked features, and these tables."""
     snapshot, plan, population = expected.snapshot(users), expected.plan, expected.population
     estimates = estimate_snapshot(snapshot)
     probabilities = [
@@ -143,25 +155,13 @@ def compute_expected_margins(
     ]
     raw = compute_raw_estimates(snapshot)
     features = build_feature_margins(estimates.features, raw.feature_estimates, population, probabilities)
-    asked_tables = {each.feature_indices for each in tables}
-    return (
-        *labels,
-        *features,
-        *(
-            _table_margin(each, plan.question_probability(each.question))
-            for each in raw.tables
-            if each.question.feature_indices in asked_tables
-        ),
-    )
+    indices = {each.feature_indices for each in tables}
+    asked_together = [each for each in raw.tables if each.question.feature_indices in indices]
+    return *labels, *features, *(_table_margin(each, plan) for each in asked_together)
 
 
 def features_of(margins: Sequence[Margin]) -> list[Margin]:
-    """Return the margins of features, without those of the label and of tables."""
-    return [each for each in margins if each.kind not in ("label", TABLE)]
-
-
-def graded(margins: Sequence[Margin]) -> list[Margin]:
-    """Return the margins of features and tables, which may be noise."""
+    """Return the margins of features and tables, without that of the label."""
     return [each for each in margins if each.kind != "label"]
 
 
@@ -250,26 +250,21 @@ def _number_margin(
     )
 
 
-def _table_margin(frequencies: Frequencies, probability: float) -> Margin:
+def _table_margin(frequencies: Frequencies, plan: Plan) -> Margin:
     table = TableResult.from_frequencies(frequencies)
-    rows, columns = table.cells.value.shape
-    turned = transpose_cells(frequencies, (rows, columns))
-    mass, variance = (
-        turned.raw.reshape(columns, rows).sum(axis=0),
-        turned.covariance.class_covariances(rows)[1],
-    )
-    row_margins = _class_margins(
-        table.row_shares.transpose(), _ratio_factor(mass, variance) if table.n else 1.0
-    )
+    cells = table.cells.value
+    variance = transpose_cells(frequencies, cells.shape).covariance.class_covariances(len(cells))[1]
+    factor = _ratio_factor(cells.sum(axis=1), variance) if table.n else 1.0
+    row_margins = _class_margins(table.row_shares.transpose(), factor)
     return Margin(
         name=table.name,
-        kind=TABLE,
+        kind="table",
         reports=(table.n,),
-        question_probability=probability,
+        question_probability=plan.question_probability(frequencies.question),
         margin=max(row_margins),
         class_margins=row_margins,
-        typical=1 / columns,
-        values=columns,
+        typical=1 / len(table.columns),
+        values=len(table.columns),
         overall=_class_margins(table.cells.reshape(-1, 1))[0],
     )
 

@@ -1,4 +1,4 @@
-"""Finds changes after which no feature or table is noise, in closed form: more people, more epsilon, or asking less.
+"""Finds changes after which nothing is noise, in closed form: more people, more epsilon, or asking less.
 
 Each remedy is the smallest change of its kind after which no feature or table that is asked about is noise.
 """
@@ -20,11 +20,11 @@ from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import Margin, compute_expected_margins, graded
+from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 
 EPSILON_STEP = Decimal("0.01")
-RANGE_SPREADS = 6
+_RANGE_SPREADS = 6
 """Width of a range that contains nearly all numbers, in standard deviations, unless they are skewed."""
 _MIN_NARROWING = 1.5
 """A range is called too wide if it is wider by at least this factor."""
@@ -51,50 +51,21 @@ class Remedies:
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class NarrowerRange:
-    """What a number gains by a range that is as wide as its stated spread needs."""
-
-    feature: NumericFeature
-    """The number, with its present range."""
-    margin: Margin
-    """The margins with the narrower range."""
-
-    @property
-    def width(self) -> float:
-        """The width of the narrower range."""
-        return RANGE_SPREADS * (self.feature.spread or 0.0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the narrower range for JSON."""
-        return {"name": self.feature.name, "width": self.width, "with_it": self.margin.as_dict()}
-
-
 def find_narrower_ranges(
     features: Sequence[Feature], compute_margins: Callable[[tuple[Feature, ...]], Sequence[Margin]]
-) -> tuple[NarrowerRange, ...]:
-    """Return the numbers whose range is much wider than their spread needs.
+) -> tuple[Margin, ...]:
+    """Return the margins of numbers with narrower ranges, if these are much wider than the spread needs.
 
-    `compute_margins` returns the margins of the survey with other features. The margins depend on the width of a
-    range, not on where it lies.
+    `compute_margins` takes the survey's features with other ranges. Where a range lies does not change them.
     """
-    narrowed = tuple(map(_narrow, features))
-    changed = {each.name: each for each, other in zip(features, narrowed, strict=True) if each is not other}
-    margins = compute_margins(narrowed) if changed else ()
-    found = ((changed.get(each.name), each) for each in margins)
-    return tuple(
-        NarrowerRange(feature=one, margin=each) for one, each in found if isinstance(one, NumericFeature)
-    )
-
-
-def _narrow(feature: Feature) -> Feature:
-    if not (isinstance(feature, NumericFeature) and feature.spread):
-        return feature
-    half = RANGE_SPREADS * feature.spread / 2
-    if feature.width < _MIN_NARROWING * half:
-        return feature
-    low, high = (decimal_text(Decimal(feature.original(0.0) + end)) for end in (-half, half))
-    return replace(feature, low=low, high=high)
+    narrowed = {}
+    for each in features:
+        half = _RANGE_SPREADS / 2 * ((isinstance(each, NumericFeature) and each.spread) or math.inf)
+        if isinstance(each, NumericFeature) and each.width >= _MIN_NARROWING * half:
+            low, high = (decimal_text(Decimal(each.original(0.0) + end)) for end in (-half, half))
+            narrowed[each.name] = replace(each, low=low, high=high)
+    margins = compute_margins(tuple(narrowed.get(each.name, each) for each in features)) if narrowed else ()
+    return tuple(each for each in margins if each.name in narrowed)
 
 
 def find_remedies(
@@ -121,7 +92,7 @@ def find_remedies(
 
 
 def _max_excess(expected: ExpectedTotals, users: int, survey: Survey) -> float:
-    found = graded(compute_expected_margins(expected, users, survey.tables))
+    found = features_of(compute_expected_margins(expected, users, survey.tables))
     return max((margin.excess for margin in found), default=math.inf)
 
 
@@ -163,25 +134,23 @@ def _find_features(
 
     A table is dropped with any of its features; the features of a dropped table are asked alone.
     """
-    names = [each.name for each in sorted(graded(margins), key=lambda each: each.excess)]
-    table_names = {
-        each: " x ".join(survey.features[index].name for index in each.feature_indices)
-        for each in survey.tables
-    }
+    names = [each.name for each in sorted(features_of(margins), key=lambda each: each.excess)]
+    parts = [[survey.features[index].name for index in each.feature_indices] for each in survey.tables]
+    tables = dict(zip(map(" x ".join, parts), survey.tables, strict=True))
 
     def drop(count: int) -> Survey:
         asked = names[: len(names) - count]
         places = {place for place, each in enumerate(survey.features) if each.name in asked}
-        tables = [each for each in survey.tables if places.issuperset(each.feature_indices)]
-        kept = survey.keep_tables([each for each in tables if table_names[each] in asked])
+        together = [tables[name] for name in tables if name in asked]
+        kept = survey.keep_tables([each for each in together if places.issuperset(each.feature_indices)])
         weights = (weight if place in places else 0 for place, weight in enumerate(kept.weights[1:]))
         return replace(kept, weights=(kept.weights[0], *weights))
 
     count = find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
     if count is None:
         return None
-    dropped = {table_names[each] for each in set(survey.tables).difference(drop(count).tables)}
-    return tuple(name for name in names[: len(names) - count] if name not in dropped)
+    asked = {None, *drop(count).tables}
+    return tuple(name for name in names[: len(names) - count] if tables.get(name) in asked)
 
 
 def _find_values(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:

@@ -27,7 +27,7 @@ from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin, features_of
-from ldp_design.sizing.remedies import EPSILON_STEP, find_narrower_ranges, find_smallest
+from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
 
@@ -73,7 +73,6 @@ class SiloSize(ExpectedMargins):
             **({"label_shares": self.label_shares and list(self.label_shares)} if self.label_margin else {}),
             "margins": [_list_margin(margin) for margin in self.margins],
             "noise": list(self.noise),
-            "narrower_ranges": [each.as_dict() for each in self.narrower_ranges],
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
 
@@ -100,18 +99,8 @@ def size_silos(
             f"{rows:,} rows do not fit into {Counted(silos, 'message')}: each counts at most "
             f"{survey.rows:,} (rows in [survey]). Give fewer --rows or more --silos, or write a larger limit"
         )
-    prior = to_prior(label_shares)
-    return SiloSize(
-        survey=survey,
-        rows=rows,
-        silos=silos,
-        label_shares=label_shares,
-        margins=_compute_margins(survey, rows, silos, prior),
-        narrower_ranges=find_narrower_ranges(
-            survey.features,
-            lambda features: _compute_margins(replace(survey, features=features), rows, silos, prior),
-        ),
-    )
+    margins = _compute_margins(survey, rows, silos, to_prior(label_shares))
+    return SiloSize(survey=survey, rows=rows, silos=silos, label_shares=label_shares, margins=margins)
 
 
 def compare_silo_sizes(

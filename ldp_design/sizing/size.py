@@ -13,16 +13,10 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
-from ldp_design.sizing.margins import (
-    Margin,
-    compute_expected_margins,
-    features_of,
-    find_users_for_margin,
-    graded,
-)
+from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.relay import RelaySize, size_relay
-from ldp_design.sizing.remedies import NarrowerRange, Remedies, find_narrower_ranges, find_remedies
+from ldp_design.sizing.remedies import Remedies, find_narrower_ranges, find_remedies
 from ldp_design.sizing.sample_size import SizeError
 from ldp_design.sizing.tables import TableCost, compute_table_costs
 
@@ -48,23 +42,14 @@ class ExpectedMargins:
     """The margins of the label, if there is one, then of each feature and each table that the survey asks
     about."""
 
-    narrower_ranges: tuple[NarrowerRange, ...] = ()
-    """The numbers whose range is much wider than their stated spread needs; empty with a pilot, or in a
-    comparison."""
-
     @property
     def noise(self) -> tuple[str, ...]:
         """Names of the features and tables that are noise."""
-        return tuple(margin.name for margin in self.graded if margin.is_noise)
-
-    @property
-    def graded(self) -> list[Margin]:
-        """The margins of the features and the tables."""
-        return graded(self.margins)
+        return tuple(margin.name for margin in self.features if margin.is_noise)
 
     @property
     def features(self) -> list[Margin]:
-        """The margins of the features."""
+        """The margins of the features and the tables."""
         return features_of(self.margins)
 
     @property
@@ -83,6 +68,8 @@ class Size(ExpectedMargins):
     forecasts: Mapping[str, Forecast]
     """One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated, or without a
     label, which a model would predict."""
+    narrower_ranges: tuple[Margin, ...] = ()
+    """The margins of numbers with a narrower range, see :func:`find_narrower_ranges`; none with a pilot."""
     tables: tuple[TableCost, ...] = ()
     """What each table costs."""
     remedies: Remedies | None
@@ -105,7 +92,7 @@ class Size(ExpectedMargins):
     @property
     def white_noise(self) -> bool | None:
         """Whether every feature is noise and no model beats the majority class; None if not simulated."""
-        if not self.noise or len(self.noise) < len(self.graded):
+        if not self.noise or len(self.noise) < len(self.features):
             return False
         return not self.beats_majority if self.forecasts else None
 
@@ -265,12 +252,10 @@ def _build_size(
 ) -> Size:
     population = _assume_population(plan, pilot, label_shares)
     margins = compute_expected_margins(ExpectedTotals(plan, population), users, survey.tables)
-    has_noise = any(margin.is_noise for margin in graded(margins))
+    has_noise = any(margin.is_noise for margin in features_of(margins))
 
     def compute_margins(features: tuple[Feature, ...]) -> tuple[Margin, ...]:
-        changed = replace(survey, features=features).compile()
-        expected = ExpectedTotals(changed, _assume_population(changed, pilot, label_shares))
-        return compute_expected_margins(expected, users)
+        return compare_sizes(replace(survey, features=features), None, (users,), label_shares)[0].margins
 
     return Size(
         survey=survey,

@@ -19,7 +19,7 @@ from ldp_design.sizing.facts import (
     describe_size,
     list_margins,
     list_narrower_ranges,
-    list_tables,
+    list_table_costs,
 )
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import ExpectedMargins, Size
@@ -34,9 +34,8 @@ def format_size(size: Size) -> str:
     lines += ["", *_wrap_section("margins", facts)]
     if size.relay:
         lines += ["", *_wrap_section("relay", facts)]
-    if size.tables:
-        lines += ["", *_format_cells(list(list_tables(size)), "<>><<"), "", *_wrap_section("tables", facts)]
-    lines += _list_ranges(size)
+    for notes in (list_table_costs(size), list_narrower_ranges(size)):
+        lines += ["", *_wrap(notes)] if notes else []
     if size.forecasts:
         lines += ["", *_format_cells(build_accuracy_table(size), "<>>>")]
         lines += ["", *_wrap_section("accuracy", facts)]
@@ -76,12 +75,8 @@ def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
     else:
         rows = [[name, *estimates] for name, _, _, *estimates in _list_rows(first)]
         lines += _format_cells([["", *_find_heads(facts)], *rows], "<" * len(rows[0]))
-    lines += ["", *_wrap_section("silo_margins", facts), *([] if is_comparison else _list_ranges(first))]
+    lines += ["", *_wrap_section("silo_margins", facts)]
     return "\n".join([*lines, *([] if is_comparison else ["", *_conclude(facts)])])
-
-
-def _list_ranges(size: ExpectedMargins) -> list[str]:
-    return ["", *_wrap(ranges)] if (ranges := list_narrower_ranges(size)) else []
 
 
 def _conclude(facts: Facts) -> Iterator[str]:
@@ -96,7 +91,7 @@ def _list_rows(size: ExpectedMargins) -> Iterator[list[Cell]]:
     """Yield the rows of the table of margins: one or two for the label, each feature and each table."""
     for each in list_margins(size):
         estimates = each.columns(bool(size.label_margin))
-        yield [each.name, each.asked, each.reports, *estimates]
+        yield [each.margin.name, each.asked, each.reports, *estimates]
         if each.missing:
             yield ["", "", "", *("" for _ in estimates[1:]), each.missing]
 

@@ -9,7 +9,7 @@ from typing import Any
 from encoders.survey import Plan, Survey
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import TABLE, Margin, compute_expected_margins
+from ldp_design.sizing.margins import Margin, compute_expected_margins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ def compute_table_costs(
     survey: Survey, plan: Plan, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> Iterator[TableCost]:
     """Yield the cost of each table if `users` people answer, given the margins of the survey."""
-    cells = {each.name: each.overall for each in margins if each.kind == TABLE}
+    cells = {each.name: each.overall for each in margins if each.kind == "table"}
     for table in survey.tables:
         names = tuple(survey.features[index].name for index in table.feature_indices)
         reduced = survey.keep_tables([each for each in survey.tables if each is not table]).compile()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
 from math import sqrt
 from typing import Any
 
-from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
@@ -18,9 +17,7 @@ from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, es
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.intervals import Z95, forecast_margins
 from ldp_aggregator.findings.features import find_feature_warning, find_warnings
-from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.rules import MAX_MARGIN, UNKNOWN_SHARE
-from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
 _UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "z": Z95}
@@ -113,13 +110,12 @@ def _list_questions(snapshot: Snapshot) -> list[dict[str, Any]]:
 def _list_features(plan: Plan | SiloPlan, estimates: Estimates) -> list[dict[str, Any]]:
     """Return what the page shows of each entry of the row."""
     shown_features = []
-    warnings: dict[str, list[Finding]] = {}
+    warnings: defaultdict[str, list[str]] = defaultdict(list)  # of a feature with several answers: by choice
     for feature, result in zip(plan.features, estimates.features, strict=True):
-        if warning := find_feature_warning(result, estimates.classes):
-            warnings.setdefault(feature.row_name, []).append(warning)
+        warnings[feature.row_name].append(str(find_feature_warning(result, estimates.classes) or ""))
     for feature, estimate in join_choices(plan.features, estimates.features):
-        found = warnings.get(estimate.name, [])
-        shown = _visible_entries(estimate.as_dict()) | {"warning": _join_warnings(found)}
+        warning = " ".join(filter(None, warnings[estimate.name])) or None
+        shown = _visible_entries(estimate.as_dict()) | {"warning": warning}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
         if isinstance(plan, SiloPlan):
@@ -128,14 +124,6 @@ def _list_features(plan: Plan | SiloPlan, estimates: Estimates) -> list[dict[str
             shown["margins"] = _compute_margins(estimate)
         shown_features.append(shown)
     return shown_features
-
-
-def _join_warnings(warnings: Sequence[Finding]) -> str | None:
-    """Return the warning about an entry of the row; of several choices, the first and their number."""
-    if not warnings:
-        return None
-    others = Counted(len(warnings) - 1, "other choice")
-    return str(TEXTS.find("warnings.choices", warning=warnings[0], one=not others, others=others))
 
 
 def _compute_margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:

@@ -170,7 +170,7 @@ class SchemaReader(EntryReader):
         spread, width = parse_decimal(entry["spread"]), Decimal(bounds[1]) - Decimal(bounds[0])
         if spread is not None and width / 10**6 <= spread <= width / 2:
             return float(spread)
-        self.note((*path, "spread"), "needs the expected standard deviation: up to half the range, above 0")
+        self.note((*path, "spread"), "needs the expected standard deviation: above 0, up to half the range")
         return None
 
     def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:

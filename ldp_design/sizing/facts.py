@@ -336,9 +336,9 @@ def list_narrower_ranges(size: Size) -> list[Finding]:
         TEXTS.find(
             "ranges.narrower",
             name=each.name,
-            spread=Number(each.typical),
-            wide=Number(now[each.name].unit),
-            narrow=Number(each.unit),
+            spread=NumberMargin(each.typical),
+            wide=NumberMargin(now[each.name].unit),
+            narrow=NumberMargin(each.unit),
             margin=f"{NumberMargin(each.margin)} ({each.grade})",
             margin_now=f"{NumberMargin(now[each.name].margin)} ({now[each.name].grade})",
         )

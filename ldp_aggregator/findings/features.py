@@ -14,7 +14,7 @@ from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.poisoning import find_alarms
-from ldp_aggregator.findings.rules import find_majority, find_margins, is_known
+from ldp_aggregator.findings.rules import MAX_MARGIN, find_majority, find_margins, is_known
 from ldp_aggregator.findings.values import FirstNames, Names, NumberMargin, Share, ShareMargin
 from ldp_aggregator.findings.words import TEXTS
 
@@ -120,13 +120,13 @@ def _find_noise(
 ) -> Finding | None:
     """Return the warning that estimates are noise: of a feature in some classes, of a table in some rows."""
     margins, useful = find_margins(result)
-    noisy = margins > useful
-    if not noisy.any():
+    if not (noisy := margins > useful).any():
         return None
     one, counted = name_counted(mechanism)
     write = NumberMargin if isinstance(result, NumberResult) else ShareMargin
     widest = float(margins.max())
-    needed = n * (widest / useful) ** 2
+    needed = n * (widest / useful) ** 2  # of few people in a class, not even the margin is known
+    is_measured = len(groups) == 1 or isinstance(result, NumberResult) or widest < MAX_MARGIN
     return TEXTS.find(
         "warnings.noise",
         feature=result.name,
@@ -137,7 +137,7 @@ def _find_noise(
         some=not noisy.all(),
         noisy=FirstNames([name for name, each in zip(groups, noisy, strict=True) if each]),
         group=groups[int(margins.argmax())],
-        scales=COUNT_TABLE not in mechanism and math.isfinite(needed),
+        scales=COUNT_TABLE not in mechanism and math.isfinite(needed) and is_measured,
         n=Counted(n, one, counted),
         margin=write(widest),
         useful=write(useful),

@@ -70,13 +70,13 @@ def find_margins(result: FeatureResult | NumberResult | TableResult) -> tuple[Fl
     Of a table, they are those of shares in each row. They are root mean squares over the values.
     """
     if isinstance(result, NumberResult):
-        deviation = math.sqrt(result.smoothed.variance.mean()) * result.width
-        useful = find_useful_margin(min(deviation, result.width * _MAX_DEVIATION), is_share=False)
-        return compute_typical_margins(result.by_class.means), useful
+        typical = min(math.sqrt(result.smoothed.variance.mean()), _MAX_DEVIATION) * result.width
+        return compute_typical_margins(result.by_class.means), find_useful_margin(typical, is_share=False)
     if isinstance(result, TableResult):
         shares, values = result.row_shares.transpose(), len(result.columns)
     else:
         shares, values = result.conditionals, len(result.values)
+        shares = shares if shares.value.shape[1] > 1 else result.shares.reshape(-1, 1)
     return compute_typical_margins(shares), find_useful_margin(1 / values, is_share=True)
 
 

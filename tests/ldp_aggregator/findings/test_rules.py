@@ -112,3 +112,4 @@ def test_a_warning_names_the_classes_that_are_noise():
         "age: noise in yes. With 2,500 reports, the margin of a share in the class yes is "
     )
     assert "more than 25.0% is noise" in warning
+    assert warning.endswith("is 50% or more; more than 25.0% is noise. Do not use these estimates.")

@@ -26,7 +26,8 @@ from ldp_aggregator.snapshot import Snapshot
 MISSING_SHARE = 0.1
 """Assumed share of people who lack a number that can be missing; for other features, missing is one value."""
 STANDARD_DEVIATION = 1 / 3
-"""Assumed standard deviation of a normalised number among people of one class: a sixth of its range."""
+"""Assumed standard deviation of a normalised number among people of one class: a sixth of its
+range, unless its author states a spread."""
 _PEOPLE_PER_CHUNK = 1 << 16
 
 
@@ -113,9 +114,10 @@ def _assume_conditional(
 ) -> ClassConditional:
     if isinstance(feature, NumericFeature):
         order = (np.arange(k) + index) % k - (k - 1) / 2
-        means = np.clip(mean_shift * STANDARD_DEVIATION * order, -1.0, 1.0)
+        deviation = feature.spread / feature.width if feature.spread else STANDARD_DEVIATION
+        means = np.clip(mean_shift * deviation * order, -1.0, 1.0)
         missing = np.full(k, MISSING_SHARE) if feature.missing == "category" else None
-        return Gaussian(means, np.full(k, STANDARD_DEVIATION**2), missing)
+        return Gaussian(means, np.full(k, deviation**2), missing)
     own_class = (np.arange(feature.size)[:, None] + index) % k == np.arange(k)
     table = np.where(own_class, ratio, 1.0)
     shares: FloatArray = table / table.sum(axis=0)

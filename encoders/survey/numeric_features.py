@@ -130,6 +130,8 @@ class NumericFeature(_Number):
     """The public bounds, as decimal strings; numbers beyond them are clipped."""
     missing: str = "error"
     """As for categories; NaN counts as missing. Infinity is refused."""
+    spread: float | None = field(default=None, kw_only=True, repr=False, compare=False)
+    """The standard deviation that the author expects, in the number's unit. It is not part of a plan."""
     ordered: ClassVar[bool] = False
     kind: ClassVar[str] = "numeric"
 

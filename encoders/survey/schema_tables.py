@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from encoders.survey.texts import SurveyTexts
 
 MAX_BINS = 1000
+_KEYS_OF_A_KIND = (
+    ("bins", "range", "range = [low, high]"),
+    ("spread", "range", "range = [low, high] without bins"),
+    ("ordered", "values", "values = [...]; bins are ordered anyway"),
+)
 
 _ONE_KIND = (
     "needs exactly one of: values = [...], choices = [...] (several answers), range = [low, high] (and bins "
@@ -136,10 +141,9 @@ class SchemaReader(EntryReader):
         if len(kinds) != 1:
             self.note(path, _ONE_KIND)
             return None
-        if "bins" in entry and kinds != ["range"]:
-            self.note((*path, "bins"), "is only for range = [low, high]: delete it")
-        if "ordered" in entry and kinds != ["values"]:
-            self.note((*path, "ordered"), "is only for values = [...]; bins are ordered anyway: delete it")
+        for key, kind, why in _KEYS_OF_A_KIND:
+            if key in entry and kinds != [kind]:
+                self.note((*path, key), f"is only for {why}: delete it")
         if kinds == ["choices"]:
             return self.read_choices(name, entry["choices"], missing, path)
         if kinds == ["values"]:
@@ -167,7 +171,11 @@ class SchemaReader(EntryReader):
         """Read a number, with bins or without."""
         bounds = self.read_bounds(entry, path)
         if "bins" not in entry:
-            return NumericFeature(name, *bounds, missing) if bounds else None
+            if not bounds:
+                return None
+            return NumericFeature(name, *bounds, missing, spread=self.read_spread(entry, bounds, path))
+        if "spread" in entry:
+            self.note((*path, "spread"), "is only for range = [low, high] without bins: delete it")
         bins = entry["bins"]
         if not (type(bins) is int and 2 <= bins <= MAX_BINS):
             self.note((*path, "bins"), f"needs a whole number of bins from 2 to {MAX_BINS}")
@@ -175,6 +183,16 @@ class SchemaReader(EntryReader):
         if not bounds:
             return None
         return BinnedFeature(name, equal_width_edges(Decimal(bounds[0]), Decimal(bounds[1]), bins), missing)
+
+    def read_spread(self, entry: Table, bounds: tuple[str, str], path: Path) -> float | None:
+        """Read the standard deviation that the author expects of a number."""
+        if "spread" not in entry:
+            return None
+        spread, width = parse_decimal(entry["spread"]), Decimal(bounds[1]) - Decimal(bounds[0])
+        if spread is not None and width / 10**6 <= spread <= width / 2:
+            return float(spread)
+        self.note((*path, "spread"), "needs the expected standard deviation: above 0, up to half the range")
+        return None
 
     def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:
         """Read the choices of a feature with several answers."""

@@ -80,7 +80,9 @@ class _SiloReader(SchemaReader):
     """Reads the tables of a silo survey, which has neither weights nor mechanisms nor a projection."""
 
     hints = HINTS | _HINTS
-    feature_keys = frozenset({"values", "choices", "range", "bins", "edges", "missing", "missing_codes"})
+    feature_keys = frozenset(
+        {"values", "choices", "range", "bins", "edges", "missing", "missing_codes", "spread"}
+    )
 
     def read_silo_survey(self) -> SiloSurvey:
         tables = {name: self.read_table(name) for name in ("survey", "label", "features")}

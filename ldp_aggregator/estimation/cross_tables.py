@@ -71,7 +71,7 @@ class TableResult:
         if question.label.exists:
             texts.append(question.label.values)
         count, shape = prod(map(len, texts)), (len(first.texts), prod(map(len, texts)))
-        turned = _transpose(frequencies, shape)
+        turned = transpose_cells(frequencies, shape)
         return cls(
             features=tuple(each.name for each in question.asked_features),
             rows=tuple(first.texts),
@@ -159,7 +159,7 @@ def describe_tables(estimates: Sequence[Frequencies]) -> tuple[TableResult, ...]
     return tuple(map(TableResult.from_frequencies, asked))
 
 
-def _transpose(frequencies: Frequencies, shape: tuple[int, int]) -> CombinedFrequencies:
+def transpose_cells(frequencies: Frequencies, shape: tuple[int, int]) -> CombinedFrequencies:
     """Return the same frequencies with rows and columns exchanged."""
 
     def turn(cells: FloatArray) -> FloatArray:

@@ -147,16 +147,6 @@ class FeatureResult:
         """Whether P(value | label) of at least two classes differs significantly for any value."""
         return bool(self.distinguishable_entries.any())
 
-    @property
-    def noise(self) -> float:
-        """Root mean square of the standard errors of the frequencies."""
-        return float(np.sqrt(np.mean(self.frequencies.stderr**2)))
-
-    @property
-    def typical(self) -> float:
-        """The average frequency; an estimate with a larger `noise` is mostly noise."""
-        return 1.0 / self.smoothed.size
-
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         return {

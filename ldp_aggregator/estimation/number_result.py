@@ -80,8 +80,6 @@ class NumberResult:
     """The classifier's distributions in normalised units, in which the bounds of the feature are -1 and 1."""
     width: float
     """One normalised unit in the feature's own unit."""
-    noise: float
-    """Typical standard error of a mean, weighted by the prior; at most `width`."""
     kind = NumericFeature.kind
 
     @classmethod
@@ -106,21 +104,12 @@ class NumberResult:
             relevance=estimate_number_relevance(means, variances, missing, prior),
             smoothed=smoothed,
             width=feature.width,
-            noise=float(np.sqrt(prior @ np.minimum(means.stderr, feature.width) ** 2)),
         )
 
     @property
     def distinguishable(self) -> bool:
         """Whether any statistic of at least two classes differs significantly."""
         return any(self.distinguishable_entries.values())
-
-    @property
-    def typical(self) -> float:
-        """Typical standard deviation within a class, for the classifier; at most a quarter of the range.
-
-        An estimate with a larger `noise` is mostly noise.
-        """
-        return min(float(np.sqrt(self.smoothed.variance.mean())), 0.5) * self.width
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
@@ -133,7 +122,6 @@ class NumberResult:
             **(self._class_entries() if len(self.smoothed.mean) > 1 else {}),
             "smoothed": self.smoothed.as_dict(),
             "width": self.width,
-            "noise": self.noise,
         }
 
     def _class_entries(self) -> dict[str, Any]:
@@ -150,7 +138,7 @@ class NumberResult:
         """Return the result for k classes that :meth:`as_dict` wrote."""
         require(entry["kind"] == cls.kind, "kind: is unknown")
         mean, square = (QuestionSummary.from_dict(entry[key]) for key in ("mean_question", "square_question"))
-        width, noise = (read_number(entry[key], math.inf) for key in ("width", "noise"))
+        width = read_number(entry["width"], math.inf)
         require(0 < width < math.inf, "width: needs a number above 0")
         with reading("overall"):
             overall = NumberStatistics.from_dict(entry["overall"], 1)
@@ -161,7 +149,6 @@ class NumberResult:
             overall=overall,
             smoothed=Gaussian.from_dict(entry["smoothed"], k),
             width=width,
-            noise=noise,
             **(_read_classes(entry, k) if k > 1 else _describe_one_class(overall)),
         )
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.poisoning import find_alarms
-from ldp_aggregator.findings.rules import find_majority, is_known, is_noise
-from ldp_aggregator.findings.values import FirstNames, Names, Share
+from ldp_aggregator.findings.rules import MAX_MARGIN, find_majority, find_margins, is_known
+from ldp_aggregator.findings.values import FirstNames, Names, NumberMargin, Share, ShareMargin
 from ldp_aggregator.findings.words import TEXTS
 
 
@@ -75,7 +76,10 @@ def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
             level=f"{CONTRADICTION_LEVEL:g}",
         )
     for feature in estimates.features:
-        if warning := find_feature_warning(feature):
+        if warning := find_feature_warning(feature, estimates.classes):
+            yield warning
+    for table in estimates.tables:
+        if table.n and (warning := _find_noise(table, table.rows, table.mechanism, table.n)):
             yield warning
     yield from find_alarms(estimates.poisoning)
     if estimates.validation:
@@ -85,9 +89,8 @@ def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
         yield TEXTS.find("warnings.no-prior", label=estimates.label)
 
 
-def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | None:
-    """Return the warning about one feature; None if there is nothing to warn of."""
-    is_number = isinstance(feature, NumberResult)
+def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Finding | None:
+    """Return the warning about one feature, given the names of all classes; None if there is none."""
     if isinstance(feature, NumberResult):
         questions = {"mean": feature.mean_question, "square": feature.square_question}
         mechanisms, n = (
@@ -98,31 +101,46 @@ def find_feature_warning(feature: FeatureResult | NumberResult) -> Finding | Non
     else:
         mechanisms, n = [feature.mechanism] if feature.mechanism else [], feature.n
         empty = []
-    tables = feature.smoothed.mean if isinstance(feature, NumberResult) else feature.smoothed
-    classes = tables.shape[-1] > 1
     if not mechanisms:
-        return TEXTS.find("warnings.not-asked", feature=feature.name, classes=classes)
-    one, counted = name_counted(mechanisms[0])
+        return TEXTS.find("warnings.not-asked", feature=feature.name, classes=len(classes) > 1)
+    _, counted = name_counted(mechanisms[0])
     if not n and len(empty) != 1:
         return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
     if len(empty) == 1 and counted == "reports":  # a table of counts measures means and squares
         [other] = {"mean", "square"} - set(empty)
         return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
-    if isinstance(feature, FeatureResult) and classes and not math.isfinite(feature.noise):
+    joint = feature.frequencies if isinstance(feature, FeatureResult) else None
+    if joint and len(classes) > 1 and not np.isfinite(joint.stderr).any():
         return TEXTS.find("warnings.without-label", feature=feature.name)
-    if not is_noise(feature):
+    return _find_noise(feature, classes, mechanisms[0], n)
+
+
+def _find_noise(
+    result: FeatureResult | NumberResult | TableResult, groups: Sequence[str], mechanism: str, n: int
+) -> Finding | None:
+    """Return the warning that estimates are noise: of a feature in some classes, of a table in some rows."""
+    margins, useful = find_margins(result)
+    if not (noisy := margins > useful).any():
         return None
-    needed = n * (feature.noise / feature.typical) ** 2
+    one, counted = name_counted(mechanism)
+    write = NumberMargin if isinstance(result, NumberResult) else ShareMargin
+    widest = float(margins.max())
+    needed = n * (widest / useful) ** 2  # of few people in a class, not even the margin is known
+    is_measured = len(groups) == 1 or isinstance(result, NumberResult) or widest < MAX_MARGIN
     return TEXTS.find(
         "warnings.noise",
-        feature=feature.name,
-        number=is_number,
-        ordered=isinstance(feature, FeatureResult) and feature.ordered and not classes,
-        classes=classes,
-        scales=COUNT_TABLE not in mechanisms[0] and math.isfinite(needed),
+        feature=result.name,
+        number=isinstance(result, NumberResult),
+        table=isinstance(result, TableResult),
+        ordered=isinstance(result, FeatureResult) and result.ordered and len(groups) == 1,
+        grouped=len(groups) > 1,
+        some=not noisy.all(),
+        noisy=FirstNames([name for name, each in zip(groups, noisy, strict=True) if each]),
+        group=groups[int(margins.argmax())],
+        scales=COUNT_TABLE not in mechanism and math.isfinite(needed) and is_measured,
         n=Counted(n, one, counted),
-        noise=f"{feature.noise:.2g}",
-        typical=f"{feature.typical:.2g}",
+        margin=write(widest),
+        useful=write(useful),
         needed=Counted(_round_up(needed) if math.isfinite(needed) else 0, one, counted),
     )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from encoders.explain.text import Counted
 from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
+from ldp_aggregator.findings.rules import MAX_MARGIN
 
 _MAX_NAMED = 8
 """Number of names that a short text writes."""
@@ -53,6 +55,29 @@ class Number(float):
         return f"{float(self):.4g}" if math.isfinite(self) else "unknown"
 
 
+class GivenShare(float):
+    """A share that a person chose, with at most three digits: 5%, 12.5%."""
+
+    def __str__(self) -> str:
+        return f"{100 * float(self):.3g}%"
+
+
+class ShareMargin(float):
+    """The margin of a share: 9.1%."""
+
+    def __str__(self) -> str:
+        return str(Share(self)) if self < MAX_MARGIN else "50% or more"
+
+
+class NumberMargin(float):
+    """The margin of a number in its own unit, with three digits."""
+
+    def __str__(self) -> str:
+        if not math.isfinite(self):
+            return "unknown"
+        return f"{float(f'{float(self):.3g}'):,.0f}" if self >= 100 else f"{float(self):.3g}"
+
+
 class Names(tuple[str, ...]):
     """Names, all of which are written."""
 
@@ -74,3 +99,8 @@ class FirstNames(Names):
     def __str__(self) -> str:
         more = f" and {len(self) - _MAX_NAMED} more" if len(self) > _MAX_NAMED else ""
         return ", ".join(self[:_MAX_NAMED]) + more
+
+
+def count_people(users: int) -> Counted:
+    """Return a number of people."""
+    return Counted(users, "person", "people")

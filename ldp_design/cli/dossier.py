@@ -12,12 +12,12 @@ from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
+from ldp_aggregator.findings.values import count_people
 from ldp_design.cli.option_values import count_options
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
 from ldp_design.dossier.source import read_source
 from ldp_design.sizing.label_shares import LabelSharesError
-from ldp_design.sizing.values import count_people
 
 
 def _announce_simulation(users: int) -> None:

@@ -31,6 +31,7 @@ from ldp_aggregator.cli.help import (
     version_option,
 )
 from ldp_aggregator.estimation import ESTIMATORS
+from ldp_aggregator.findings.values import NumberMargin, ShareMargin, count_people
 from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_design.cli.option_values import list_parser, parse_epsilons
@@ -45,7 +46,6 @@ from ldp_design.simulation.variants import (
     check_numeric,
     check_projection_name,
 )
-from ldp_design.sizing.values import NumberMargin, ShareMargin, count_people
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:

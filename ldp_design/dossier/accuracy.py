@@ -7,22 +7,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.values import Count, Share
+from ldp_aggregator.findings.values import Count, GivenShare, NumberMargin, Share
 from ldp_design.dossier.facts import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import facts as size_facts
 from ldp_design.sizing.facts import (
     Cell,
     Facts,
+    MarginCells,
     build_accuracy_table,
     build_comparison,
     describe_size,
     list_margins,
-    make_rare_shares,
 )
-from ldp_design.sizing.margins import Grade, Margin
+from ldp_design.sizing.label_shares import make_rare_shares
+from ldp_design.sizing.margins import Grade
 from ldp_design.sizing.size import ExpectedMargins, Size
-from ldp_design.sizing.values import GivenShare, NumberMargin
 
 _TABLES = ("grade_tables", "size_notes", "margins", "comparison", "accuracies", "accuracy_notes")
 
@@ -39,7 +39,6 @@ def describe_accuracy(source: DossierSource) -> Facts:
     is_comparison = len(scenarios[0].sizes) > 1
     main = source.plan.label.name
     usable, rare_usable = (_count_usable(each) for each in (first, last))
-    features = len(first.features)
     shares, rare_shares = (describe_shares(scenarios[index], main) for index in (0, -1))
     facts = describe_size(first, is_comparison, command) | {
         "has_main": source.plan.label.exists,
@@ -50,7 +49,7 @@ def describe_accuracy(source: DossierSource) -> Facts:
         "usable": usable or "none",
         "rare_usable": rare_usable or "none",
         "never_usable": not max(usable, rare_usable),
-        "always_usable": min(usable, rare_usable) == features,
+        "always_usable": min(usable, rare_usable) == len(first.features),
         "grades": _list_grades(first, main),
         "rare_grades": _list_grades(last, main),
         "rare_size_command": rare_command,
@@ -97,12 +96,12 @@ def describe_shares(scenario: Scenario, main: str) -> Finding:
 
 
 def names_of_grade(size: ExpectedMargins, grade: Grade) -> list[str]:
-    """Return the names of the features with a grade."""
+    """Return the names of the features and tables with a grade."""
     return [margin.name for margin in size.features if margin.grade is grade]
 
 
 def _count_usable(size: Size) -> int:
-    return len(size.features) - len(names_of_grade(size, Grade.USELESS))
+    return len(size.features) - len(size.noise)
 
 
 def _list_grades(size: Size, main: str) -> str:
@@ -120,15 +119,17 @@ def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
     """Yield the label and each feature with its grade: the rows of a table."""
     [size] = scenario.sizes
     everybody = TEXTS.find("words.everybody")
-    for cells, margin in zip(list_margins(size), size.margins, strict=True):
+    for each in list_margins(size):
+        margin = each.margin
         asked = everybody if margin.kind == "label" else Share(margin.question_probability)
-        yield cells.name, asked, describe_estimate(margin, cells.estimate), margin.grade
+        yield margin.name, asked, describe_estimate(each), margin.grade
 
 
-def describe_estimate(margin: Margin, estimate: Finding) -> Finding:
+def describe_estimate(cells: MarginCells) -> Finding:
     """Return a typical estimate for a board: of a number, only the average."""
+    margin = cells.margin
     if margin.values:
-        return estimate
+        return cells.estimate
     is_known = math.isfinite(margin.margin)
     return TEXTS.find("answers.average", is_known=is_known, margin=NumberMargin(margin.margin))
 
@@ -144,17 +145,17 @@ def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
 
 def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
     """Yield the rows of the table of margins."""
-    for cells, margin in zip(list_margins(size), size.margins, strict=True):
-        estimates = cells.columns("noise" if margin.is_noise else "no", bool(size.label_margin))
-        yield cells.name, cells.asked, cells.reports, *estimates
+    for cells in list_margins(size):
+        estimates = cells.columns(bool(size.label_margin))
+        yield cells.margin.name, cells.asked, cells.reports, *estimates
         if cells.missing:
-            name = TEXTS.find("tables.missing", name=cells.name)
+            name = TEXTS.find("tables.missing", name=cells.margin.name)
             yield name, "", "", *("" for _ in estimates[1:]), cells.missing
 
 
 def _choose_example(size: Size) -> Facts:
     """Return the least precise share that is not noise, as an example of how to read a margin."""
-    shares = [each for each in size.features if each.values and not each.is_noise]
+    shares = [each for each in size.features if each.values and not each.is_noise and each.kind != "table"]
     if not shares:
         return {"has_example": False}
     margin = max(shares, key=lambda each: each.margin)

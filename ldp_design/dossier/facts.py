@@ -10,10 +10,8 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.findings.finding import Basis
 from ldp_aggregator.findings.texts import Texts
-from ldp_aggregator.findings.values import RoundShare
 from ldp_design.dossier.source import BELIEFS, SURVEYS, PlanSource
 from ldp_design.sizing.facts import Cell, Facts
-from ldp_design.sizing.margins import GOOD_RATIO, MAX_USEFUL_SHARE, NOISE_RATIO
 
 TEXTS = Texts("ldp_design.dossier")
 _ABOUT = ("purpose", "contact", "ethics", "retention")
@@ -43,9 +41,6 @@ def describe_plan(source: PlanSource, commands: Mapping[str, str], is_silo: bool
         "belief_50_two": source.belief_after(0.5, 2),
         "belief_50_five": source.belief_after(0.5, 5),
         "sums": list_sums(source),
-        "good_ratio": RoundShare(GOOD_RATIO),
-        "noise_ratio": RoundShare(NOISE_RATIO),
-        "useful_share": RoundShare(MAX_USEFUL_SHARE),
         **_describe_declarations(plan),
     }
     sections = [*TEXTS.section("board", facts), *TEXTS.section("annex", facts)]

@@ -13,7 +13,7 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.findings.values import Count, RoundShare
 from ldp_design.authoring.silo_overview import describe_tables, find_silo_warnings
-from ldp_design.dossier.accuracy import describe_estimate, names_of_grade
+from ldp_design.dossier.accuracy import describe_estimate
 from ldp_design.dossier.asked import list_languages, list_questions
 from ldp_design.dossier.audit_file import displayable_name
 from ldp_design.dossier.facts import TEXTS, describe_plan
@@ -28,7 +28,6 @@ from ldp_design.sizing.facts import (
     list_margins,
 )
 from ldp_design.sizing.label_shares import parse_label_shares
-from ldp_design.sizing.margins import Grade
 from ldp_design.sizing.silos import SiloSize, compare_silo_sizes
 
 
@@ -82,7 +81,6 @@ def _describe_silos(source: SiloSource) -> Facts:
         "rows_given": "--rows" in source.options,
         "silos_given": "--silos" in source.options,
         "messages": Counted(first.silos, "message"),
-        "useless": ", ".join(names_of_grade(first, Grade.USELESS)),
         "questions": Counted(len(plan.features), "question"),
         "cells": Count(plan.mechanism.cells),
         "rows_per_person": Count(plan.rows_per_person),
@@ -109,8 +107,5 @@ def _describe_silos(source: SiloSource) -> Facts:
 
 def _grade_estimates(size: SiloSize) -> list[Sequence[Cell]]:
     """Return the head and the rows of the table of grades."""
-    rows = [
-        (cells.name, describe_estimate(margin, cells.estimate), margin.grade)
-        for cells, margin in zip(list_margins(size), size.margins, strict=True)
-    ]
+    rows = [(each.margin.name, describe_estimate(each), each.margin.grade) for each in list_margins(size)]
     return [("Question", "Typical estimate", "Grade"), *rows]

@@ -11,34 +11,37 @@ from typing import NamedTuple
 import numpy as np
 
 from encoders.explain.text import Counted
-from encoders.survey import Label, Plan, Survey
+from encoders.survey import NumericFeature, Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.findings.finding import Finding
+from ldp_aggregator.findings.rules import MAX_USEFUL_SHARE, NOISE_RATIO
 from ldp_aggregator.findings.texts import Texts
-from ldp_aggregator.findings.values import Count, Number, RoundShare, Share, ShareAtMost
+from ldp_aggregator.findings.values import (
+    Count,
+    GivenShare,
+    Number,
+    NumberMargin,
+    RoundShare,
+    Share,
+    ShareAtMost,
+    ShareMargin,
+    count_people,
+)
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
-from ldp_design.sizing.margins import (
-    MAX_USEFUL_SHARE,
-    NOISE_RATIO,
-    Margin,
-    compute_expected_margins,
-    features_of,
-)
+from ldp_design.sizing.label_shares import make_rare_shares
+from ldp_design.sizing.margins import GOOD_RATIO, Margin, compute_expected_margins, features_of
 from ldp_design.sizing.silos import SiloSize
-from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, LabelShares, Size
-from ldp_design.sizing.values import GivenShare, NumberMargin, ShareMargin, count_people
+from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, Size
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1
 """Classes whose margins differ by less than this factor count as equally precise."""
 _MAX_NAMES_LENGTH = 60
 """Longer lists of feature names are not written, in characters."""
-_RARE_SHARE = 0.1
-"""The share of the example of a rare label; smaller if the survey has many labels."""
 _MANY_PEOPLE = 10**9
 _LEAST_PROBABILITY = 1e-5
 """Smaller probabilities are not written."""
@@ -48,12 +51,6 @@ _MIN_CHANGE = 0.001
 Facts = dict[str, object]
 Cell = Finding | str | float
 """A cell of a table: a finding, a name, or a number that states how it is written."""
-
-
-def make_rare_shares(labels: int) -> LabelShares:
-    """Return shares of the labels of which the first is rare, and all others are equally frequent."""
-    share = min(_RARE_SHARE, 1 / (2 * labels))
-    return share, *[(1 - share) / max(labels - 1, 1)] * (labels - 1)
 
 
 # -- facts --------------------------------------------------------------------------------------
@@ -71,10 +68,11 @@ def describe_size(size: Size, is_comparison: bool = False, command: str = "") ->
         The command that computes it.
     """
     survey, label = size.survey, size.plan.label
-    widest = max(size.features, key=lambda each: each.share, default=size.margins[0]).class_margins
+    features = [each for each in size.features if each.kind != "table"]
+    widest = max(features, key=lambda each: each.share, default=size.margins[0]).class_margins
     some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
     return {
-        **_describe_any_size(size, survey.epsilon, label, command),
+        **_describe_any_size(size, command),
         "by_epsilon": False,
         "is_comparison": is_comparison,
         "people": count_people(size.users),
@@ -113,7 +111,7 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     """Return the facts about a size of a silo survey, for the texts."""
     survey, changes = size.survey, None if is_comparison else size.remedies
     return {
-        **_describe_any_size(size, survey.epsilon, survey.label, command),
+        **_describe_any_size(size, command),
         "is_comparison": is_comparison,
         "rows": Counted(size.rows, "row"),
         "silos": Counted(size.silos, "silo"),
@@ -129,16 +127,20 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
     }
 
 
-def _describe_any_size(size: ExpectedMargins, epsilon: Decimal, label: Label, command: str) -> Facts:
+def _describe_any_size(size: Size | SiloSize, command: str) -> Facts:
+    survey, label = size.survey, size.survey.label
     shares = zip(label.values, size.label_shares or (), strict=False)
     return {
-        "epsilon": decimal_text(epsilon),
+        "epsilon": decimal_text(survey.epsilon),
+        "has_spreads": any(isinstance(each, NumericFeature) and each.spread for each in survey.features),
         "has_label": label.exists,
         "label": label.name,
         "label_shares": ", ".join(f"{name} {share:.3g}" for name, share in shares),
         "has_features": bool(size.features),
         "features": Count(len(size.features)),
+        "has_tables": any(each.kind == "table" for each in size.margins),
         "noise": ", ".join(size.noise),
+        "good_ratio": RoundShare(GOOD_RATIO),
         "noise_ratio": RoundShare(NOISE_RATIO),
         "useful_share": RoundShare(MAX_USEFUL_SHARE),
         "size_command": command,
@@ -255,7 +257,7 @@ def _write_decimal(number: Decimal | None) -> str | None:
 class MarginCells(NamedTuple):
     """What tables show of a margin."""
 
-    name: str
+    margin: Margin
     asked: Finding
     reports: str
     all_people: Finding
@@ -264,21 +266,22 @@ class MarginCells(NamedTuple):
     missing: Finding | None
     """The margin of the share of missing answers, if they may be missing."""
 
-    def columns(self, noise: str, has_label: bool) -> list[Cell]:
-        """Return the estimates for tables; if there is a label, for all people and for those of one class."""
+    def columns(self, has_label: bool) -> list[Cell]:
+        """Return grade and estimates; if there is a label, of all people and of those of one class."""
+        grade = self.margin.grade
         if not has_label:
-            return [noise, self.estimate]
-        return [self.all_people, noise, "" if self.all_people is self.estimate else self.estimate]
+            return [grade, self.estimate]
+        return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
 
 
 def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
-    """Yield the rows of tables about the label and each feature."""
+    """Yield the rows of tables about the label, each feature and each table of the survey."""
     for margin in size.margins:
         facts = _describe_margin(size, margin)
         asked_alone = margin.kind != "label" or margin.question_probability
         estimate = TEXTS.find("cells.estimate", **facts)
         yield MarginCells(
-            name=margin.name,
+            margin=margin,
             asked=TEXTS.find("cells.asked", **facts),
             reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
             all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", **facts),
@@ -295,6 +298,7 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
         "asked_alone": margin.question_probability > 0,
         "asked": Share(margin.question_probability),
         "is_share": bool(margin.values),
+        "is_table": margin.kind == "table",
         "has_pilot": bool(size.pilot),
         "is_known": math.isfinite(margin.margin),
         "is_silo": isinstance(size, SiloSize),
@@ -308,25 +312,38 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
     }
 
 
-def list_tables(size: Size) -> Iterator[list[Cell]]:
-    """Yield the head and the rows of the table about the tables of a survey; nothing without tables."""
-    if size.tables:
-        yield [
-            TEXTS.find(f"cells.{name}")
-            for name in ("table", "combinations", "asked-head", "combination", "without")
-        ]
-    for each in size.tables:
-        margins = ", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items())
-        facts = {
-            "typical": Share(1 / each.cells),
-            "margin": ShareMargin(each.margin),
-            "margins": margins,
-            "others_change": abs((each.other_people or 1) - 1) > _MIN_CHANGE,
-            "other_people": RoundShare(each.other_people or 1),
-        }
-        estimate = TEXTS.find("cells.one-combination", **facts)
-        name, asked = " x ".join(each.features), Share(each.question_probability)
-        yield [name, f"{each.cells:,}", asked, estimate, TEXTS.find("cells.without-it", **facts)]
+def list_table_costs(size: Size) -> list[Finding]:
+    """Return what each table costs."""
+    return [
+        TEXTS.find(
+            "tables.cost",
+            table=" x ".join(each.features),
+            combinations=Count(each.cells),
+            typical=Share(1 / each.cells),
+            margin=ShareMargin(each.margin),
+            margins=", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items()),
+            others_change=abs((each.other_people or 1) - 1) > _MIN_CHANGE,
+            other_people=RoundShare(each.other_people or 1),
+        )
+        for each in size.tables
+    ]
+
+
+def list_narrower_ranges(size: Size) -> list[Finding]:
+    """Return what a narrower range gains each number whose spread is stated."""
+    now = {each.name: each for each in size.margins}
+    return [
+        TEXTS.find(
+            "ranges.narrower",
+            name=each.name,
+            spread=NumberMargin(each.typical),
+            wide=NumberMargin(now[each.name].unit),
+            narrow=NumberMargin(each.unit),
+            margin=f"{NumberMargin(each.margin)} ({each.grade})",
+            margin_now=f"{NumberMargin(now[each.name].margin)} ({now[each.name].grade})",
+        )
+        for each in size.narrower_ranges
+    ]
 
 
 def compare_margins(size: ExpectedMargins) -> list[Cell]:
@@ -351,7 +368,7 @@ def compare_margins(size: ExpectedMargins) -> list[Cell]:
 def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
     """Return the head and the rows of the table that compares several numbers of people."""
     rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [["people", *_comparison_head(sizes[0].plan.label)], *rows]
+    return [["people", *_comparison_head(sizes[0])], *rows]
 
 
 def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
@@ -360,11 +377,12 @@ def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
         [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
         for each in sizes
     ]
-    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0].survey.label)], *rows]
+    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0])], *rows]
 
 
-def _comparison_head(label: Label) -> list[Cell]:
+def _comparison_head(size: Size | SiloSize) -> list[Cell]:
     by_label = ("label-margin", "widest-share", "widest-by-label")
+    label = size.survey.label
     names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
     return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
 

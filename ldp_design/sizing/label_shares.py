@@ -1,4 +1,4 @@
-"""Parses the shares of the labels that an author expects: "yes=0.12,no=0.8,unknown=0.08"."""
+"""Shares of the labels: what an author expects, as in "yes=0.12,no=0.8,unknown=0.08", or one rare label."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from encoders.errors import LdpError
 from ldp_design.authoring.toml_edit import quote
 
 _MAX_SUM_ERROR = 0.01
+_RARE_SHARE = 0.1
+"""The share of the example of a rare label; smaller if the survey has many labels."""
 
 
 class LabelSharesError(LdpError):
     """Shares that do not describe the labels of a survey."""
+
+
+def make_rare_shares(labels: int) -> tuple[float, ...]:
+    """Return shares of the labels of which the first is rare, and all others are equally frequent."""
+    share = min(_RARE_SHARE, 1 / (2 * labels))
+    return share, *[(1 - share) / max(labels - 1, 1)] * (labels - 1)
 
 
 def parse_label_shares(text: str, labels: Sequence[str]) -> tuple[float, ...]:

@@ -1,9 +1,10 @@
 """Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
 
 A margin is half of a 95% confidence interval, for the class with the least precise estimates; without a
-label, all people are one class. It is graded by its ratio to the typical estimate: the average share of a
-value, 1 / values; of the label, the share of the rarest class; for a number's mean, the number's standard
-deviation among people of one class.
+label, all people are one class. It is graded by its ratio to the typical estimate: the
+average share of a value, 1 / values; of the label, the share of the rarest class; for a number's mean, the
+number's standard deviation among people of one class. Of a table it is that of P(column | row), in the least
+precise row, and the typical estimate is 1 / columns.
 
 Estimates are divided by an estimated P(label), which varies too. With few reports this makes margins larger,
 see :func:`_ratio_factor`.
@@ -19,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from encoders.survey import Plan
+from encoders.survey.cross_tables import CrossTable
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import (
     FeatureResult,
@@ -27,59 +30,56 @@ from ldp_aggregator.estimation import (
     NumberResult,
     estimate_snapshot,
 )
+from ldp_aggregator.estimation.cross_tables import TableResult, transpose_cells
 from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.findings.rules import find_useful_margin
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users
 
 GOOD_RATIO = 0.25
 """The largest ratio of a good margin to the typical estimate."""
-NOISE_RATIO = 0.6
-"""A margin above this ratio to the typical estimate is noise. By this one rule `ldp-survey size` marks noise
-and suggests changes, and the dossier calls estimates useless. At this ratio the typical estimate is 3.3
-standard errors from 0."""
-MAX_USEFUL_SHARE = 0.25
-"""A margin of a share above this is noise, too: the interval of a share of 1/2 would be wider than from 1/4
-to 3/4."""
 
 
 class Grade(StrEnum):
-    """How precise an estimate is compared with its typical size."""
+    """How precise an estimate is compared with its typical size; `findings/rules.py` says what is noise."""
 
     GOOD = "good"
     ROUGH = "rough"
-    USELESS = "useless"
+    NOISE = "noise"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """The margins of the label, if there is one, or of one feature that the survey asks about."""
+    """The margins of the label, of one feature that the survey asks about, or of one table."""
 
     name: str
     kind: str
-    """One of "label", "categorical", "binned" or "numeric"."""
+    """One of "label", "categorical", "binned", "numeric" or "table"."""
     reports: tuple[int, ...]
     """Expected number of reports of the feature's question; of a number, of its two questions."""
     question_probability: float
     """Probability that a person is asked about the feature; for the label, about the label alone."""
     margin: float
-    """Margin of P(label), of P(value | label), or of a number's mean in its own unit: the widest of all
-    classes. Infinite if there is no estimate."""
+    """Margin of P(label), of P(value | label), of a number's mean in its own unit, or of P(column | row): the
+    widest of all classes or rows. Infinite if there is no estimate."""
     class_margins: tuple[float, ...]
-    """The margin of each class; for a feature the root mean square over its values."""
+    """The margin of each class, or of each row of a table: the root mean square over its values."""
     typical: float
     """The typical estimate, see :mod:`margins`."""
     values: int | None = None
-    """Number of values; None for a number, and 2 for a cumulative share, which levels estimate."""
+    """Number of values, or of columns; None for a number, and 2 for a cumulative share, which levels
+    estimate."""
     unit: float = 1.0
     """The unit of the margin: 1, or the width of a number's range."""
     overall: float | None = None
-    """Margin of P(value), or of the mean, among the people of all classes; None for the label."""
+    """Margin of P(value), of the mean, or of P(row, column), among all people; None for the label."""
     variance: float | None = None
     deviation: float | None = None
     missing: float | None = None
@@ -89,20 +89,19 @@ class Margin:
     @property
     def useful_margin(self) -> float:
         """The largest margin that is not noise."""
-        largest = NOISE_RATIO * self.typical
-        return min(largest, MAX_USEFUL_SHARE) if self.values else largest
+        return find_useful_margin(self.typical, is_share=self.values is not None)
 
     @property
     def grade(self) -> Grade:
         """How precise the estimates of the least precise class are."""
         if self.margin > self.useful_margin:
-            return Grade.USELESS
+            return Grade.NOISE
         return Grade.GOOD if self.margin <= GOOD_RATIO * self.typical else Grade.ROUGH
 
     @property
     def is_noise(self) -> bool:
-        """Whether the estimates of the least precise class are useless."""
-        return self.grade is Grade.USELESS
+        """Whether the estimates of the least precise class are noise."""
+        return self.grade is Grade.NOISE
 
     @property
     def excess(self) -> float:
@@ -126,6 +125,7 @@ class Margin:
         derived = {
             "class_margins": class_margins,
             "useful_margin": self.useful_margin,
+            "grade": self.grade,
             "noise": self.is_noise,
         }
         found = entries | derived
@@ -138,8 +138,10 @@ def _finite_or_none(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Margin, ...]:
-    """Return the expected margins if `users` people answer: of the label, if any, and each asked feature."""
+def compute_expected_margins(
+    expected: ExpectedTotals, users: int, tables: Sequence[CrossTable] = ()
+) -> tuple[Margin, ...]:
+    """Return the expected margins if `users` people answer: of label, asked features, and these tables."""
     snapshot, plan, population = expected.snapshot(users), expected.plan, expected.population
     estimates = estimate_snapshot(snapshot)
     probabilities = [
@@ -151,12 +153,15 @@ def compute_expected_margins(expected: ExpectedTotals, users: int) -> tuple[Marg
         build_label_margin(name, estimates.raw_prior, population.prior, asked, estimates.label_n or 0)
         for name in plan.label.names
     ]
-    raw = compute_raw_estimates(snapshot).feature_estimates
-    return *labels, *build_feature_margins(estimates.features, raw, population, probabilities)
+    raw = compute_raw_estimates(snapshot)
+    features = build_feature_margins(estimates.features, raw.feature_estimates, population, probabilities)
+    indices = {each.feature_indices for each in tables}
+    asked_together = [each for each in raw.tables if each.question.feature_indices in indices]
+    return *labels, *features, *(_table_margin(each, plan) for each in asked_together)
 
 
 def features_of(margins: Sequence[Margin]) -> list[Margin]:
-    """Return the margins of features, without that of the label."""
+    """Return the margins of features and tables, without that of the label."""
     return [each for each in margins if each.kind != "label"]
 
 
@@ -245,6 +250,25 @@ def _number_margin(
     )
 
 
+def _table_margin(frequencies: Frequencies, plan: Plan) -> Margin:
+    table = TableResult.from_frequencies(frequencies)
+    cells = table.cells.value
+    variance = transpose_cells(frequencies, cells.shape).covariance.class_covariances(len(cells))[1]
+    factor = _ratio_factor(cells.sum(axis=1), variance) if table.n else 1.0
+    row_margins = _class_margins(table.row_shares.transpose(), factor)
+    return Margin(
+        name=table.name,
+        kind="table",
+        reports=(table.n,),
+        question_probability=plan.question_probability(frequencies.question),
+        margin=max(row_margins),
+        class_margins=row_margins,
+        typical=1 / len(table.columns),
+        values=len(table.columns),
+        overall=_class_margins(table.cells.reshape(-1, 1))[0],
+    )
+
+
 def _class_margins(estimate: IntervalEstimate, factor: FloatArray | float = 1.0) -> tuple[float, ...]:
     margins: list[float] = (compute_typical_margins(estimate) * factor).tolist()
     return tuple(margins)
@@ -262,11 +286,11 @@ def _ratio_factor(mass: FloatArray, variance: FloatArray) -> FloatArray:
     return factor
 
 
-def find_users_for_margin(expected: ExpectedTotals, limit: float) -> int:
+def find_users_for_margin(expected: ExpectedTotals, limit: float, tables: Sequence[CrossTable] = ()) -> int:
     """Return the smallest number of people for which every class's margins are at most `limit`.
 
-    The number is rounded up to three digits. The margins are those of P(label), P(value | label) and
-    P(missing | label), and of a number's mean as a share of its range.
+    The number is rounded up to three digits. The margins are those of P(label), P(value | label),
+    P(missing | label) and P(column | row) of a table, and of a number's mean as a share of its range.
 
     Raises
     ------
@@ -275,7 +299,7 @@ def find_users_for_margin(expected: ExpectedTotals, limit: float) -> int:
     """
 
     def widest(users: int) -> Margin:
-        return max(compute_expected_margins(expected, users), key=lambda each: each.share)
+        return max(compute_expected_margins(expected, users, tables), key=lambda each: each.share)
 
     try:
         return find_min_users(lambda users: widest(users).share / limit)

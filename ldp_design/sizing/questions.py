@@ -41,7 +41,7 @@ def size_questions(survey: Survey, margin: float) -> list[PeopleNeeded]:
     found = []
     for count in _COUNTS:
         features = tuple(CategoricalFeature(f"question {number}", TICKS) for number in range(count))
-        asked = replace(survey, features=features, users=None, projection=None, texts=None)
+        asked = replace(survey, features=features, users=None, projection=None, tables=(), texts=None)
         alone = size_for_margin(replace(asked, label=NO_LABEL, weights=(0, *[1] * count)), margin)
         label = Label("label", TICKS)
         coupled = size_for_margin(replace(asked, label=label, weights=(None, *[1] * count)), margin)

@@ -51,7 +51,8 @@ def size_relay(
 
     plan = replace(survey, relay=None, epsilon=survey.relay.epsilon).compile()
     try:
-        without = find_users_for_margin(ExpectedTotals(plan, population), max(each.share for each in margins))
+        widest = max(each.share for each in margins)
+        without = find_users_for_margin(ExpectedTotals(plan, population), widest, survey.tables)
     except SizeError:
         without = None
     return RelaySize(

@@ -1,10 +1,11 @@
-"""Finds changes after which no feature is noise, in closed form: more people, more epsilon, or asking less.
+"""Finds changes after which nothing is noise, in closed form: more people, more epsilon, or asking less.
 
-Each remedy is the smallest change of its kind after which no feature that is asked about is noise.
+Each remedy is the smallest change of its kind after which no feature or table that is asked about is noise.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import SurveyError
-from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
+from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
@@ -22,11 +24,15 @@ from ldp_design.sizing.margins import Margin, compute_expected_margins, features
 from ldp_design.sizing.sample_size import SizeError, find_min_users
 
 EPSILON_STEP = Decimal("0.01")
+_RANGE_SPREADS = 6
+"""Width of a range that contains nearly all numbers, in standard deviations, unless they are skewed."""
+_MIN_NARROWING = 1.5
+"""A range is called too wide if it is wider by at least this factor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """Changes, after each of which alone no feature is noise; None if no change of a kind is enough."""
+    """Changes, after each of which alone nothing is noise; None if no change of a kind is enough."""
 
     users: int | None
     """Number of people needed."""
@@ -36,7 +42,7 @@ class Remedies:
     epsilon: Decimal | None
     """At most the epsilon that clients accept by default."""
     features: tuple[str, ...] | None
-    """The largest set of features that may be asked: those that need the fewest reports."""
+    """The largest set of features and tables that may be asked: those that need the fewest reports."""
     values: int | None
     """The largest number of values or bins, without "missing", that a feature may have."""
 
@@ -45,10 +51,27 @@ class Remedies:
         return asdict(self) | {"epsilon": None if self.epsilon is None else float(self.epsilon)}
 
 
+def find_narrower_ranges(
+    features: Sequence[Feature], compute_margins: Callable[[tuple[Feature, ...]], Sequence[Margin]]
+) -> tuple[Margin, ...]:
+    """Return the margins of numbers with narrower ranges, if these are much wider than the spread needs.
+
+    `compute_margins` takes the survey's features with other ranges. Where a range lies does not change them.
+    """
+    narrowed = {}
+    for each in features:
+        half = _RANGE_SPREADS / 2 * ((isinstance(each, NumericFeature) and each.spread) or math.inf)
+        if isinstance(each, NumericFeature) and each.width >= _MIN_NARROWING * half:
+            low, high = (decimal_text(Decimal(each.original(0.0) + end)) for end in (-half, half))
+            narrowed[each.name] = replace(each, low=low, high=high)
+    margins = compute_margins(tuple(narrowed.get(each.name, each) for each in features)) if narrowed else ()
+    return tuple(each for each in margins if each.name in narrowed)
+
+
 def find_remedies(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> Remedies:
-    """Return the remedies for a survey in which at least one feature is noise.
+    """Return the remedies for a survey in which at least one feature or table is noise.
 
     Parameters
     ----------
@@ -68,8 +91,9 @@ def find_remedies(
     )
 
 
-def _max_excess(expected: ExpectedTotals, users: int) -> float:
-    return max(margin.excess for margin in features_of(compute_expected_margins(expected, users)))
+def _max_excess(expected: ExpectedTotals, users: int, survey: Survey) -> float:
+    found = features_of(compute_expected_margins(expected, users, survey.tables))
+    return max((margin.excess for margin in found), default=math.inf)
 
 
 def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> bool:
@@ -77,13 +101,13 @@ def _is_enough(survey: Survey, population: SyntheticPopulation, users: int) -> b
         expected = ExpectedTotals(survey.compile(), population)
     except SurveyError:  # no mechanism fits the changed survey
         return False
-    return _max_excess(expected, users) <= 1
+    return _max_excess(expected, users, survey) <= 1
 
 
 def _find_users(survey: Survey, population: SyntheticPopulation) -> int | None:
     expected = ExpectedTotals(survey.compile(), population)
     try:
-        return find_min_users(lambda users: _max_excess(expected, users))
+        return find_min_users(lambda users: _max_excess(expected, users, survey))
     except SizeError:
         return None
 
@@ -106,19 +130,27 @@ def _find_epsilon(survey: Survey, population: SyntheticPopulation, users: int) -
 def _find_features(
     survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
 ) -> tuple[str, ...] | None:
-    """Drop features in order of `excess`, largest first, until none of the others is noise."""
+    """Drop features and tables in order of `excess`, largest first, until none of the others is noise.
+
+    A table is dropped with any of its features; the features of a dropped table are asked alone.
+    """
     names = [each.name for each in sorted(features_of(margins), key=lambda each: each.excess)]
+    parts = [[survey.features[index].name for index in each.feature_indices] for each in survey.tables]
+    tables = dict(zip(map(" x ".join, parts), survey.tables, strict=True))
 
     def drop(count: int) -> Survey:
-        places = {
-            place for place, each in enumerate(survey.features) if each.name in names[: len(names) - count]
-        }
-        kept = survey.keep_tables([each for each in survey.tables if places.issuperset(each.feature_indices)])
+        asked = names[: len(names) - count]
+        places = {place for place, each in enumerate(survey.features) if each.name in asked}
+        together = [tables[name] for name in tables if name in asked]
+        kept = survey.keep_tables([each for each in together if places.issuperset(each.feature_indices)])
         weights = (weight if place in places else 0 for place, weight in enumerate(kept.weights[1:]))
         return replace(kept, weights=(kept.weights[0], *weights))
 
     count = find_smallest(1, len(names) - 1, lambda count: _is_enough(drop(count), population, users))
-    return None if count is None else tuple(names[: len(names) - count])
+    if count is None:
+        return None
+    asked = {None, *drop(count).tables}
+    return tuple(name for name in names[: len(names) - count] if tables.get(name) in asked)
 
 
 def _find_values(survey: Survey, population: SyntheticPopulation, users: int) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.survey import Plan, Survey
+from encoders.survey import Feature, Plan, Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
@@ -16,7 +16,7 @@ from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Pr
 from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
 from ldp_design.sizing.pilot import Pilot
 from ldp_design.sizing.relay import RelaySize, size_relay
-from ldp_design.sizing.remedies import Remedies, find_remedies
+from ldp_design.sizing.remedies import Remedies, find_narrower_ranges, find_remedies
 from ldp_design.sizing.sample_size import SizeError
 from ldp_design.sizing.tables import TableCost, compute_table_costs
 
@@ -39,16 +39,17 @@ class ExpectedMargins:
     """The assumed shares of the labels, in the order of the survey; None if they are those of the pilot,
     or equal."""
     margins: tuple[Margin, ...]
-    """The margins of the label, if there is one, then of each feature that the survey asks about."""
+    """The margins of the label, if there is one, then of each feature and each table that the survey asks
+    about."""
 
     @property
     def noise(self) -> tuple[str, ...]:
-        """Names of the features that are noise."""
+        """Names of the features and tables that are noise."""
         return tuple(margin.name for margin in self.features if margin.is_noise)
 
     @property
     def features(self) -> list[Margin]:
-        """The margins of the features."""
+        """The margins of the features and the tables."""
         return features_of(self.margins)
 
     @property
@@ -67,10 +68,12 @@ class Size(ExpectedMargins):
     forecasts: Mapping[str, Forecast]
     """One for each assumption: "pilot", or "little" and "much"; empty if nothing was simulated, or without a
     label, which a model would predict."""
+    narrower_ranges: tuple[Margin, ...] = ()
+    """The margins of numbers with a narrower range, see :func:`find_narrower_ranges`; none with a pilot."""
     tables: tuple[TableCost, ...] = ()
     """What each table costs."""
     remedies: Remedies | None
-    """What to change, if at least one feature is noise."""
+    """What to change, if at least one feature or table is noise."""
     relay: RelaySize | None = None
     """What the relay changes; None without one, or in a comparison."""
     requested_margin: float | None = None
@@ -105,6 +108,7 @@ class Size(ExpectedMargins):
             "margins": [margin.as_dict() for margin in self.margins],
             "tables": [table.as_dict() for table in self.tables],
             "noise": list(self.noise),
+            "narrower_ranges": [each.as_dict() for each in self.narrower_ranges],
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
@@ -167,7 +171,7 @@ def size_for_margin(
     """
     plan = survey.compile()
     population = _assume_population(plan, pilot, label_shares)
-    users = find_users_for_margin(ExpectedTotals(plan, population), margin)
+    users = find_users_for_margin(ExpectedTotals(plan, population), margin, survey.tables)
     return replace(_build_size(survey, plan, users, pilot, {}, label_shares), requested_margin=margin)
 
 
@@ -217,7 +221,7 @@ def compare_sizes(
             users=count,
             pilot=pilot,
             label_shares=label_shares,
-            margins=compute_expected_margins(expected, count),
+            margins=compute_expected_margins(expected, count, survey.tables),
             forecasts={},
             remedies=None,
         )
@@ -247,8 +251,12 @@ def _build_size(
     label_shares: LabelShares | None = None,
 ) -> Size:
     population = _assume_population(plan, pilot, label_shares)
-    margins = compute_expected_margins(ExpectedTotals(plan, population), users)
+    margins = compute_expected_margins(ExpectedTotals(plan, population), users, survey.tables)
     has_noise = any(margin.is_noise for margin in features_of(margins))
+
+    def compute_margins(features: tuple[Feature, ...]) -> tuple[Margin, ...]:
+        return compare_sizes(replace(survey, features=features), None, (users,), label_shares)[0].margins
+
     return Size(
         survey=survey,
         plan=plan,
@@ -256,7 +264,8 @@ def _build_size(
         pilot=pilot,
         label_shares=label_shares,
         margins=margins,
-        tables=tuple(compute_table_costs(survey, population, users)),
+        narrower_ranges=() if pilot else find_narrower_ranges(survey.features, compute_margins),
+        tables=tuple(compute_table_costs(survey, plan, population, users, margins)),
         forecasts=forecasts,
         remedies=find_remedies(replace(survey, relay=None), population, users, margins)
         if has_noise

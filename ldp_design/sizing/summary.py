@@ -18,7 +18,8 @@ from ldp_design.sizing.facts import (
     describe_silo_size,
     describe_size,
     list_margins,
-    list_tables,
+    list_narrower_ranges,
+    list_table_costs,
 )
 from ldp_design.sizing.silos import SiloSize
 from ldp_design.sizing.size import ExpectedMargins, Size
@@ -33,8 +34,8 @@ def format_size(size: Size) -> str:
     lines += ["", *_wrap_section("margins", facts)]
     if size.relay:
         lines += ["", *_wrap_section("relay", facts)]
-    if size.tables:
-        lines += ["", *_format_cells(list(list_tables(size)), "<>><<"), "", *_wrap_section("tables", facts)]
+    for notes in (list_table_costs(size), list_narrower_ranges(size)):
+        lines += ["", *_wrap(notes)] if notes else []
     if size.forecasts:
         lines += ["", *_format_cells(build_accuracy_table(size), "<>>>")]
         lines += ["", *_wrap_section("accuracy", facts)]
@@ -87,10 +88,10 @@ def _conclude(facts: Facts) -> Iterator[str]:
 
 
 def _list_rows(size: ExpectedMargins) -> Iterator[list[Cell]]:
-    """Yield the rows of the table of margins: one or two for the label and for each feature."""
-    for each, margin in zip(list_margins(size), size.margins, strict=True):
-        estimates = each.columns("noise" if margin.is_noise else "", bool(size.label_margin))
-        yield [each.name, each.asked, each.reports, *estimates]
+    """Yield the rows of the table of margins: one or two for the label, each feature and each table."""
+    for each in list_margins(size):
+        estimates = each.columns(bool(size.label_margin))
+        yield [each.margin.name, each.asked, each.reports, *estimates]
         if each.missing:
             yield ["", "", "", *("" for _ in estimates[1:]), each.missing]
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from encoders.survey import Plan, Survey
-from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.margins import Margin, compute_expected_margins
@@ -36,17 +34,15 @@ class TableCost:
         return asdict(self)
 
 
-def compute_table_costs(survey: Survey, population: SyntheticPopulation, users: int) -> Iterator[TableCost]:
-    """Yield the cost of each table if `users` people answer."""
-    if not survey.tables:
-        return
-    plan = survey.compile()
-    estimates = estimate_snapshot(ExpectedTotals(plan, population).snapshot(users))
-    cells = {each.features: each.cells for each in estimates.tables}
+def compute_table_costs(
+    survey: Survey, plan: Plan, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
+) -> Iterator[TableCost]:
+    """Yield the cost of each table if `users` people answer, given the margins of the survey."""
+    cells = {each.name: each.overall for each in margins if each.kind == "table"}
     for table in survey.tables:
         names = tuple(survey.features[index].name for index in table.feature_indices)
         reduced = survey.keep_tables([each for each in survey.tables if each is not table]).compile()
-        margins = compute_expected_margins(ExpectedTotals(reduced, population), users)
+        alone = compute_expected_margins(ExpectedTotals(reduced, population), users)
         [question] = [each for each in plan.questions if each.feature_indices == table.feature_indices]
         others = set(range(len(plan.features))) - set(table.feature_indices)
         ratios = [
@@ -56,8 +52,8 @@ def compute_table_costs(survey: Survey, population: SyntheticPopulation, users: 
             features=names,
             cells=question.domain,
             question_probability=plan.question_probability(question),
-            margin=float(compute_typical_margins(cells[names].reshape(-1, 1))[0]),
-            without={each.name: _overall_margin(each) for each in margins if each.name in names},
+            margin=cells[" x ".join(names)] or 0.0,
+            without={each.name: _overall_margin(each) for each in alone if each.name in names},
             other_people=max(ratios, default=None),
         )
 

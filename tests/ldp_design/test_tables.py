@@ -10,15 +10,22 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.findings.features import find_warnings as find_warnings_of_results
 from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import find_warnings, format_overview
 from ldp_design.cli.survey import main
+from ldp_design.dossier.page import render_dossier
+from ldp_design.dossier.source import read_source
 from ldp_design.rounds.narrow_toml import NarrowError, write_narrowed_round
+from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.simulation.simulate import SimulationGrid, simulate
-from ldp_design.sizing.size import size_for_users
+from ldp_design.sizing.questions import size_questions
+from ldp_design.sizing.size import size_for_margin, size_for_users
 from ldp_design.sizing.summary import format_size
 from tests.ldp_aggregator.results.samples import TABLES, simulate_tables
+from tests.support.html_page import parse_page
 
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
 SURVEY = """
@@ -72,9 +79,9 @@ def test_the_size_states_what_a_table_costs():
         margin < each.margin for margin, each in zip(cost.without.values(), size.margins, strict=False)
     )
     assert json.loads(json.dumps(size.as_dict()))["tables"][0]["features"] == ["age", "smokes"]
-    lines = format_size(size).splitlines()
-    [line] = [each for each in lines if each.startswith("age x smokes")]
-    assert line.endswith("the others with 133% of the people")
+    text = " ".join(format_size(size).split())
+    assert "age x smokes: it has 6 combinations, on average with 16.7% +- 5.5% of all people" in text
+    assert "the other features would need 133% of the people for the same margins" in text
 
 
 def test_the_predicted_margin_of_a_cell_is_the_reported_one():
@@ -90,7 +97,7 @@ def test_the_predicted_margin_of_a_cell_is_the_reported_one():
 
 def test_of_a_feature_with_levels_the_size_is_that_of_cumulative_shares():
     levels = size_for_users(read(bins=64), 10_000)
-    hours = levels.margins[-1]
+    hours = levels.margins[3]
     assert (hours.values, hours.typical) == (2, 0.5)
     assert "cumulative share" in format_size(levels)
 
@@ -139,3 +146,81 @@ def test_a_survey_with_tables_is_not_narrowed():
     model = parse_model(dump_model(snapshot, estimate_snapshot(snapshot)))
     with pytest.raises(NarrowError, match="a survey with tables is not narrowed"):
         write_narrowed_round(text, model, "model.json")
+
+
+@pytest.mark.parametrize("label", ["", LABEL])
+def test_a_table_that_too_few_people_fill_is_noise_with_remedies(label):
+    size = size_for_users(read(label, bins=4), 3_000, repeats=0)
+    assert "age x smokes" in size.noise
+    [table] = [each for each in size.margins if each.kind == "table"]
+    assert (table.typical, table.values, table.overall) == (1 / 2, 2, size.tables[0].margin)
+    assert len(table.class_margins) == 3  # one for each row
+    assert size.remedies.users > 3_000
+    enough = size_for_users(read(label, bins=4), size.remedies.users, repeats=0)
+    assert not enough.noise
+    entries = {each["name"]: each for each in json.loads(json.dumps(size.as_dict()))["margins"]}
+    assert entries["age x smokes"]["grade"] == "noise"
+    text = " ".join(format_size(size).split())
+    assert "no feature or table is noise:" in text
+    assert "in a row" in text
+
+
+def test_a_table_that_is_noise_can_be_left_out():
+    size = size_for_users(read(), 10_000)
+    assert size.noise == ()
+    few = size_for_users(read(), 3_000)
+    assert few.noise == ("age x smokes",)
+    assert "age x smokes" not in few.remedies.features
+    assert {"age", "smokes"} <= set(few.remedies.features)
+
+
+def test_only_tables_of_the_author_are_graded():
+    survey = read_survey(
+        SURVEY.format(label="", bins=4).partition("[tables")[0].replace("epsilon = 1", "epsilon = 6")
+    )
+    size = size_for_users(survey, 5_000)
+    assert any(len(each.feature_indices) > 1 for each in size.plan.questions)
+    assert {each.kind for each in size.margins} <= {"categorical", "binned"}
+
+
+def test_the_predicted_margin_of_a_share_in_a_row_is_the_reported_one():
+    survey, people = read(), 8_000
+    plan, rng = survey.compile(), np.random.default_rng(1)
+    found = []
+    for seed in range(10):
+        codes = np.stack([rng.integers(0, each.size, people) for each in plan.features], axis=1)
+        snapshot = simulate_reports(plan, codes, np.zeros(people, dtype=np.int64), FastStream(seed))
+        found.append(estimate_snapshot(snapshot).tables[0].row_shares.stderr)
+    size = size_for_users(survey, people)
+    assert size.margins[-1].margin == pytest.approx(Z95 * np.sqrt((np.stack(found) ** 2).mean()), rel=0.1)
+
+
+def test_the_people_for_a_margin_are_enough_for_its_tables():
+    size = size_for_margin(read(), 0.1)
+    assert max(each.share for each in size.margins) <= 0.1
+    assert size.margins[-1].share > 0.095
+
+
+def test_yes_no_questions_are_sized_for_a_survey_with_tables():
+    assert size_questions(read(), 0.1)[0].questions == 1
+
+
+def test_the_warnings_of_results_call_the_same_tables_noise_as_the_size():
+    survey = read()
+    population = SyntheticPopulation.uniform(survey.compile())
+    for users in (2_000, 4_000, 12_000):
+        size = size_for_users(survey, users)
+        snapshot = ExpectedTotals(survey.compile(), population).snapshot(users)
+        warnings = find_warnings_of_results(estimate_snapshot(snapshot))
+        assert {str(each).partition(":")[0] for each in warnings} == set(size.noise)
+
+
+def test_the_dossier_names_a_table_that_is_noise(tmp_path):
+    path = tmp_path / "survey.toml"
+    path.write_text(SURVEY.format(label="", bins=4))
+    page = parse_page(render_dossier(read_source(path, 3_000)))
+    for section in ("summary", "accuracy"):
+        text = " ".join(page.section(section).text.split())
+        assert "how frequent the answers are for 4 of 5 questions and tables." in text
+        assert "noise for age x smokes" in text
+    assert "in a row" in page.section("accuracy").text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from math import sqrt
 from typing import Any
 
@@ -109,9 +110,12 @@ def _list_questions(snapshot: Snapshot) -> list[dict[str, Any]]:
 def _list_features(plan: Plan | SiloPlan, estimates: Estimates) -> list[dict[str, Any]]:
     """Return what the page shows of each entry of the row."""
     shown_features = []
+    warnings: defaultdict[str, list[str]] = defaultdict(list)  # of a feature with several answers: by choice
+    for feature, result in zip(plan.features, estimates.features, strict=True):
+        warnings[feature.row_name].append(str(find_feature_warning(result, estimates.classes) or ""))
     for feature, estimate in join_choices(plan.features, estimates.features):
-        warning = find_feature_warning(estimate)
-        shown = _visible_entries(estimate.as_dict()) | {"warning": str(warning) if warning else None}
+        warning = " ".join(filter(None, warnings[estimate.name])) or None
+        shown = _visible_entries(estimate.as_dict()) | {"warning": warning}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
         if isinstance(plan, SiloPlan):

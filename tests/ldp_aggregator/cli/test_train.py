@@ -163,7 +163,7 @@ def test_raw_reports_are_read_with_a_compiled_plan_too(run, survey, tmp_path):
     result = run(reports, "--plan", tmp_path / "plan.json", "--estimator", "paper")
     assert result.exit_code == 0, result.stderr
     assert load_model(tmp_path / "model.json").estimates_.estimator == "paper"
-    assert "mostly noise" in result.stdout
+    assert "tea: noise" in result.stdout
 
 
 def test_a_snapshot_needs_no_plan(run, survey, tmp_path):

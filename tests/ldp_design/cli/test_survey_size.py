@@ -84,7 +84,7 @@ def test_the_survey_s_own_users_are_the_default(folder):
 
 def test_without_users_a_few_numbers_of_people_are_compared(folder):
     assert [each["users"] for each in read_sizes(folder)] == [1_000, 10_000, 100_000, 1_000_000]
-    assert "features that are noise" in run(folder).stdout
+    assert "  noise\n" in run(folder).stdout
 
 
 def test_json_holds_all_margins_and_the_requested_one(folder):

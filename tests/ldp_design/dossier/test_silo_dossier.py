@@ -105,7 +105,7 @@ def test_the_words_of_the_page(name, rows, silos, compare_with_golden):
 
 def test_useless_estimates_are_named_in_the_summary():
     page = parse_page(render(WARDS, rows=400, silos=60).encode())
-    assert "useless for: smoker, age, weight, pulse" in page.section("summary").text
+    assert "The estimates are noise for: smoker, age, weight, pulse" in page.section("summary").text
 
 
 def test_the_commands_of_the_page_can_be_run(tmp_path, monkeypatch):

@@ -46,12 +46,12 @@ def test_a_feature_that_is_never_asked_about_has_no_margin():
     [
         (0.05, 5, 0.2, Grade.GOOD),
         (0.12, 5, 0.2, Grade.ROUGH),
-        (0.13, 5, 0.2, Grade.USELESS),
+        (0.13, 5, 0.2, Grade.NOISE),
         (0.25, 2, 0.5, Grade.ROUGH),
-        (0.26, 2, 0.5, Grade.USELESS),
-        (math.inf, 2, 0.5, Grade.USELESS),
+        (0.26, 2, 0.5, Grade.NOISE),
+        (math.inf, 2, 0.5, Grade.NOISE),
         (5.0, None, 10.0, Grade.ROUGH),
-        (6.1, None, 10.0, Grade.USELESS),
+        (6.1, None, 10.0, Grade.NOISE),
     ],
 )
 def test_one_rule_decides_what_is_noise(margin, values, typical, expected):
@@ -66,7 +66,7 @@ def test_one_rule_decides_what_is_noise(margin, values, typical, expected):
         values=values,
     )
     assert found.grade is expected
-    assert found.is_noise == (expected is Grade.USELESS) == (found.excess > 1)
+    assert found.is_noise == (expected is Grade.NOISE) == (found.excess > 1)
 
 
 @pytest.mark.parametrize("shares", [None, (0.1, 0.9)])

@@ -56,7 +56,7 @@ SHOWN = [
         "no feature distinguishes the classes beyond noise. The data do not support",
     ),
     ("useless", "model.useless", "no feature distinguishes the classes beyond noise. The model predicts yes"),
-    ("useless", "warnings.noise", "mostly noise"),
+    ("useless", "warnings.noise", "tea: noise. With 11 reports,"),
     ("validated", "validation.selection", "keeps 1 of 3 features: informative. A smaller feature set is"),
     ("not-selected", "validation.selection", "keeps all 3 validated features: no smaller feature set"),
     ("round", "data.people", "4,000 people reported whether an earlier model predicts their label"),

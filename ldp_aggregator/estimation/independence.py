@@ -71,7 +71,7 @@ def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> I
         normal[-1, -1] += 1 / covariance.shared
     else:
         normal, moments = normal[:-1, :-1], moments[:-1]
-    explained = moments @ np.linalg.lstsq(normal, moments)[0]
+    explained = moments @ np.linalg.lstsq(normal, moments, rcond=None)[0]
     statistic = max(float((weights * residual**2).sum() - explained), 0.0)
     degrees = (len(rows) - 1) * (len(columns) - 1)
     return Independence(statistic, degrees, chi_square_tail(statistic, degrees))

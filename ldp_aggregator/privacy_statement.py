@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
 from encoders.errors import LdpError
+from encoders.file_kind import describe_other
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey import Plan
 from encoders.survey.compiled_plan import AnyPlan
@@ -273,7 +274,7 @@ def read_audit_document(path: Path, plan: AnyPlan) -> tuple[AuditResult, dict[st
     except OSError as error:
         raise AuditError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise AuditError(f"{path}: {_NO_AUDIT}") from error
+        raise AuditError(f"{path}: {_NO_AUDIT}{describe_other(path)}") from error
     if not (isinstance(faults, list) and type(trials) is int and 0 <= bound < math.inf):
         raise AuditError(f"{path}: {_NO_AUDIT}")
     if digest != plan.digest:

@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from encoders.errors import SurveyError
+from encoders.file_kind import describe_other
 from encoders.survey import Plan
 from encoders.survey.any_survey import read_any_plan
 from encoders.survey.canonical import dump_canonical_json
@@ -182,6 +183,8 @@ def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
         If the data are not a snapshot, are truncated or of another version, or have an invalid plan or
         counters that do not fit it.
     """
+    if other := describe_other(data, "snapshot", "json"):
+        raise SnapshotError(f"{name}: not a snapshot{other}")
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from encoders.errors import LdpError, escape_unprintable
+from encoders.file_kind import describe_other
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
@@ -117,10 +118,7 @@ def read_training_data(
     snapshots: list[AnySnapshot] = [snapshot for each in by_source.values() for snapshot in each]
     if archives:
         if plan is None:
-            raise SourceError(
-                f"{archives[0]}: is an archive of raw reports; add the survey or plan that they answer "
-                "(--plan)"
-            )
+            raise _refuse_archive(archives[0])
         try:
             snapshots.append(count_archives(plan, archives, warn, scheduler, show))
         except ArchiveError as error:
@@ -135,6 +133,15 @@ def read_training_data(
     if not people:
         return TrainingData(silos[0], silos=silos[1:])
     return _separate_validation(people, two_models)._replace(silos=silos)
+
+
+def _refuse_archive(path: str) -> SourceError:
+    """Return the error of a file that is not a snapshot, where no plan is given."""
+    if other := describe_other(Path(path), "reports", "gzip"):
+        return SourceError(f"{path}: is neither a snapshot nor an archive of reports{other}")
+    return SourceError(
+        f"{path}: is an archive of raw reports; add the survey or plan that they answer (--plan)"
+    )
 
 
 def _separate_silos(snapshots: Sequence[SiloSnapshot]) -> tuple[SiloSnapshot, ...]:

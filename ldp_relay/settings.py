@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from encoders.errors import LdpError
+from encoders.file_kind import describe_other
 from encoders.survey import Plan
 from encoders.survey.opening import MAX_MESSAGES, PrivateKey, load_private_key
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
@@ -91,7 +92,8 @@ def read_settings(path: Path) -> RelaySettings:
     except OSError as error:
         raise RelaySettingsError(f"{path.name}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise RelaySettingsError(f"{path.name}: not a TOML file: {error}") from error
+        other = describe_other(path, "text")
+        raise RelaySettingsError(f"{path.name}: not a TOML file: {error}{other}") from error
     surveys = document.pop("surveys", None)
     _require_keys(document, set(_DEFAULTS), "")
     entries = _DEFAULTS | document

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoders.errors import RowError
+from encoders.file_kind import describe_other
 from encoders.nfc import to_nfc
 from encoders.rows_csv import check_widths, read_header, read_record
 from ldp_client.errors import ClientError
@@ -170,6 +171,8 @@ def open_rows(
         If the file begins with an earlier file; also raised while the rows are read.
     """
     with _open_reader(Path(path), key, earlier) as raw:
+        if other := describe_other(Path(path), "csv", "text"):
+            raise RowError(Path(path).name, f"is not a CSV file{other}")
         yield RowsFile(Path(path), raw, multiline)
 
 

@@ -122,7 +122,9 @@ def load_private_key(path: Path) -> PrivateKey:
     except OSError as error:
         raise KeyFileError(f"{path.name}: cannot be read: {error.strerror}") from error
     except KeyFileError as error:
-        raise KeyFileError(f"{path.name}: {error}") from error
+        from encoders.file_kind import describe_other
+
+        raise KeyFileError(f"{path.name}: {error}{describe_other(path, 'key')}") from error
 
 
 def open_outer(plan: Plan, message: bytes, key: PrivateKey) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
 from encoders.survey.compiled_plan import PlanT
@@ -13,6 +13,9 @@ from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
 from encoders.survey.toml_lines import TOML_ONLY, find_line
+
+if TYPE_CHECKING:
+    from encoders.file_kind import Kind
 
 CompiledT = TypeVar("CompiledT")
 
@@ -33,7 +36,7 @@ def load_file(
     path: Path, compile_text: Callable[[str], CompiledT], read_plan: Callable[[bytes], PlanT]
 ) -> CompiledT | PlanT:
     """Load a plan: compile an authored text, or read a compiled plan, with its texts if found."""
-    with _named_errors(path):
+    with _named_errors(path, "a survey or a plan", "survey", "plan"):
         text = _read(path)
         if not text.lstrip().startswith("{"):
             return compile_text(text)
@@ -52,14 +55,20 @@ def texts_path(plan: Path) -> Path:
 
 
 @contextmanager
-def _named_errors(path: Path) -> Iterator[None]:
+def _named_errors(path: Path, wanted: str = "", *kinds: Kind) -> Iterator[None]:
+    """Return a context in which errors name the file, and what it is if it is not one of `kinds`."""
     try:
         yield
-    except SurveyError as error:
+    except SurveyError as failure:
+        from encoders.file_kind import describe_other
+
+        error = failure
+        if wanted and (other := describe_other(path, *kinds, "json", "text", "toml")):
+            error = SurveyError(f"is not {wanted}{other}")
         if not error.file:
             error.file = path.name
             error.args = ("\n".join(f"{path.name}: {line}" for line in str(error).splitlines()),)
-        raise
+        raise error from failure.__cause__
 
 
 def signature_path(survey: Path) -> Path:
@@ -140,17 +149,5 @@ def read_survey_file(path: Path, read: Callable[[str], CompiledT]) -> CompiledT:
         If the file cannot be read as text, or is a plan, a model or a snapshot, and if `read` raises it. Each
         line of the message begins with the file's name.
     """
-    with _named_errors(path):
-        text = _read(path)
-        if text.lstrip().startswith("{"):
-            raise SurveyError(f"is {_describe_json(text)}; give the TOML survey that it was made from")
-        return read(text)
-
-
-def _describe_json(text: str) -> str:
-    """Return a description of a JSON file: which of the project's files it is."""
-    if '"ldp-bayes model"' in text:
-        return "a model of ldp-train"
-    if '"ldp-bayes snapshot"' in text:
-        return "a snapshot"
-    return "a compiled plan" if '"format"' in text else "JSON, and a survey file is TOML"
+    with _named_errors(path, "a survey file: give the TOML survey", "survey"):
+        return read(_read(path))

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from encoders.file_kind import describe_other
 from ldp_aggregator.cli.help import Command
 from ldp_aggregator.collector.errors import SettingsError
 
@@ -68,7 +69,7 @@ def _load(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise click.BadParameter(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{path}: not a TOML file: {error}") from error
+        raise click.BadParameter(f"{path}: not a TOML file: {error}{describe_other(path, 'text')}") from error
 
 
 def _check_value(

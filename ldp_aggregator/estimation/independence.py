@@ -71,7 +71,7 @@ def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> I
     moments -= (of_rows / diagonal) @ crossed
     if not covariance.shared:
         normal, moments = normal[:-1, :-1], moments[:-1]
-    explained = of_rows @ (of_rows / diagonal) + moments @ np.linalg.lstsq(normal, moments)[0]
+    explained = of_rows @ (of_rows / diagonal) + moments @ np.linalg.lstsq(normal, moments, rcond=None)[0]
     statistic = max(float((weights * residual**2).sum() - explained), 0.0)
     degrees = (len(rows) - 1) * (len(columns) - 1)
     return Independence(statistic, degrees, chi_square_tail(statistic, degrees))

@@ -21,6 +21,7 @@ from encoders.nfc import to_nfc
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Survey
 from encoders.survey.decimals import decimal_text, equal_width_edges
 from encoders.survey.parse_value import category_text, is_missing, parse_number
+from encoders.survey.schema_tables import MAX_BINS
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.models.class_labels import encode_any_labels, spell_labels
 from ldp_aggregator.simulated_population import parse_epsilon
@@ -93,16 +94,16 @@ def infer_survey(
     users : int, optional
         Number of people who will answer.
     """
-    if bins is not None and not (bins >= 1 and bins == int(bins)):
-        raise ValueError(f"bins must be None or a whole number above 0, not {bins!r}")
+    if bins is not None and not (1 <= bins <= MAX_BINS and bins == int(bins)):
+        raise ValueError(f"bins must be None or a whole number above 0, not {bins!r}, and at most {MAX_BINS}")
     return Survey(
         id="inferred",
         epsilon=parse_epsilon(epsilon),
         label=Label(label_name, tuple(labels)),
         features=tuple(_infer_feature(name, values, bins and int(bins)) for name, values in columns.items()),
         weights=(label_weight, *(1 for _ in columns)),
-        frequency=check_name(mechanism),
-        numeric=check_numeric_name(numeric),
+        frequency=check_name(mechanism, "mechanism"),
+        numeric=check_numeric_name(numeric, "numeric"),
         users=users,
     )
 
@@ -111,7 +112,9 @@ def _infer_feature(name: str, column: Any, bins: int | None) -> Feature:
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
     present = [value for value in values if not is_missing(value)]
     missing = "category" if len(present) < len(values) else "error"
-    if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
+    if present and all(
+        isinstance(value, Real | Decimal) and not isinstance(value, bool) for value in present
+    ):
         numbers = [number for value in present if (number := parse_number(value, name)) is not None]
         return _infer_numeric_feature(name, numbers, bins, missing)
     return CategoricalFeature(name, _infer_values(name, present), missing)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError
+from encoders.file_kind import describe_other
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.silo_plan import SiloPlan
@@ -66,6 +67,8 @@ def parse_content(data: bytes, name: str) -> dict[str, Any]:
         If the bytes are no model file, are truncated, were edited by hand, or have another version or kind;
         the message begins with `name`.
     """
+    if other := describe_other(data, "model", "json"):
+        raise ModelError(f"{name}: this is not a model file{other}")
     content = _parse_json(data, name)
     if content.get("format") != FORMAT:
         raise ModelError(f"{name}: this is not a model file; ldp-train and ldp-central write model files")

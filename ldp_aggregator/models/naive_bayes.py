@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -181,9 +183,10 @@ class NaiveBayes(SurveyClassifier):
 
         Parameters
         ----------
-        X : list of dicts, DataFrame or (m, n) array
+        X : list of dicts, dict of columns, DataFrame or (m, n) array
+            A DataFrame of pandas or polars, or a table of pyarrow.
         y : (m,) sequence of labels
-        unlabelled : list of dicts, DataFrame or array, optional
+        unlabelled : list of dicts, dict of columns, DataFrame or array, optional
             Further rows, without labels, which do not report. The classifier is then fitted to the reports
             and to these rows, where the reports support it; epsilon does not cover these rows.
 
@@ -196,8 +199,9 @@ class NaiveBayes(SurveyClassifier):
         ValueError
             If there are fewer than two classes, or X and y do not match.
         TypeError
-            If the survey is neither a Survey nor a Plan.
+            If a parameter of the classifier has a wrong type.
         """
+        _check_types(self)
         check_handling(self.handle_unknown)
         if self.survey is not None:
             _check_survey(self.survey)
@@ -298,19 +302,43 @@ class NaiveBayes(SurveyClassifier):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         # scikit-learn's checks train on a few hundred rows, too few for a small epsilon
-        tags.classifier_tags.poor_score = self.epsilon < 4
+        epsilon: Any = self.epsilon  # `fit` checks its type
+        tags.classifier_tags.poor_score = not (isinstance(epsilon, Real) and float(epsilon) >= 4)
         return tags
 
 
-def _check_survey(survey: object) -> None:
-    """Raise an error unless a survey can be simulated: a Survey or Plan that is no validation round."""
+_NAME = (str, 'a name such as "auto", not {}')
+_TYPES: dict[str, tuple[Any, str]] = {
+    "epsilon": (Real | Decimal, "a number such as 1.0, not {}"),
+    "survey": (
+        Survey | Plan | SiloPlan | None,
+        "a Survey or a Plan, not {}: encoders.survey.read_survey returns the Survey in a survey file's text",
+    ),
+    "bins": (Real | None, "a whole number or None, not {}"),
+    "mechanism": _NAME,
+    "numeric": _NAME,
+    "estimator": (str, '"default" or "paper", not {}'),
+    "handle_unknown": (str, '"error" or "ignore", not {}'),
+    "random_state": (
+        Integral | np.random.RandomState | None,
+        "a whole number, None or a RandomState, not {}",
+    ),
+}
+"""The type of each parameter of the classifier, and what an error says it needs."""
+
+
+def _check_types(model: NaiveBayes) -> None:
+    """Raise TypeError if a parameter has a wrong type; a boolean is no number."""
+    for name, (kind, needs) in _TYPES.items():
+        value = getattr(model, name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise TypeError(f"{name} needs {needs.format(type(value).__name__)}")
+
+
+def _check_survey(survey: Survey | Plan | SiloPlan) -> None:
+    """Raise an error unless people can be simulated who answer a survey, with a label, for a classifier."""
     if isinstance(survey, SiloPlan):
         raise SurveyError(f"{survey.id}: {SILO_REFUSAL}")
-    if not isinstance(survey, Survey | Plan):
-        raise TypeError(
-            f"survey needs a Survey or a Plan, not {type(survey).__name__}: encoders.survey.read_survey "
-            "returns the Survey in the text of a survey file"
-        )
     refuse_validation(survey)
     if not survey.label.exists:
         raise no_classifier(survey, "ldp-simulate estimates its shares from the same rows")

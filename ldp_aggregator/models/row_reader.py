@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
@@ -19,10 +19,10 @@ from encoders.survey import Plan, Survey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.models.table_input import (
     Columns,
-    has_column_names,
-    is_list_of_dicts,
+    check_table,
+    column_names,
     name_columns,
-    refuse_single_row,
+    read_labels,
     select_columns,
     to_array,
 )
@@ -36,36 +36,64 @@ class RowReader(BaseEstimator):
     _reads_by_name: bool
 
     def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
-        refuse_single_row(X)
+        check_table(X)
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None: give the labels of X")
-        known = [entry.name for entry in self.survey.entries] if self.survey else None
-        self._reads_by_name = is_list_of_dicts(X) or (known is not None and has_column_names(X))
-        if self._reads_by_name:
-            names = known or list(X[0])
+        labels, found = read_labels(y), column_names(X)
+        names = [entry.name for entry in self.survey.entries] if self.survey else found
+        self._reads_by_name = self.survey is not None or (found is not None and not _is_frame(X))
+        if names is not None:
             self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-            return select_columns(X, names), y
-        X, y = validate_data(self, to_array(X), y, dtype=None, ensure_all_finite="allow-nan")
-        names = known or [str(name) for name in getattr(self, "feature_names_in_", range(X.shape[1]))]
-        if len(names) != X.shape[1]:
-            raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
-        return name_columns(X, names), y
+        table = self._read_rows(X, names or [], reset=True)
+        if isinstance(table, np.ndarray):
+            table = name_columns(table, names or list(map(str, range(table.shape[1]))))
+        check_consistent_length(labels, next(iter(table.values()), labels))
+        return table, labels
 
     def _read_table(self, X: Any) -> Columns | NDArray[Any]:
         """Return rows as columns by name, or as an (m, n) array."""
         check_is_fitted(self)
-        refuse_single_row(X)
-        names = [entry.name for entry in self.plan_.entries]
-        if is_list_of_dicts(X) or (self._reads_by_name and has_column_names(X)):
+        check_table(X)
+        return self._read_rows(X, [entry.name for entry in self.plan_.entries], reset=False)
+
+    def _read_rows(self, X: Any, names: Sequence[str], *, reset: bool) -> Columns | NDArray[Any]:
+        found = column_names(X)
+        if found is None:
+            return self._read_array(to_array(X), len(names), reset=reset)
+        if self._reads_by_name or not _is_frame(X):
             return select_columns(X, names)
-        if self._reads_by_name:
-            # an array has no names to compare; without this scikit-learn would warn about it
-            X = check_array(to_array(X), dtype=None, ensure_all_finite="allow-nan")
-            if X.shape[1] != len(names):
-                raise ValueError(f"X has {X.shape[1]} features, but the survey has {len(names)}")
-        else:
-            X = validate_data(self, to_array(X), reset=False, dtype=None, ensure_all_finite="allow-nan")
-        table: NDArray[Any] = X
+        # scikit-learn requires the columns of the DataFrame, in the same order, if no survey names them
+        columns = select_columns(X, found)
+        _check_names(list(getattr(self, "feature_names_in_", found)), found)
+        if len(found) != len(names):
+            raise ValueError(f"X has {len(found)} features, but the classifier was fitted with {len(names)}")
+        return dict(zip(names, columns.values(), strict=True))
+
+    def _read_array(self, X: Any, width: int, *, reset: bool) -> NDArray[Any]:
+        table: NDArray[Any]
+        if not self._reads_by_name:
+            table = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+            return table
+        # an array has no names to compare; without this scikit-learn would warn about it
+        table = check_array(X, dtype=None, ensure_all_finite="allow-nan")
+        if table.shape[1] != width:
+            raise ValueError(f"X has {table.shape[1]} features, but the survey has {width}")
         return table
+
+
+def _is_frame(rows: Any) -> bool:
+    """Return whether rows are a DataFrame, if their columns have names."""
+    return not isinstance(rows, Mapping | Sequence)
+
+
+def _check_names(fitted: Sequence[str], found: Sequence[str]) -> None:
+    """Raise ValueError with scikit-learn's text, unless a DataFrame has the columns that `fit` got."""
+    if list(fitted) == list(found):
+        return
+    lines = ["The feature names should match those that were passed during fit."]
+    unseen, absent = sorted(set(found) - set(fitted)), sorted(set(fitted) - set(found))
+    for what, names in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", absent)):
+        lines += [f"Feature names {what}:"] * bool(names) + [f"- {name}" for name in names]
+    if not unseen and not absent:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    raise ValueError("\n".join([*lines, ""]))

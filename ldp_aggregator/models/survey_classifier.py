@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
@@ -17,7 +17,7 @@ from ldp_aggregator.models.class_labels import encode_any_labels, to_typed_label
 from ldp_aggregator.models.described_model import DescribedModel
 from ldp_aggregator.models.row_reader import RowReader
 from ldp_aggregator.models.scoring import normalise_log_scores
-from ldp_aggregator.models.table_input import Columns, name_columns, name_rows_by_index
+from ldp_aggregator.models.table_input import Columns, name_columns, name_rows_by_index, read_labels
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.missing_codes import blank_missing_codes
@@ -103,10 +103,11 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         RowError
             If a row or label does not fit the survey.
         """
-        if self.survey is not None:
-            check_is_fitted(self)
-            with name_rows_by_index(y):
-                y = self._labels[encode_any_labels(self.plan_.label, column_or_1d(y))]
+        check_is_fitted(self)
+        with name_rows_by_index(y):
+            y = read_labels(y)
+            if self.survey is not None:
+                y = self._labels[encode_any_labels(self.plan_.label, y)]
         accuracy: float = super().score(X, y, sample_weight)
         return accuracy
 

@@ -1,30 +1,47 @@
-"""Converts tables - a list of dicts, a DataFrame, a dict of columns, an array - to one column per feature."""
+"""Converts tables - a list of dicts, a DataFrame, a dict of columns, an array - to one column per feature.
+
+A DataFrame can be one of pandas or polars, or a table of pyarrow. None of them is imported: all have named
+columns, which convert to an array, and to a list in which missing cells are None, NaN or pandas' NA.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from encoders.errors import RowError, combine_errors, map_collecting_errors
-from encoders.survey.parse_value import parse_number
+from encoders.survey.parse_value import is_missing, parse_number
 from ldp_aggregator.arrays import FloatArray, IntArray
 
 _ROW_NUMBER = re.compile(r"row (\d+): ")
 """How an error of a column begins; rows are counted from 1."""
 
+_NUMBER = re.compile("(u?int)|float|double|halffloat")
+"""How the types of plain numbers of pandas, polars and pyarrow begin, in lower case."""
+
 Columns = dict[str, Any]
 """One sequence or array of m values per name."""
 
 
-def has_column_names(rows: object) -> bool:
-    """Return whether columns have names: in a list of dicts, a DataFrame, or a dict of columns."""
-    return hasattr(rows, "columns") or isinstance(rows, Mapping) or is_list_of_dicts(rows)
+def column_names(rows: Any) -> list[str] | None:
+    """Return the column names of a list of dicts, a dict of columns or a DataFrame; None of other tables.
+
+    A DataFrame whose names are not texts, such as one that pandas made of an array, is read as an array.
+    """
+    if is_list_of_dicts(rows):
+        return list(rows[0])
+    if isinstance(rows, Mapping):
+        return None if hasattr(rows, "toarray") else list(rows)  # a sparse matrix can be a mapping too
+    names = list(getattr(rows, "column_names", getattr(rows, "columns", [None])))
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def is_list_of_dicts(rows: object) -> bool:
@@ -32,11 +49,13 @@ def is_list_of_dicts(rows: object) -> bool:
     return isinstance(rows, (list, tuple)) and len(rows) > 0 and isinstance(rows[0], Mapping)
 
 
-def refuse_single_row(rows: object) -> None:
-    """Raise ValueError if rows are one dict of single values instead of a list of such dicts."""
-    if not isinstance(rows, Mapping) or not all(isinstance(name, str) for name in rows):
-        return  # a sparse matrix can be a mapping too, from positions to numbers
-    if any(_is_single_value(value) for value in rows.values()):
+def check_table(rows: Any) -> None:
+    """Raise ValueError if rows are a single row, not computed yet, or have columns of several levels."""
+    if hasattr(rows, "collect"):  # asking a lazy frame for its columns would compute them
+        raise ValueError("X is a lazy frame, whose rows are not computed yet: give X.collect()")
+    if getattr(getattr(rows, "columns", None), "nlevels", 1) > 1:
+        raise ValueError('X has columns of several levels: join their names, X.columns.map("_".join)')
+    if isinstance(rows, Mapping) and column_names(rows) and any(map(_is_single_value, rows.values())):
         raise ValueError("X is a single row (a dict of values): give a list of rows, [row]")
 
 
@@ -71,7 +90,7 @@ def _name_row(error: RowError, index: Any) -> RowError:
     return RowError(error.field, f"index {index[int(match[1]) - 1]!s}: {error.why[match.end() :]}")
 
 
-def select_columns(rows: Any, names: Sequence[str]) -> Columns:
+def select_columns(rows: Any, names: Sequence[Any]) -> Columns:
     """Return the named columns of a list of dicts, a DataFrame or a dict of columns; ignore other columns.
 
     Raises
@@ -80,8 +99,11 @@ def select_columns(rows: Any, names: Sequence[str]) -> Columns:
         If features are absent; `problems` contains all of them. A missing value must be given as None, so
         that a misspelt name is not taken for a missing value.
     """
-    read_column = _read_entries if is_list_of_dicts(rows) else _read_column
-    columns = map_collecting_errors(lambda name: read_column(rows, name), names)
+    if is_list_of_dicts(rows):
+        columns = map_collecting_errors(lambda name: _read_entries(rows, name), names)
+    else:
+        counts = Counter(column_names(rows))
+        columns = map_collecting_errors(lambda name: _read_column(rows, name, counts[name]), names)
     return dict(zip(names, columns, strict=True))
 
 
@@ -93,21 +115,50 @@ def _read_entries(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
     return [row[name] for row in rows]
 
 
-def _read_column(rows: Any, name: str) -> Any:
-    """Return a column; of a DataFrame, plain numbers are an array, other values Python objects."""
-    if name not in rows:
-        raise RowError(name, "there is no such column: add it")
-    column = rows[name]
-    if isinstance(rows, Mapping):
+def _read_column(rows: Any, name: str, count: int) -> Any:
+    if count == 0:
+        raise RowError(str(name), "there is no such column: add it")
+    if count > 1:
+        raise RowError(str(name), f"there are {count} columns of this name: rename all but one")
+    return read_cells(rows[name])
+
+
+def read_cells(column: Any) -> Any:
+    """Return a column as an array if its type is one of plain numbers, else as Python objects."""
+    if not hasattr(column, "__array__"):
         return column
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu":
-        return column.to_numpy()
-    return column.to_numpy(dtype=object, na_value=None)
+    array = np.asanyarray(column)
+    # numpy has no missing integers: a column with some may become an array of floats, which is not exact
+    number = _NUMBER.match(str(getattr(column, "dtype", getattr(column, "type", ""))).lower())
+    is_exact = array is column or (number and (array.dtype.kind == "f") == (number[1] is None))
+    if type(array) is np.ndarray and array.dtype.kind in "fiu" and is_exact:
+        return array
+    if array is column and array.dtype.kind in "mM":
+        return list(column)  # its tolist can return integers
+    methods = (getattr(column, name, None) for name in ("to_list", "to_pylist", "tolist"))
+    return next(filter(None, methods), array.tolist)()
 
 
 def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
     """Return the columns of an (m, n) array by name."""
-    return {name: table[:, index] for index, name in enumerate(names)}
+    return {name: read_cells(table[:, index]) for index, name in enumerate(names)}
+
+
+def read_labels(y: Any) -> NDArray[Any]:
+    """Return the labels of m rows, shape (m,).
+
+    Raises
+    ------
+    ValueError
+        If a label is missing or infinite; names the first row without a label, counted from 1.
+    """
+    cells = read_cells(y) if column_names(y) is None else y
+    for row, label in enumerate(cells if np.ndim(cells) == 1 else (), 1):
+        if is_missing(label):
+            raise ValueError(f"y: row {row}: is missing: leave out the rows without a label")
+    labels: NDArray[Any] = column_or_1d(cells, warn=True)
+    assert_all_finite(labels, input_name="y")
+    return labels
 
 
 def take_rows(rows: Columns | NDArray[Any], indices: IntArray) -> Columns | NDArray[Any]:
@@ -118,7 +169,11 @@ def take_rows(rows: Columns | NDArray[Any], indices: IntArray) -> Columns | NDAr
 
 
 def to_array(rows: Any) -> Any:
-    """Return lists as an array that keeps the type of each cell: numpy would turn [["a", 1]] into strings."""
+    """Return lists and DataFrames as an array that keeps the type of each cell."""
+    if hasattr(rows, "iloc") and getattr(rows, "ndim", 0) == 2:
+        cells = [list(read_cells(rows.iloc[:, index])) for index in range(rows.shape[1])]
+        return np.array(cells, dtype=object).T.reshape(rows.shape)
+    # numpy would turn [["a", 1]] into texts
     return np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ from encoders.errors import LdpError
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.models.table_input import (
-    has_column_names,
-    is_list_of_dicts,
+    check_table,
+    column_names,
     name_columns,
     name_rows_by_index,
-    refuse_single_row,
     select_columns,
     to_array,
 )
@@ -63,7 +62,7 @@ def read_unlabelled_rows(plan: Plan, rows: Any, entries: Sequence[Feature] = ())
     RowError
         If a value does not fit the survey; names the feature and the row.
     """
-    refuse_single_row(rows)
+    check_table(rows)
     names = [entry.name for entry in plan.entries]
     with name_rows_by_index(rows):
         columns, kept = drop_missing_codes(entries or plan.entries, _select_present(rows, names))
@@ -90,11 +89,8 @@ def read_unlabelled_rows(plan: Plan, rows: Any, entries: Sequence[Feature] = ())
 
 def _select_present(rows: Any, names: list[str]) -> dict[str, Any]:
     """Return the columns of these names that a table has; of an array, all columns."""
-    if has_column_names(rows):
-        if is_list_of_dicts(rows):
-            known: Any = rows[0]
-        else:
-            known = rows if isinstance(rows, Mapping) else rows.columns
+    known = column_names(rows)
+    if known is not None:
         return select_columns(rows, [name for name in names if name in known])
     table = to_array(rows)
     if getattr(table, "ndim", 0) != 2 or table.shape[1] != len(names):

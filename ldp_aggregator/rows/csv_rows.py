@@ -9,6 +9,7 @@ from functools import partial
 from io import StringIO
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
+from encoders.file_kind import describe_other
 from encoders.rows_csv import check_widths, read_header, read_record
 from encoders.survey import Feature
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
@@ -97,6 +98,8 @@ def parse_text_columns(
     data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
 ) -> dict[str, list[str]]:
     """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
+    if other := describe_other(data, "csv", "text"):
+        raise TableError(f"{path}: is not a CSV file{other}")
     try:
         reader = csv.reader(StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
         header = read_header(reader, multiline=multiline)

@@ -16,7 +16,9 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
 
+from encoders.file_kind import describe_other
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.base import (
@@ -273,7 +275,8 @@ class SQLiteStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            message = f"the SQLite store cannot be used: {error}"
+            other = describe_other(Path(self._path), "database", "empty")
+            message = f"the SQLite store cannot be used: {error}{other}"
             raise StoreError(message, classify_failure(error)) from error
 
 

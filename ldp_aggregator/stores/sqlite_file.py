@@ -40,6 +40,7 @@ class ThreadConnection:
         self.connection = connect(path, _BUSY_SECONDS, "ro" if read_only else "rw")
         weakref.finalize(self, self.connection.close).atexit = False
         if not read_only:
+            is_store(self.connection)  # raises before the first change to a file of another program
             _use_wal(self.connection)
             self.connection.execute("PRAGMA synchronous = FULL")
             self.connection.execute("PRAGMA secure_delete = ON")  # old content of a page shows the order

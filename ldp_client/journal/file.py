@@ -141,6 +141,10 @@ class JournalFile:
                 yield connection
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE_ERROR_CODES:
+                from encoders.file_kind import describe_other
+
+                if other := describe_other(Path(self.path), "binary", "database", "gzip", "reports", "text"):
+                    raise JournalError(f"this is not a journal: give another path{other}") from error
                 self._rename_damaged(file_id)
             raise
 

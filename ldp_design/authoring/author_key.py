@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from encoders.errors import SignatureError
+from encoders.file_kind import describe_other
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.signature import base64_text, require_cryptography, signed_message
 
@@ -91,7 +92,8 @@ def _private(pem: bytes) -> Ed25519PrivateKey:
             "the private key is protected by a password; give a key without a password"
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise SignatureError("not a private key in PEM form; ldp-survey keygen makes one") from error
+        why = f"not a private key in PEM form; ldp-survey keygen makes one{describe_other(pem, 'key')}"
+        raise SignatureError(why) from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SignatureError("a private key, but not for Ed25519; ldp-survey keygen makes one")
     return key

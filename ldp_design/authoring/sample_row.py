@@ -9,6 +9,7 @@ from pathlib import Path
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.explain.text import wrap_text
+from encoders.file_kind import describe_other
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
@@ -51,7 +52,8 @@ def read_json_row(path: Path, plan: Plan) -> dict[str, object]:
     try:
         row = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise RowError(path.name, "is not JSON: check its quotes, commas and brackets") from error
+        other = describe_other(path, "json", "text")
+        raise RowError(path.name, f"is not JSON: check its quotes, commas and brackets{other}") from error
     if not isinstance(row, dict):
         raise RowError(path.name, 'needs a JSON object, for example {"age": "young", "missed_payment": "no"}')
     map_collecting_errors(lambda feature: _require_entry(row, feature), plan.entries)

@@ -13,7 +13,7 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.class_labels import encode_any_labels
-from ldp_aggregator.models.table_input import Columns, is_list_of_dicts, read_numbers, select_columns
+from ldp_aggregator.models.table_input import Columns, check_table, column_names, read_numbers, select_columns
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.missing_codes import drop_missing_codes
 from ldp_design.authoring.projection_inputs import projection_inputs
@@ -39,8 +39,8 @@ class LabelledTable:
 def read_labelled_table(survey: Survey, rows: Any) -> LabelledTable:
     """Read the survey's columns and the label, if any, from a DataFrame, dicts, or a dict of columns."""
     refuse_validation(survey)
-    names = list(rows[0]) if is_list_of_dicts(rows) else list(rows)
-    columns = select_columns(rows, names)
+    check_table(rows)
+    columns = select_columns(rows, column_names(rows) or [])
     label = survey.label.name if survey.label.name in columns else "class"
     if survey.label.exists and label not in columns:
         raise SimulationError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError
+from encoders.file_kind import describe_other
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
@@ -115,7 +116,8 @@ def read_pilot(path: Path) -> Pilot:
         keys = [question.key for question in plan.questions]
         reports = sum(snapshot.totals[key].n for key in keys if key in snapshot.totals)
     else:
-        raise PilotError(f"{path.name}: is neither a model of ldp-train nor a snapshot, or it is damaged")
+        why = f"is neither a model of ldp-train nor a snapshot, or it is damaged{describe_other(data)}"
+        raise PilotError(f"{path.name}: {why}")
     if not reports:
         raise PilotError(f"{path.name}: it does not contain a report yet: leave --pilot out")
     return Pilot(name=path.name, plan=plan, prior=prior, conditionals=conditionals, reports=reports)

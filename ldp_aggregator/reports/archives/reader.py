@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from encoders.errors import LdpError, Reason
+from encoders.file_kind import describe_other
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives.parser import ArchiveParser, ParseSummary
@@ -123,7 +124,8 @@ def _read_chunks(file: io.BufferedReader) -> Iterator[bytes]:
 def _require_reports(summary: ParseSummary, path: str) -> None:
     """Raise ArchiveError for a file without any report so far: it is not an archive."""
     if not summary.has_reports:
-        raise ArchiveError(f"{path}: is neither a snapshot nor an archive of reports")
+        other = describe_other(Path(path))
+        raise ArchiveError(f"{path}: is neither a snapshot nor an archive of reports{other}")
 
 
 def _describe_damage(path: str, summary: ParseSummary, gzip_complete: bool) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from encoders.errors import LdpError
+from encoders.file_kind import describe_other
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.central_file import CentralModelFile, read_central_content
 from ldp_aggregator.models.model_document import FORMAT as MODEL_FORMAT
@@ -44,7 +45,7 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
         return estimate_results(read_snapshot(data, str(path)))
     raise ResultsError(
         f"{path}: is neither a model file, which ldp-train and ldp-central write, nor a snapshot of a "
-        "collector, or it is truncated"
+        f"collector, or it is truncated{describe_other(data)}"
     )
 
 

@@ -14,8 +14,8 @@ from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.poisoning import find_alarms
-from ldp_aggregator.findings.rules import MAX_MARGIN, find_majority, find_margins, is_known
-from ldp_aggregator.findings.values import FirstNames, Names, NumberMargin, Share, ShareMargin
+from ldp_aggregator.findings.rules import find_majority, find_margins, is_known
+from ldp_aggregator.findings.values import MAX_MARGIN, FirstNames, Names, NumberMargin, Share, ShareMargin
 from ldp_aggregator.findings.words import TEXTS
 
 

@@ -1,7 +1,4 @@
-"""The rules that decide what is shown of results: what is unknown, noise, and the most frequent class.
-
-`ldp-survey size`, the dossier, and the warnings of results and dashboard call a margin noise by one rule.
-"""
+"""The rules, for all commands and pages, that decide what is unknown, noise, and the most frequent class."""
 
 from __future__ import annotations
 
@@ -16,11 +13,10 @@ from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.intervals import Z95, compute_typical_margins
 from ldp_aggregator.estimation.relevance import Relevance
+from ldp_aggregator.findings.values import MAX_MARGIN
 
 UNKNOWN_SHARE = 0.75
 """An estimate is unknown if its 95% interval covers at least this share of the possible values."""
-MAX_MARGIN = 0.5
-"""An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
 NOISE_RATIO = 0.6
 """A margin above this ratio to the typical estimate is noise; there, that is 3.3 standard errors from 0."""
 MAX_USEFUL_SHARE = 0.25

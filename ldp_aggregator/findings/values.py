@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from encoders.explain.text import Counted
 from ldp_aggregator.findings.bounds import factor_at_most, percent_at_most
-from ldp_aggregator.findings.rules import MAX_MARGIN
 
+MAX_MARGIN = 0.5
+"""An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
 _MAX_NAMED = 8
 """Number of names that a short text writes."""
 

@@ -1,44 +1,32 @@
 """Recognises a file by its first bytes, for errors about a file of another kind than a command reads.
 
-A description contains nothing of the file, because its content may be people's answers. Import this module
-late: a device needs it only after an error.
+No description quotes the file, because its content may be people's answers.
 """
 
 from __future__ import annotations
 
 import re
-from io import BytesIO
 from pathlib import Path
-from typing import Literal
-
-Kind = Literal[
-    "binary", "csv", "database", "empty", "gzip", "json", "key", "model", "other", "plan", "reports",
-    "snapshot", "survey", "text", "toml"
-]  # fmt: skip
 
 _HEAD_BYTES = 1 << 22
 """In the JSON of a model, the entry `format` comes after long ones."""
 _JSON = rb'\s*\{\s*["}]'
+_FORMAT = rb'"format"\s*:\s*"ldp-bayes '
 _TOML = rb"([ \t\r]*(#.*)?\n)*[ \t]*(\[[^,\n]*\][ \t\r]*(#.*)?$|[\w.-]+[ \t]*=)"
 _TABLE = rb"(?m)^[ \t]*\[[\w.-]+\][ \t\r]*$"
-_CELLS = rb"[^\n,;\t]*[,;\t].*(\n.*[,;\t]|\s*\Z)"
-_KINDS: tuple[tuple[Kind, bytes, bytes, str], ...] = (
+_CELLS = rb"[^\n,;\t]*[,;\t].*\n.*[,;\t]"
+_KINDS: tuple[tuple[str, bytes, bytes, str], ...] = (
     ("empty", rb"\s*\Z", b"", ""),
-    (
-        "database",
-        b"SQLite format 3\0",
-        b"",
-        "a database: ldp-train reads that of a collector, sqlite:///FILE",
-    ),
+    ("database", b"SQLite format 3\0", b"", "a database: ldp-train reads a store as sqlite:///FILE"),
     ("gzip", rb"\x1f\x8b", b"", "a gzip file: ldp-train --plan reads an archive of reports from one"),
     ("other", rb"PK\x03\x04", b"xl/", "an Excel file: ldp-survey init --from reads an XLSForm (.xlsx)"),
     ("other", rb"PK\x03\x04", b"", "a zip file: unpack it"),
     ("key", b"-----BEGIN ", b"", "a key or certificate (PEM): ldp-survey sign --key reads an author's key"),
     ("reports", b"", rb"\x95\x01\xc4\x20", "an archive of reports: ldp-train --plan reads it"),
     ("other", rb"(?i)\s*<(!doctype|html|\?xml)", b"", "a web page: open it in a browser"),
-    ("model", _JSON, rb'"ldp-bayes model"', "a model file: ldp-predict and ldp-results read it"),
-    ("snapshot", _JSON, rb'"ldp-bayes snapshot"', "a snapshot: ldp-train and ldp-results read it"),
-    ("other", _JSON, rb'"ldp-bayes central ledger"', "a ledger: ldp-central status reads it"),
+    ("model", _JSON, _FORMAT + rb"model", "a model file: ldp-predict and ldp-results read it"),
+    ("snapshot", _JSON, _FORMAT + rb"snapshot", "a snapshot: ldp-train and ldp-results read it"),
+    ("other", _JSON, _FORMAT + rb"central ledger", "a ledger: ldp-central status reads it"),
     ("other", _JSON, rb'"black_box"\s*:', "the result of an audit: ldp-train --audit reads it"),
     ("other", _JSON, rb'"languages"\s*:', "the texts of a plan: they are read with the plan beside them"),
     ("plan", _JSON, rb'"format"\s*:\s*1\b', "a compiled plan: ldp-collector serve reads it"),
@@ -52,18 +40,22 @@ _KINDS: tuple[tuple[Kind, bytes, bytes, str], ...] = (
 """Kind, pattern of the start, pattern anywhere, and description; the first that fits is the file's kind."""
 
 
-def describe_other(file: bytes | Path, *expected: Kind) -> str:
-    """Return the end of an error message: what a file looks like, and which command reads it.
-
-    The result is empty if the file looks like one of the `expected` kinds, or like none.
-    """
-    try:
-        with BytesIO(file) if isinstance(file, bytes) else file.open("rb") as opened:
-            head = opened.read(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
-    except OSError:
-        return ""
+def find_kind(data: bytes) -> tuple[str, str]:
+    """Return a file's kind and description, which are empty if it is unknown."""
     for kind, start, anywhere, description in _KINDS:
-        if re.match(start, head, re.MULTILINE) and re.search(anywhere, head):
-            seems = "is empty" if kind == "empty" else f"looks like {description}"
-            return "" if kind in expected else f"; the file {seems}"
-    return ""
+        if re.match(start, data, re.MULTILINE) and re.search(anywhere, data):
+            return kind, description
+    return "", ""
+
+
+def describe_other(file: bytes | Path, *expected: str) -> str:
+    """Return what a file looks like, as the end of an error message; empty if it is of an `expected` kind."""
+    if isinstance(file, Path):
+        try:
+            with file.open("rb") as opened:
+                file = opened.read(_HEAD_BYTES)
+        except OSError:
+            return ""
+    kind, description = find_kind(file[:_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf"))
+    seems = "is empty" if kind == "empty" else f"looks like {description}"
+    return "" if kind in ("", *expected) else f"; the file {seems}"

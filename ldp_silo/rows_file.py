@@ -171,7 +171,7 @@ def open_rows(
         If the file begins with an earlier file; also raised while the rows are read.
     """
     with _open_reader(Path(path), key, earlier) as raw:
-        if other := describe_other(Path(path), "csv", "text"):
+        if other := describe_other(Path(path), "csv", "empty", "text"):
             raise RowError(Path(path).name, f"is not a CSV file{other}")
         yield RowsFile(Path(path), raw, multiline)
 

@@ -42,6 +42,7 @@ LAYERS = {
         {
             "argument_parser",
             "epsilon_proof",
+            "file_kind",
             "installation",
             "key_file",
             "progress",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
 from encoders.survey.compiled_plan import PlanT
@@ -13,9 +13,6 @@ from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
 from encoders.survey.toml_lines import TOML_ONLY, find_line
-
-if TYPE_CHECKING:
-    from encoders.file_kind import Kind
 
 CompiledT = TypeVar("CompiledT")
 
@@ -36,7 +33,7 @@ def load_file(
     path: Path, compile_text: Callable[[str], CompiledT], read_plan: Callable[[bytes], PlanT]
 ) -> CompiledT | PlanT:
     """Load a plan: compile an authored text, or read a compiled plan, with its texts if found."""
-    with _named_errors(path, "a survey or a plan", "survey", "plan"):
+    with _named_errors(path, "a survey or a plan", "survey", "plan", "json"):
         text = _read(path)
         if not text.lstrip().startswith("{"):
             return compile_text(text)
@@ -55,15 +52,15 @@ def texts_path(plan: Path) -> Path:
 
 
 @contextmanager
-def _named_errors(path: Path, wanted: str = "", *kinds: Kind) -> Iterator[None]:
-    """Return a context in which errors name the file, and what it is if it is not one of `kinds`."""
+def _named_errors(path: Path, wanted: str = "", *kinds: str) -> Iterator[None]:
+    """Name the file in errors, and what it is if it is not one of `kinds`."""
     try:
         yield
     except SurveyError as failure:
         from encoders.file_kind import describe_other
 
         error = failure
-        if wanted and (other := describe_other(path, *kinds, "json", "text", "toml")):
+        if wanted and (other := describe_other(path, *kinds, "text", "toml")):
             error = SurveyError(f"is not {wanted}{other}")
         if not error.file:
             error.file = path.name

@@ -307,28 +307,26 @@ class NaiveBayes(SurveyClassifier):
         return tags
 
 
-_NAME = (str, 'a name such as "auto", not {}')
 _TYPES: dict[str, tuple[Any, str]] = {
     "epsilon": (Real | Decimal, "a number such as 1.0, not {}"),
     "survey": (
         Survey | Plan | SiloPlan | None,
-        "a Survey or a Plan, not {}: encoders.survey.read_survey returns the Survey in a survey file's text",
+        "a Survey or a Plan, not {}: see encoders.survey.read_survey",
     ),
     "bins": (Real | None, "a whole number or None, not {}"),
-    "mechanism": _NAME,
-    "numeric": _NAME,
+    "mechanism": (str, 'a name such as "auto", not {}'),
+    "numeric": (str, 'a name such as "auto", not {}'),
     "estimator": (str, '"default" or "paper", not {}'),
     "handle_unknown": (str, '"error" or "ignore", not {}'),
     "random_state": (
-        Integral | np.random.RandomState | None,
+        Integral | None | np.random.RandomState,
         "a whole number, None or a RandomState, not {}",
     ),
 }
-"""The type of each parameter of the classifier, and what an error says it needs."""
 
 
 def _check_types(model: NaiveBayes) -> None:
-    """Raise TypeError if a parameter has a wrong type; a boolean is no number."""
+    """Raise TypeError if a parameter has a wrong type; a boolean is not a number."""
     for name, (kind, needs) in _TYPES.items():
         value = getattr(model, name)
         if not isinstance(value, kind) or isinstance(value, bool):

@@ -98,7 +98,7 @@ def parse_text_columns(
     data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
 ) -> dict[str, list[str]]:
     """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
-    if other := describe_other(data, "csv", "text"):
+    if other := describe_other(data, "csv", "empty", "text"):
         raise TableError(f"{path}: is not a CSV file{other}")
     try:
         reader = csv.reader(StringIO(data.decode("utf-8-sig"), newline=""), strict=True)

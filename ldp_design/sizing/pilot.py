@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError
-from encoders.file_kind import describe_other
+from encoders.file_kind import describe_other, find_kind
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
-from ldp_aggregator.models.model_file import FORMAT as MODEL
 from ldp_aggregator.models.model_file import parse_model
-from ldp_aggregator.snapshot import FORMAT as SNAPSHOT
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote
@@ -105,11 +102,11 @@ def read_pilot(path: Path) -> Pilot:
         If the file is neither, is damaged, or holds no reports.
     """
     data = path.read_bytes()
-    form = _read_format(data)
-    if form == MODEL:
+    kind, _ = find_kind(data)
+    if kind == "model":
         model = parse_model(data, path.name)
         plan, prior, conditionals, reports = model.people_plan, model.prior, model.conditionals, model.reports
-    elif form == SNAPSHOT:
+    elif kind == "snapshot":
         snapshot = Snapshot.from_json(data, path.name)
         estimates = estimate_parameters(snapshot)
         plan, prior, conditionals = snapshot.plan, estimates.prior, estimates.conditionals
@@ -121,14 +118,6 @@ def read_pilot(path: Path) -> Pilot:
     if not reports:
         raise PilotError(f"{path.name}: it does not contain a report yet: leave --pilot out")
     return Pilot(name=path.name, plan=plan, prior=prior, conditionals=conditionals, reports=reports)
-
-
-def _read_format(data: bytes) -> object:
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return document.get("format") if isinstance(document, dict) else None
 
 
 def _join_quoted(names: Sequence[str]) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from encoders.errors import LdpError
-from encoders.file_kind import describe_other
+from encoders.file_kind import describe_other, find_kind
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.models.central_file import CentralModelFile, read_central_content
-from ldp_aggregator.models.model_document import FORMAT as MODEL_FORMAT
 from ldp_aggregator.models.model_document import ModelKind, parse_content
 from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.privacy_statement import state_privacy
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.snapshot import FORMAT as SNAPSHOT_FORMAT
 from ldp_aggregator.snapshot import AnySnapshot, read_snapshot
 
 
@@ -35,13 +32,13 @@ def read_results(path: Path) -> SurveyResults | CentralModelFile:
         See :func:`read_snapshot`.
     """
     data = path.read_bytes()
-    kind = _find_format(data)
-    if kind == MODEL_FORMAT:
+    kind, _ = find_kind(data)
+    if kind == "model":
         content = parse_content(data, str(path))
         if content["kind"] == ModelKind.CENTRAL:
             return read_central_content(content, str(path))
         return parse_model(data, str(path)).results
-    if kind == SNAPSHOT_FORMAT:
+    if kind == "snapshot":
         return estimate_results(read_snapshot(data, str(path)))
     raise ResultsError(
         f"{path}: is neither a model file, which ldp-train and ldp-central write, nor a snapshot of a "
@@ -53,12 +50,3 @@ def estimate_results(snapshot: AnySnapshot) -> SurveyResults:
     """Return the results of a snapshot, with the poisoning check."""
     estimates = estimate_snapshot(snapshot, poisoning=True)
     return SurveyResults(plan=snapshot.plan, estimates=estimates, privacy=state_privacy(snapshot))
-
-
-def _find_format(data: bytes) -> object:
-    """Return the entry `format` of a JSON object; None if the data are something else."""
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return document.get("format") if isinstance(document, dict) else None

@@ -108,7 +108,9 @@ def test_public_rows_are_required(paths):
 def test_files_that_are_no_survey_are_refused_by_name(paths, tmp_path):
     survey, rows = paths
     run("compile", survey, "-o", tmp_path / "plan.json")
-    assert "plan.json: is a compiled plan" in run("project", tmp_path / "plan.json", "--from", rows).stderr
+    assert (
+        "the file looks like a compiled plan" in run("project", tmp_path / "plan.json", "--from", rows).stderr
+    )
     (tmp_path / "survey.json").write_text('{"survey": {"id": "tea"}}')
     refused = run("project", tmp_path / "survey.json", "--from", rows).stderr
     assert "survey.json: is JSON, and a survey file is TOML" in refused

@@ -43,7 +43,7 @@ TITLES = {
 """The full names of mechanisms with abbreviated names, for people."""
 
 
-def check_name(name: str, field: str = "") -> str:
+def check_name(name: str) -> str:
     """Return `name` if `design` accepts it: "auto", a key of MECHANISMS, or "THE(0.25)".
 
     Raises
@@ -53,13 +53,11 @@ def check_name(name: str, field: str = "") -> str:
     """
     match = _ORACLE_NAME.fullmatch(name)
     if name != AUTO and not (match and match[1] in MECHANISMS and (match[2] is None or match[1] == THE.name)):
-        raise SurveyError(
-            f'choose one of "auto", {", ".join(MECHANISMS)}, or a threshold as in THE(0.25)', field
-        )
+        raise SurveyError(f'choose one of "auto", {", ".join(MECHANISMS)}, or a threshold as in THE(0.25)')
     return name
 
 
-def check_numeric_name(name: str, field: str = "") -> str:
+def check_numeric_name(name: str) -> str:
     """Return `name` if `design_numeric` accepts it: "auto", or a key of NUMERIC_MECHANISMS.
 
     Raises
@@ -68,7 +66,7 @@ def check_numeric_name(name: str, field: str = "") -> str:
         With the possible names, if it does not.
     """
     if name != AUTO and name not in NUMERIC_MECHANISMS:
-        raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}', field)
+        raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}')
     return name
 
 

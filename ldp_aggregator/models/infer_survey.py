@@ -7,7 +7,7 @@ private rows would leak information; in an experiment the rows are not private.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.errors import RowError
+from encoders.errors import RowError, SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
 from encoders.nfc import to_nfc
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Survey
@@ -102,10 +102,17 @@ def infer_survey(
         label=Label(label_name, tuple(labels)),
         features=tuple(_infer_feature(name, values, bins and int(bins)) for name, values in columns.items()),
         weights=(label_weight, *(1 for _ in columns)),
-        frequency=check_name(mechanism, "mechanism"),
-        numeric=check_numeric_name(numeric, "numeric"),
+        frequency=_check_name(check_name, mechanism, "mechanism"),
+        numeric=_check_name(check_numeric_name, numeric, "numeric"),
         users=users,
     )
+
+
+def _check_name(check: Callable[[str], str], name: str, parameter: str) -> str:
+    try:
+        return check(name)
+    except SurveyError as error:
+        raise SurveyError(error.why, parameter) from None
 
 
 def _infer_feature(name: str, column: Any, bins: int | None) -> Feature:

@@ -113,7 +113,9 @@ def test_files_that_are_no_survey_are_refused_by_name(paths, tmp_path):
     )
     (tmp_path / "survey.json").write_text('{"survey": {"id": "tea"}}')
     refused = run("project", tmp_path / "survey.json", "--from", rows).stderr
-    assert "survey.json: is JSON, and a survey file is TOML" in refused
+    assert (
+        "survey.json: is not a survey file: give the TOML survey; the file looks like a JSON file" in refused
+    )
     (tmp_path / "odd.toml").write_bytes(b"\xff\xfe")
     assert "odd.toml: is not a UTF-8 text" in run("project", tmp_path / "odd.toml", "--from", rows).stderr
     broken = tmp_path / "broken.toml"

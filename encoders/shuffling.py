@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from encoders.errors import SurveyError
 
@@ -81,6 +82,7 @@ def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
     return min(1.0, delta * (1 + _RELATIVE_ERROR) + rounding + _LEFT_OUT)
 
 
+@lru_cache(maxsize=8)  # a training states it in its file and in its summary
 def shuffled_epsilon(ratio: float, reports: int, delta: float) -> float:
     """Return the epsilon of a shuffled report at a delta, rounded up to a ten-thousandth.
 

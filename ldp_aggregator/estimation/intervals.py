@@ -4,6 +4,10 @@ A single 95% interval contains the truth 19 times in 20, so of many intervals so
 estimate has two intervals: a single one, and a wider simultaneous one. The simultaneous intervals of one
 prior, of one feature's table, or of one number's means, variances and missing shares all contain the truth
 at once, 19 times in 20, however they depend on each other (Bonferroni).
+
+An estimate outside the possible range has the interval of an estimate at the end of the range (Mandelkern and
+Schultz 2000), and every interval is cut to the range. So the interval of a negative share shows how large the
+share can still be. It contains what is possible of the interval around the estimate, so it is as valid.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ class IntervalEstimate:
     ) -> IntervalEstimate:
         """Return estimates with the intervals value +- a multiple of the standard error, cut to `bounds`."""
         known = np.isfinite(value) & np.isfinite(stderr)
-        middle = np.where(known, value, (bounds[0] + bounds[1]) / 2)
+        middle = np.clip(np.where(known, value, (bounds[0] + bounds[1]) / 2), *bounds)
 
         def interval(z: float) -> Interval:
             half = np.where(known, z * stderr, bounds[1] - bounds[0])
@@ -76,7 +80,8 @@ class IntervalEstimate:
 
         The factors are at least 1; an interval that is the whole range stays.
         """
-        value = np.nan_to_num(self.value)  # an unknown estimate has its whole range as interval
+        # an unknown estimate has its whole range as interval
+        value = np.clip(np.nan_to_num(self.value), *bounds)
         ends = []
         for low, high, factor in (
             (self.low, self.high, single),
@@ -205,13 +210,14 @@ def ratio_intervals(
     unbounded and is cut to `bounds`. z follows from the excess kurtosis of top - r bottom, see
     :mod:`tail_quantiles`.
     """
+    known, positive = np.isfinite(top), np.where(bottom > 0, bottom, 1.0)
+    top = np.clip(top, bounds[0] * positive, bounds[1] * positive)
     # both intervals at once, along the first axis: the single one, then the simultaneous one
     errors = SIMULTANEOUS_ERROR, SIMULTANEOUS_ERROR / max(count, 1)
     z2 = np.stack([np.broadcast_to(find_quantiles(error, kurtosis), top.shape) for error in errors]) ** 2
     square = bottom**2 - z2 * quadratic
     middle = top * bottom + z2 * linear / 2
     rest = top**2 - z2 * constant
-    known = np.isfinite(top)
     bounded = (square > 0) & (bottom > 0) & known
     root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
     divisor = np.where(bounded, square, 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
-from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds
+from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.relevance import Relevance
 
 UNKNOWN_SHARE = 0.75
@@ -18,23 +18,20 @@ MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
 
 
-def is_known(
-    low: float | None, high: float | None, bounds: Bounds = PROBABILITY, stderr: float | None = None
-) -> bool:
+def is_known(low: float | None, high: float | None, span: float = 1.0, stderr: float | None = None) -> bool:
     """Return whether an estimate with this 95% interval shows anything.
 
     Parameters
     ----------
     low, high : float or None
         The ends of the interval, cut to the possible range; None if there is none.
-    bounds : (float, float)
-        The possible range.
+    span : float
+        The width of the possible range.
     stderr : float, optional
         The standard error; the interval alone decides without it.
     """
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return False
-    span = bounds[1] - bounds[0]
     is_narrow = high - low < UNKNOWN_SHARE * span
     return is_narrow and (stderr is None or Z95 * stderr <= MAX_MARGIN * span)
 
@@ -43,7 +40,7 @@ def is_relevance_known(relevance: Relevance) -> bool:
     """Return whether a relevance shows anything."""
     estimate = relevance.estimate
     low, high, stderr = float(estimate.low), float(estimate.high), float(estimate.stderr)
-    return is_known(low, high, (0.0, relevance.maximum), stderr)
+    return is_known(low, high, relevance.maximum, stderr)
 
 
 def is_noise(feature: FeatureResult | NumberResult) -> bool:

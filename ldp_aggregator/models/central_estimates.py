@@ -94,6 +94,7 @@ def _build_count_rows(content: CentralModelFile, classes: ClassCounts) -> Iterat
             statistic=COUNT,
             class_name=name,
             n=round(classes.rows),
+            span=math.inf,
         )
 
 

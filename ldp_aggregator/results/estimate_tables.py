@@ -11,8 +11,7 @@ from encoders.survey.choices import Choices, row_entries
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds
-from ldp_aggregator.findings.rules import is_known
+from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable
 from ldp_aggregator.render.interval import (
     Axis,
@@ -58,7 +57,6 @@ _STATISTICS = {MEAN: "mean", DEVIATION: "standard deviation", MISSING_SHARE: "mi
 class _RowScale:
     """How the rows of one table are drawn and formatted."""
 
-    bounds: Bounds
     axis: Axis
     write: Format
     write_axis: Format
@@ -82,15 +80,14 @@ def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[st
         part, entry, texts = list(group), entries[name], find_texts(plan, name)
         is_number = isinstance(entry, NumericFeature)
         cells, ticks = [], None
-        for row in part:
-            scale = _choose_scale([row] if is_number else part, entry)
+        # the statistics of a number have a scale each; the values of a feature share one
+        for same_scale in [[row] for row in part] if is_number else [part]:
+            scale = _choose_scale(same_scale, entry)
             ticks = scale.axis.labels(scale.write_axis)
-            value = row.value or (_STATISTICS[row.statistic] if is_number else MISSING_TEXT)
-            cells.append(
-                replace(
-                    _build_row(row, 0, scale, texts.get(value, value)), ticks=ticks if is_number else None
-                )
-            )
+            for row in same_scale:
+                value = row.value or (_STATISTICS[row.statistic] if is_number else MISSING_TEXT)
+                cell = _build_row(row, 0, scale, texts.get(value, value))
+                cells.append(replace(cell, ticks=ticks) if is_number else cell)
         captions = {Choices: "Share of people who ticked each choice", NumericFeature: "All people"}
         tables[name] = EstimateTable(
             caption=captions.get(type(entry), "Share of each value"),
@@ -170,13 +167,11 @@ def build_bars(
 
 
 def _format_comparison(row: EstimateRow) -> str:
-    is_difference = row.statistic == COMPARISONS[0]
-    if row.estimate is None or row.low is None or row.high is None:
+    if not row.known:
         return UNKNOWN
-    if is_difference and not is_known(row.low, row.high, (-1.0, 1.0)):
-        return UNKNOWN
-    write = format_points if is_difference else format_ratio
-    return f"{write(row.estimate)} ({write(row.low)} to {write(row.high)})"
+    write = format_points if row.statistic == COMPARISONS[0] else format_ratio
+    estimate, low, high = (write(each or 0.0) for each in (row.estimate, row.low, row.high))
+    return f"{estimate} ({low} to {high})"
 
 
 def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
@@ -212,9 +207,8 @@ def _choose_scale(rows: Sequence[EstimateRow], feature: Feature) -> _RowScale:
 
 
 def _choose_share_scale(rows: Sequence[EstimateRow]) -> _RowScale:
-    ends = [row.simultaneous_high or 0.0 for row in rows if _is_known(row, PROBABILITY)]
+    ends = [row.simultaneous_high or 0.0 for row in rows if row.known]
     return _RowScale(
-        bounds=PROBABILITY,
         axis=choose_share_axis(max([*ends, *_list_estimates(rows)], default=1.0)),
         write=format_percent,
         write_axis=format_axis_percent,
@@ -226,24 +220,18 @@ def _choose_number_scale(rows: Sequence[EstimateRow], feature: NumericFeature) -
     write = choose_number_format(min(errors, default=None))
     if rows[0].statistic == MEAN:
         return _RowScale(
-            bounds=feature.bounds,
             axis=Axis(*feature.bounds),
             write=write,
             write_axis=format_plain,
             from_zero=False,
         )
-    bounds = (0.0, feature.width)
-    ends = [row.simultaneous_high or 0.0 for row in rows if _is_known(row, bounds)]
+    ends = [row.simultaneous_high or 0.0 for row in rows if row.known]
     axis = choose_positive_axis(max([*ends, *_list_estimates(rows)], default=0.0), feature.width)
-    return _RowScale(bounds=bounds, axis=axis, write=write, write_axis=format_plain)
+    return _RowScale(axis=axis, write=write, write_axis=format_plain)
 
 
 def _list_estimates(rows: Sequence[EstimateRow]) -> Iterator[float]:
     return (row.estimate for row in rows if row.estimate is not None)
-
-
-def _is_known(row: EstimateRow, bounds: Bounds) -> bool:
-    return row.estimate is not None and is_known(row.low, row.high, bounds, row.stderr)
 
 
 def _build_table(
@@ -274,7 +262,7 @@ def _build_table(
 
 
 def _build_row(row: EstimateRow, colour: int, scale: _RowScale, name: str) -> EstimateCells:
-    known, mark, single, simultaneous = _is_known(row, scale.bounds), None, None, None
+    known, mark, single, simultaneous = row.known, None, None, None
     if known:
         assert row.estimate is not None
         assert row.low is not None

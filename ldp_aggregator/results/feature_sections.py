@@ -12,11 +12,10 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation import FeatureResult, NumberResult
-from ldp_aggregator.estimation.intervals import PROBABILITY
 from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.rules import is_known, is_relevance_known
+from ldp_aggregator.findings.rules import is_relevance_known
 from ldp_aggregator.findings.values import Count, FirstNames, Names, Share
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.render.document import Note, Part, RelevanceRow, RelevanceTable, Section
@@ -31,7 +30,7 @@ from ldp_aggregator.results.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import MEAN, SHARE, EstimateRow, build_table
+from ldp_aggregator.results.table import MEAN, SHARE, EstimateRow, build_table, group_by_feature
 from ldp_aggregator.results.table_sections import build_class_quantiles, build_cumulative
 
 _SHARES_IN_LEAD = 2
@@ -54,7 +53,7 @@ def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Secti
 
 def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
     """Return the estimates of all people for each entry of the survey, with the question that was asked."""
-    plan, tables = results.plan, build_share_tables(table, results.plan)
+    plan, tables, rows = results.plan, build_share_tables(table, results.plan), group_by_feature(table)
     parts = [
         Section(
             id=f"shares-{index}",
@@ -63,7 +62,7 @@ def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Sectio
                 *_find_question(plan, entry),
                 Note(_describe_feature(entry, result)),
                 *shown,
-                *build_cumulative(plan, entry, table),
+                *build_cumulative(plan, entry, rows.get(entry.name, [])),
             ],
         )
         for index, (entry, result) in enumerate(results.joined_features, 1)
@@ -85,8 +84,7 @@ def find_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> list[Fi
     )
     for name, group in groupby(of_all, key=lambda row: row.feature):
         entry, row = entries[name], max(group, key=lambda row: row.estimate or 0.0)
-        bounds = entry.bounds if isinstance(entry, NumericFeature) else PROBABILITY
-        if row.estimate is not None and is_known(row.low, row.high, bounds, row.stderr):
+        if row.known:
             found.append(_find_share(results, entry, row))
     people = results.has_people
     return found[:_SHARES_IN_LEAD] or [TEXTS.find("shares.none", people=people)]
@@ -123,7 +121,7 @@ def list_share_facts(results: SurveyResults) -> dict[str, str]:
 def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
     """Return the estimates of each feature by class, and the comparisons of two classes."""
     plan, tables = results.plan, build_feature_tables(table, results.plan)
-    compared = build_comparison_tables(table, plan)
+    compared, rows = build_comparison_tables(table, plan), group_by_feature(table)
     parts = [
         Section(
             id=f"feature-{index}",
@@ -133,7 +131,7 @@ def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Sect
                 *tables.get(entry.name, []),
                 *([] if entry.name in tables else [Note(_describe_feature(entry, result))]),
                 *([compared[entry.name]] if entry.name in compared else []),
-                *build_class_quantiles(plan, entry, table),
+                *build_class_quantiles(plan, entry, rows.get(entry.name, [])),
             ],
         )
         for index, (entry, result) in enumerate(results.joined_features, 1)

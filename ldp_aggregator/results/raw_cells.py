@@ -43,16 +43,16 @@ class Cell(NamedTuple):
     bounds: Bounds
 
     def compute_margins(self, z: float) -> tuple[float, float]:
-        """Return the distances from the raw value to the ends of the interval, at z standard errors.
+        """Return the distances from the value to the ends of the interval, at z standard errors.
 
-        What the simultaneous interval has beyond its own z standard errors grows with the square of z.
+        The value is cut to the range, as for the interval. What the simultaneous interval has beyond its own z standard errors grows with the square of z.
         """
         assert self.value is not None
         assert self.stderr is not None
-        growth = (z / self.z) ** 2
+        growth, value = (z / self.z) ** 2, min(max(self.value, self.bounds[0]), self.bounds[1])
         below, above = (
             z * self.stderr + growth * max(distance - self.z * self.stderr, 0.0)
-            for distance in (self.value - self.low, self.high - self.value)
+            for distance in (value - self.low, self.high - value)
         )
         return below, above
 

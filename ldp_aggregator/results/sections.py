@@ -272,7 +272,10 @@ def _list_gains(result: ValidationResult) -> PlainTable:
         numbers = (float(gains.value[index]), *ends)
         value, low, high = (f"{100 * each:+.1f}" for each in numbers)
         known = is_known(
-            float(gains.low[index]), float(gains.high[index]), GAIN_BOUNDS, float(gains.stderr[index])
+            float(gains.low[index]),
+            float(gains.high[index]),
+            GAIN_BOUNDS[1] - GAIN_BOUNDS[0],
+            float(gains.stderr[index]),
         )
         cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
         rows.append((f"top {k}", *cells, "selected" if index == result.selected else ""))

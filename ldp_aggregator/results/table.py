@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ldp_aggregator.estimation.class_comparison import Comparison
 from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.discrete.negative_estimates import project_columns
 from ldp_aggregator.estimation.quantiles import PROBABILITIES, make_monotone
+from ldp_aggregator.findings.rules import is_known
 from ldp_aggregator.render.csv_file import dump_csv
 
 Result = FeatureResult | NumberResult
@@ -37,7 +38,8 @@ MISSING_SHARE = "P(missing)"
 CLASS_PRIOR = "P(class)"
 CONDITIONAL = "P(value | class)"
 MISSING = "P(missing | class)"
-COMPARISONS = ("risk difference", "risk ratio", "odds ratio")
+_COMPARISON_SPANS = {"risk difference": 2.0, "risk ratio": math.inf, "odds ratio": math.inf}
+COMPARISONS = tuple(_COMPARISON_SPANS)
 CELL, ROW_SHARE, COLUMN_SHARE = "P(row, column)", "P(column | row)", "P(row | column)"
 INDEPENDENCE = "p-value of independence"
 BELOW, AT_MOST, QUANTILE = "P(x < t)", "P(x <= value)", "quantile"
@@ -80,6 +82,15 @@ class EstimateRow:
     distinguishable: bool | None = None
     """Whether the classes are distinguishable in this quantity; for P(class), from 1/k. None for all people
     and for comparisons."""
+    span: float = 1.0
+    """The width of the possible range, by which `known` judges the interval; not a column."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the estimate shows anything; pages and terminals show others as "unknown"."""
+        if self.estimate is None or self.statistic == INDEPENDENCE:  # a p-value has no interval
+            return self.estimate is not None
+        return is_known(self.low, self.high, self.span, self.stderr)
 
     @classmethod
     def from_estimate(
@@ -105,7 +116,11 @@ def _read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) 
     return {name: _read_cell(getattr(estimate, name), index) for name in names}
 
 
-COLUMNS = tuple("class" if each.name == "class_name" else each.name for each in fields(EstimateRow))
+_ATTRIBUTES = {
+    "class" if name == "class_name" else name: name
+    for name in [*(each.name for each in fields(EstimateRow) if each.name != "span"), "known"]
+}
+COLUMNS = tuple(_ATTRIBUTES)
 """The names of the columns, in order."""
 
 
@@ -122,8 +137,15 @@ def list_columns(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
 def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
     """Return the cells of each row by the name of the column."""
     columns = list_columns(rows)
-    records = (dict(zip(COLUMNS, asdict(row).values(), strict=True)) for row in rows)
-    return [{name: record[name] for name in columns} for record in records]
+    return [{name: getattr(row, _ATTRIBUTES[name]) for name in columns} for row in rows]
+
+
+def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
+    """Return the rows of each feature, table and label by its name."""
+    groups: dict[str, list[EstimateRow]] = {}
+    for row in rows:
+        groups.setdefault(row.feature, []).append(row)
+    return groups
 
 
 def dump_table(rows: Sequence[EstimateRow]) -> str:
@@ -224,14 +246,15 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
     # a variance below zero is cut to zero, and its root is unknown
     cut = np.where(statistics.variances.value <= 0, 0.0, _cut_to_interval(deviations))
     n = mean.n + square.n
-    parts: list[tuple[str, str, IntervalEstimate, FloatArray, int, str | None]] = [
-        (MEAN, "means", means, _cut_to_interval(means), mean.n, mean.mechanism),
-        (DEVIATION, "variances", deviations, cut, n, both),
+    # the width is half of the range, and the largest standard deviation
+    parts: list[tuple[str, str, IntervalEstimate, FloatArray, int, str | None, float]] = [
+        (MEAN, "means", means, _cut_to_interval(means), mean.n, mean.mechanism, 2 * feature.width),
+        (DEVIATION, "variances", deviations, cut, n, both, feature.width),
     ]
     if missing:
         name = MISSING_SHARE if is_of_all else MISSING
-        parts.append((name, "missing", missing, _cut_to_interval(missing), n, both))
-    for statistic, mark, estimate, consistent, reports, mechanism in parts:
+        parts.append((name, "missing", missing, _cut_to_interval(missing), n, both, 1.0))
+    for statistic, mark, estimate, consistent, reports, mechanism, span in parts:
         for index, class_name in enumerate(classes):
             yield EstimateRow.from_estimate(
                 estimate,
@@ -243,6 +266,7 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
                 n=reports,
                 mechanism=mechanism,
                 distinguishable=None if is_of_all else feature.distinguishable_entries.get(mark),
+                span=span,
             )
 
 
@@ -262,6 +286,7 @@ def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Ite
                     **_read_ends(comparison, (place,)),
                     n=feature.counts[place] if feature.counts else feature.n,
                     mechanism=feature.mechanism,
+                    span=_COMPARISON_SPANS[statistic],
                 )
 
 
@@ -286,6 +311,7 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
                     class_name=name,
                     **more,
                 )
+        span = ordered.edges[-1] - ordered.edges[0] if ordered.edges else float(len(ordered.limits))
         quantiles = ordered.quantiles.reshape(-1, 1) if is_of_all else ordered.class_quantiles
         for place, probability in enumerate(PROBABILITIES):
             for index, name in enumerate(classes):
@@ -295,6 +321,7 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
                     class_name=name,
                     estimate=_read_cell(quantiles.value, (place, index)),
                     **_read_ends(quantiles, (place, index)),
+                    span=span,
                     **more,
                 )
 
@@ -326,6 +353,7 @@ def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
                     column=" vs ".join(names),
                     estimate=_read_cell(comparison.value, (place,)),
                     **_read_ends(comparison, (place,)),
+                    span=_COMPARISON_SPANS[kind],
                     **more,
                 )
         if table.independence:

@@ -10,7 +10,6 @@ from encoders.survey.levels import count_values
 from encoders.survey.numeric_features import BinnedFeature
 from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.rules import is_known
 from ldp_aggregator.findings.values import Names
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.render.document import Bullets, Note, Part, Section
@@ -32,6 +31,7 @@ from ldp_aggregator.results.table import (
     QUANTILE,
     ROW_SHARE,
     EstimateRow,
+    group_by_feature,
 )
 
 MAX_SHOWN_ROWS, MAX_SHOWN_COLUMNS = 40, 12
@@ -47,8 +47,13 @@ _SHADES = 5
 
 def build_tables(results: SurveyResults, table: Sequence[EstimateRow]) -> Section | None:
     """Return the section about tables of several features; None without tables."""
+    rows = group_by_feature(table)
     parts = [
-        Section(id=f"table-{index}", heading=each.name, parts=_describe_table(each, results.plan, table))
+        Section(
+            id=f"table-{index}",
+            heading=each.name,
+            parts=_describe_table(each, results.plan, rows.get(each.name, [])),
+        )
         for index, each in enumerate(results.estimates.tables, 1)
     ]
     if not parts:
@@ -59,7 +64,7 @@ def build_tables(results: SurveyResults, table: Sequence[EstimateRow]) -> Sectio
 
 
 def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[EstimateRow]) -> list[Part]:
-    rows = [row for row in table if row.feature == result.name and row.n]
+    rows = [row for row in table if row.n]
     across = ", ".join(result.across)
     if not rows or len(result.rows) > MAX_SHOWN_ROWS or len(result.columns) > MAX_SHOWN_COLUMNS:
         return [Note(TEXTS.find("tables.too-large"))] if rows else []
@@ -103,15 +108,13 @@ def _draw_heat(
     rows, shades, count = [], [], len(columns)
     for place, value in enumerate(result.rows):
         part = cells[place * count : (place + 1) * count]
-        known = [row.estimate is not None and is_known(row.low, row.high, stderr=row.stderr) for row in part]
-        pairs = list(zip(part, known, strict=True))
         rows.append(
             (
                 texts.get(value, value),
-                *(format_percent(row.estimate or 0.0) if shown else UNKNOWN for row, shown in pairs),
+                *(format_percent(row.estimate or 0.0) if row.known else UNKNOWN for row in part),
             )
         )
-        shades.append([round(_SHADES * (row.estimate or 0.0) / largest) * shown for row, shown in pairs])
+        shades.append([round(_SHADES * (row.estimate or 0.0) / largest) * row.known for row in part])
     return PlainTable(
         caption="Share of each combination among all people",
         head=(result.features[0], *columns.values()),
@@ -121,9 +124,9 @@ def _draw_heat(
     )
 
 
-def build_cumulative(plan: AnyPlan, entry: Feature, table: Sequence[EstimateRow]) -> list[Part]:
+def build_cumulative(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[Part]:
     """Return the median of an ordered feature, its quartiles, and a choice of its cumulative shares."""
-    mine = [row for row in table if row.feature == entry.name and row.class_name is None]
+    mine = [row for row in rows if row.class_name is None]
     limits = [row for row in mine if row.statistic in (BELOW, AT_MOST)]
     quantiles = [row for row in mine if row.statistic == QUANTILE]
     if not limits or not _shows_quantiles(entry):
@@ -153,10 +156,9 @@ def build_cumulative(plan: AnyPlan, entry: Feature, table: Sequence[EstimateRow]
     ]
 
 
-def build_class_quantiles(plan: AnyPlan, entry: Feature, table: Sequence[EstimateRow]) -> list[PlainTable]:
+def build_class_quantiles(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[PlainTable]:
     """Return the quantiles of an ordered feature in each class."""
-    mine = (row for row in table if row.feature == entry.name) if _shows_quantiles(entry) else ()
-    rows = [row for row in mine if row.statistic == CLASS_QUANTILE]
+    rows = [row for row in rows if row.statistic == CLASS_QUANTILE and _shows_quantiles(entry)]
     texts, classes = find_texts(plan, entry.name), find_class_texts(plan)
     shown: dict[str, list[str]] = {}
     for row in rows:
@@ -178,7 +180,7 @@ def _shows_quantiles(entry: Feature) -> bool:
 
 
 def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -> tuple[str, str]:
-    """Return a quantile and its interval as texts; both are unknown if the interval is the whole range."""
+    """Return a quantile and its interval as texts; both may be unknown."""
 
     def write(number: float) -> str:
         if isinstance(entry, CategoricalFeature):
@@ -186,7 +188,7 @@ def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -
             return texts.get(value, value)
         return f"{number:.4g}"
 
-    bounds = (0.0, len(entry.values) - 1.0) if isinstance(entry, CategoricalFeature) else entry.bounds
-    if row.estimate is None or row.low is None or row.high is None or (row.low, row.high) == bounds:
+    if not row.known:
         return UNKNOWN, UNKNOWN
-    return write(row.estimate), f"{write(row.low)} to {write(row.high)}"
+    estimate, low, high = (write(each or 0.0) for each in (row.estimate, row.low, row.high))
+    return estimate, f"{low} to {high}"

@@ -52,26 +52,26 @@ def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> I
     covariance : FrequencyCovariance
         Of the same cells, from one question.
     """
+    table = table if len(table) >= len(table.T) else table.T
     rows, columns = (_find_likely_margin(table, covariance, axis) for axis in (1, 0))
     residual = table - np.outer(rows, columns)
     weights = 1 / (covariance.floor + covariance.growth * np.outer(rows, columns))
+    weighted = weights * residual
     # least squares: a table of independent rows and columns changes by changes of its margins, and the last
-    # column of the normal equations is the noise that all cells share
-    crossed = weights * np.outer(rows, columns)
-    design = [
-        [np.diag(weights @ columns**2), crossed, (weights @ columns)[:, None]],
-        [crossed.T, np.diag(rows**2 @ weights), (rows @ weights)[:, None]],
-        [(weights @ columns)[None], (rows @ weights)[None], np.full((1, 1), weights.sum())],
-    ]
-    normal = np.block(design)
-    moments = np.concatenate(
-        [(weights * residual) @ columns, rows @ (weights * residual), [(weights * residual).sum()]]
-    )
+    # column of the normal equations is the noise that all cells share. The rows are eliminated first: there
+    # are as many or more, and changes of two rows are in no cell together
+    diagonal, moments = weights @ columns**2, np.append(rows @ weighted, weighted.sum())
+    crossed = np.column_stack([weights * np.outer(rows, columns), weights @ columns])
+    normal = np.diag(np.append(rows**2 @ weights, weights.sum()))
+    normal[-1, :-1] = normal[:-1, -1] = rows @ weights
     if covariance.shared:
         normal[-1, -1] += 1 / covariance.shared
-    else:
+    of_rows = weighted @ columns
+    normal -= crossed.T @ (crossed / diagonal[:, None])
+    moments -= (of_rows / diagonal) @ crossed
+    if not covariance.shared:
         normal, moments = normal[:-1, :-1], moments[:-1]
-    explained = moments @ np.linalg.lstsq(normal, moments)[0]
+    explained = of_rows @ (of_rows / diagonal) + moments @ np.linalg.lstsq(normal, moments)[0]
     statistic = max(float((weights * residual**2).sum() - explained), 0.0)
     degrees = (len(rows) - 1) * (len(columns) - 1)
     return Independence(statistic, degrees, chi_square_tail(statistic, degrees))

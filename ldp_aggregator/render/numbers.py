@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 UNKNOWN = "unknown"
 """Shown where an interval covers nearly all values."""
-_MAX_DECIMALS = 6
+_MAX_DECIMALS, _ROUNDING = 6, 1e-9
 _MAX_WHOLE = 1e15
 
 Format = Callable[[float], str]
 
 
 def format_percent(share: float) -> str:
-    """Return a share as a percentage with one decimal; no negative zero."""
+    """Return a share as a percentage with one decimal; only shares of 0 and 1 are 0.0% and 100.0%."""
+    if _ROUNDING < share < 0.0005 or 0.9995 < share < 1 - _ROUNDING:
+        return "<0.1%" if share < 0.5 else ">99.9%"
     return f"{round(100 * share, 1) + 0.0:.1f}%"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from encoders.explain.text import Counted, wrap_text
 from encoders.text_table import format_table
@@ -57,8 +58,11 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
             if isinstance(table, EstimateTable):
                 yield from ("", *_write_part(table, how_to_see_all))
             elif isinstance(table, PlainTable):
-                lines = _write_part(table, how_to_see_all)
+                lines = _write_part(replace(table, rows=table.rows[:MAX_VALUES]), how_to_see_all)
                 yield from ("", f"  {section.heading}: {table.caption}", *(f"  {line}" for line in lines))
+                if len(table.rows) > MAX_VALUES:
+                    more = Counted(len(table.rows) - MAX_VALUES, "more row")
+                    yield f"    ... and {more}: {how_to_see_all}"
     if len(sections) > MAX_FEATURES:
         more = Counted(len(sections) - MAX_FEATURES, "more feature")
         yield from ("", f"  ... and {more}: {how_to_see_all}")

@@ -28,9 +28,5 @@ def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
     with needs_extra("pandas", "to_frame"):
         import pandas as pd
     frame = pd.DataFrame(list_records(rows), columns=list(list_columns(rows)))
-    types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {
-        "n": "int64",
-        "known": "bool",
-        "distinguishable": "boolean",
-    }
+    types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
     return frame.astype({name: each for name, each in types.items() if name in frame})

@@ -45,7 +45,8 @@ class Cell(NamedTuple):
     def compute_margins(self, z: float) -> tuple[float, float]:
         """Return the distances from the value to the ends of the interval, at z standard errors.
 
-        The value is cut to the range, as for the interval. What the simultaneous interval has beyond its own z standard errors grows with the square of z.
+        The value is cut to the range, as for the interval. What the simultaneous interval has beyond its own
+        z standard errors grows with the square of z.
         """
         assert self.value is not None
         assert self.stderr is not None

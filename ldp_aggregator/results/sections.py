@@ -271,12 +271,10 @@ def _list_gains(result: ValidationResult) -> PlainTable:
         ends = float(gains.simultaneous_low[index]), float(gains.simultaneous_high[index])
         numbers = (float(gains.value[index]), *ends)
         value, low, high = (f"{100 * each:+.1f}" for each in numbers)
-        known = is_known(
-            float(gains.low[index]),
-            float(gains.high[index]),
-            GAIN_BOUNDS[1] - GAIN_BOUNDS[0],
-            float(gains.stderr[index]),
+        single_low, single_high, stderr = (
+            float(each[index]) for each in (gains.low, gains.high, gains.stderr)
         )
+        known = is_known(single_low, single_high, GAIN_BOUNDS[1] - GAIN_BOUNDS[0], stderr)
         cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
         rows.append((f"top {k}", *cells, "selected" if index == result.selected else ""))
     return PlainTable(

@@ -9,8 +9,11 @@ export const change = (n) => (n === null ? "–" : n === 0 ? "no change" : signe
 export const plural = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 export const clock = (date) => date.toLocaleTimeString("en", { hourCycle: "h23" });
 
-/** Write a share as a percentage with one decimal. */
-export const percent = (x) => (x === null ? UNKNOWN : `${typographicMinus((100 * x).toFixed(1))}%`);
+/** Write a share as a percentage with one decimal; only shares of 0 and 1 are 0.0% and 100.0%. */
+export function percent(x) {
+  if ((0 < x && x < 0.0005) || (0.9995 < x && x < 1)) return x < 0.5 ? "<0.1%" : ">99.9%";
+  return x === null ? UNKNOWN : `${typographicMinus((100 * x).toFixed(1))}%`;
+}
 
 /** Write a number with four significant digits. */
 export function number(x) {

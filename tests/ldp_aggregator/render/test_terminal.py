@@ -51,6 +51,14 @@ def test_long_tables_are_cut_with_a_line_that_says_how_to_see_all():
     assert not [line for line in exact if "..." in line]
 
 
+def test_a_long_table_of_texts_is_cut_too():
+    rows = [(f"value {place}", "1") for place in range(MAX_VALUES + 2)]
+    table = PlainTable(caption="Compared", head=("Value", "Ratio"), rows=rows)
+    lines = write(Section(id="tea", heading="tea", parts=[table]))
+    assert lines[-1] == "    ... and 2 more rows: see them"
+    assert len(lines) == 2 + 1 + MAX_VALUES + 1
+
+
 def test_of_many_features_the_distinguishable_ones_are_printed_first():
     names = number("feature", MAX_FEATURES + 4)
     lines = write(*(make_section(["a"], ["yes"], name, marked=name == names[-1]) for name in names))

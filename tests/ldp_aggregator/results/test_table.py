@@ -12,6 +12,8 @@ from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.models.model_file import save_model
+from ldp_aggregator.render.numbers import UNKNOWN
+from ldp_aggregator.results.estimate_tables import build_comparison_tables, build_feature_tables
 from ldp_aggregator.results.table import (
     AT_MOST,
     BELOW,
@@ -28,6 +30,7 @@ from ldp_aggregator.results.table import (
     QUANTILE,
     ROW_SHARE,
     SHARE,
+    EstimateRow,
     build_table,
     dump_table,
     list_columns,
@@ -35,7 +38,13 @@ from ldp_aggregator.results.table import (
 )
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS, TABLES, simulate, simulate_tables
+from tests.ldp_aggregator.results.samples import (
+    PLAIN_COLUMNS,
+    TABLES,
+    make_results,
+    simulate,
+    simulate_tables,
+)
 from tests.support.snapshots import make_snapshot
 from tests.support.surveys import make_plan
 
@@ -183,6 +192,53 @@ def test_consistent_estimates_are_possible_where_raw_ones_are_not(people):
                 sums[key] = sums.get(key, 0.0) + row.estimate
         np.testing.assert_allclose(list(sums.values()), 1)
     assert outside > 5
+
+
+def make_row(statistic=SHARE, **numbers):
+    return EstimateRow(feature="tea", statistic=statistic, n=100, **{"estimate": 0.5} | numbers)
+
+
+@pytest.mark.parametrize(
+    ("known", "row"),
+    [
+        (True, make_row(low=0.2, high=0.9, stderr=0.18)),
+        (False, make_row(low=0.2, high=0.96, stderr=0.18)),
+        (False, make_row(low=0.9, high=1.0, stderr=0.3)),  # narrow only because it is cut
+        (False, make_row(estimate=None, low=0.0, high=0.1)),
+        (False, make_row(MEAN, low=20.0, high=80.0, stderr=15.0, span=72.0)),
+        (True, make_row(MEAN, low=40.0, high=80.0, stderr=10.0, span=72.0)),
+        (True, make_row("risk difference", low=-0.5, high=0.9, span=2.0)),
+        (False, make_row("risk ratio", low=None, high=None, span=math.inf)),
+        (True, make_row("odds ratio", low=0.1, high=90.0, span=math.inf)),
+        (True, make_row(INDEPENDENCE)),
+    ],
+)
+def test_an_estimate_is_known_if_its_interval_and_its_margin_are_narrow(known, row):
+    assert row.known is known
+    assert list_records([row])[0]["known"] is known
+
+
+@pytest.mark.parametrize("name", ["survey", "class-tables", "useless", "silos", "choices", "empty"])
+def test_what_the_table_calls_known_is_what_pages_and_terminals_show(name):
+    results = make_results(name)
+    rows = build_table(results.estimates, results.plan)
+    shown = [
+        cells.is_known
+        for tables in build_feature_tables(rows, results.plan).values()
+        for table in tables
+        for group in table.groups
+        for cells in group.rows
+    ]
+    in_table = [
+        row.known
+        for row in rows
+        if row.class_name and row.mechanism and row.statistic in (CONDITIONAL, MEAN, DEVIATION, MISSING)
+    ]
+    assert sorted(shown) == sorted(in_table)
+    compared = build_comparison_tables(rows, results.plan).values()
+    words = sum(cell == UNKNOWN for table in compared for row in table.rows for cell in row)
+    unknown = [row for row in rows if row.statistic in COMPARISONS and row.column is None and not row.known]
+    assert words == len(unknown)
 
 
 def test_consistent_estimates_equal_raw_ones_that_are_possible():

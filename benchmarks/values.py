@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ SIZES = (100, 1_000, 10_000, 65_000)
 """With a label of two classes, a question has at most half of the last number of values."""
 SMALLEST = 2
 """The number of values whose time is the fixed cost."""
-REPORTS, RUNS = 20_000, 5
+REPORTS, RUNS = 20_000, 3
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
 _COMMAND = "from ldp_{}.cli.{} import main"
 STEPS = {
@@ -104,7 +105,8 @@ def make_rows(label: str) -> Iterator[tuple[object, ...]]:
 
 def main() -> None:
     head = ("survey", "values", *STEPS, "slope of train")
-    print("\n".join(make_table(head, [*make_rows(""), *make_rows(LABEL)])))
+    for line in make_table(head, chain(make_rows(""), make_rows(LABEL))):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

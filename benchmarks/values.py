@@ -3,8 +3,8 @@
 `ldp-train` reads the plan and counters from a snapshot, estimates, writes the model file and prints the
 summary. `ldp-survey check`, loading the model (with a label, it predicts 1,000 rows) and its results page are
 measured in the same way: the processor time of a new process after its imports, the least of several runs.
-The fixed cost is the time for a question with two values. The slope is that of the rest, on logarithmic axes,
-between successive sizes.
+The fixed cost is the time for a question with two values. The slope is that of the whole time on logarithmic
+axes, since the last size; the time per value is what exceeds the fixed cost.
 """
 
 from __future__ import annotations
@@ -91,20 +91,21 @@ def _time(step: str, arguments: list[str]) -> float:
 
 
 def make_rows(label: str) -> Iterator[tuple[object, ...]]:
-    """Yield a row for each size: seconds of each step, and the slope of the training since the last size."""
-    fixed, last = measure(SMALLEST, label), None
-    kind = "two classes" if label else "no label"
-    yield kind, SMALLEST, *(f"{fixed[step]:.3f}" for step in STEPS), ""
-    for values in SIZES if not label else (*SIZES[:-1], SIZES[-1] // 2):
+    """Yield a row for each size: seconds of each step; of the training, time per value and slope too."""
+    kind, sizes = ("two classes", (*SIZES[:-1], SIZES[-1] // 2)) if label else ("no label", SIZES)
+    fixed = last = measure(SMALLEST, label)["train"]
+    size = SMALLEST
+    yield kind, f"{SMALLEST} (fixed cost)", "", f"{fixed:.3f}", *[""] * 4
+    for values in sizes:
         found = measure(values, label)
-        rest = found["train"] - fixed["train"]
-        slope = f"{math.log(rest / last[1]) / math.log(values / last[0]):.2f}" if last and last[1] > 0 else ""
-        yield kind, f"{values:,}", *(f"{found[step]:.3f}" for step in STEPS), slope
-        last = values, rest
+        slope = math.log(found["train"] / last) / math.log(values / size)
+        each = 1000 * (found["train"] - fixed) / values
+        yield kind, f"{values:,}", *(f"{found[step]:.3f}" for step in STEPS), f"{each:.2f}", f"{slope:.2f}"
+        size, last = values, found["train"]
 
 
 def main() -> None:
-    head = ("survey", "values", *STEPS, "slope of train")
+    head = ("survey", "values", *STEPS, "train, ms per value", "slope of train")
     for line in make_table(head, chain(make_rows(""), make_rows(LABEL))):
         print(line, flush=True)
 

@@ -83,7 +83,7 @@ class EstimateRow:
     """Whether the classes are distinguishable in this quantity; for P(class), from 1/k. None for all people
     and for comparisons."""
     span: float = 1.0
-    """The width of the possible range, by which `known` validates the interval; not a column."""
+    """The width of the possible range, which `known` compares with the interval; not a column."""
 
     @property
     def known(self) -> bool:

@@ -17,7 +17,7 @@ from ldp_aggregator.results.comparison import (
     Difference,
     compare_surveys,
 )
-from ldp_aggregator.results.raw_cells import EstimateName
+from ldp_aggregator.results.raw_cells import Cell, EstimateName
 from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table
 from ldp_aggregator.simulated_population import simulate_reports
@@ -233,3 +233,13 @@ def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_
         for each in found.differences
     ]
     assert sum(by_stderr) > stats.binom.isf(FALSE_ALARM, len(comparisons), LEVEL)  # these would be alarms
+
+
+def test_an_impossible_estimate_is_compared_with_the_margins_of_its_standard_error():
+    def margins(value):
+        low, high = max(value - 0.1, 0.0), max(value, 0.0) + 0.1
+        cell = Cell(value, 0.05, low, high, 2.0, is_informative=True, bounds=(0.0, 1.0))
+        return cell.compute_margins(3.0)
+
+    assert margins(0.2) == pytest.approx((0.15, 0.15))
+    assert margins(-0.2) == pytest.approx((0.15, 0.15))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from encoders.survey.toml_lines import parse_toml
 from ldp_aggregator.cli.help import Command
 from ldp_aggregator.collector.errors import SettingsError
 
@@ -64,10 +64,10 @@ def read_config(context: click.Context, _parameter: click.Parameter, path: Path 
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode())
+        return parse_toml(path.read_bytes().decode(), float)
     except OSError as error:
         raise click.BadParameter(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise click.BadParameter(f"{path}: not a TOML file: {error}") from error
 
 

@@ -17,9 +17,9 @@ import click
 import numpy as np
 
 from benchmarks.accuracy.tables import shown
-from benchmarks.central.data_sets import code_rows, read_columns
+from benchmarks.central.data_sets import OTHER, code_rows, read_columns
 from encoders.randomness import SystemEntropy
-from encoders.survey import Survey
+from encoders.survey import CategoricalFeature, Survey
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_reader import read_survey
 from encoders.text_table import format_table
@@ -40,6 +40,10 @@ def read_rows(path: Path) -> tuple[Survey, CodedRows]:
     """Return the drafted survey of a data set, and its coded rows."""
     texts, label = read_columns(path)
     survey = read_survey(draft_survey(texts, label, path.stem))
+    for feature in survey.features:
+        if isinstance(feature, CategoricalFeature):  # the draft lists no value that occurs once
+            known = {*feature.values, ""}
+            texts[feature.name] = [cell if cell in known else OTHER for cell in texts[feature.name]]
     return survey, code_rows(survey, texts)
 
 

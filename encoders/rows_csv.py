@@ -51,7 +51,10 @@ def read_header(records: Reader, *, multiline: bool = False) -> list[str]:
     Raises csv.Error as :func:`read_record` does, if there is no header, and if another separator than commas
     splits it into more columns. The message contains no name, because the first line may be a row.
     """
-    header = list(map(to_nfc, read_record(records, multiline=multiline) or []))
+    header = read_record(records, multiline=multiline) or []
+    if header == ["sep=", ""]:  # a line of Excel
+        header = read_record(records, multiline=multiline) or []
+    header = list(map(to_nfc, header))
     if not header:
         raise csv.Error("has no header: the first line must name the columns")
     for separator, separator_name in _SEPARATOR_NAMES.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from encoders.survey.opening import MAX_MESSAGES, PrivateKey, load_private_key
 from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
 from encoders.survey.relay import Relay
 from encoders.survey.sealing import inner_bytes
+from encoders.survey.toml_lines import parse_toml
 from ldp_relay.networks import Address, read_address
 
 MAX_BODY_BYTES = 250_000
@@ -88,7 +88,7 @@ def read_settings(path: Path) -> RelaySettings:
         If a plan, key or signature cannot be read.
     """
     try:
-        document = tomllib.loads(path.read_bytes().decode())
+        document = parse_toml(path.read_bytes().decode())
     except OSError as error:
         raise RelaySettingsError(f"{path.name}: cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -112,11 +112,12 @@ def read_columns(path: Path) -> tuple[Columns, str]:
 
 
 def draft_confirmed_survey(columns: Columns, label: str, name: str) -> Survey:
-    """Return the drafted survey without the values "other" that the draft adds: the lists are complete."""
+    """Return the drafted survey with exactly the values of the data set: it is public, and complete."""
     survey = read_survey(draft_survey(columns, label, name))
 
     def confirm(listed: tuple[str, ...], cells: list[str]) -> tuple[str, ...]:
-        return tuple(value for value in listed if value != OTHER or OTHER in cells)
+        found = {*cells} - {""}
+        return (*(value for value in listed if value in found), *sorted(found.difference(listed)))
 
     features = [
         replace(feature, values=confirm(feature.values, columns[feature.name]))

@@ -8,6 +8,7 @@ if it hides the question that the condition names.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from encoders.survey.parse_value import MISSING_TEXT, category_text
@@ -53,9 +54,8 @@ def find_condition_problems(
         if why := _entry_fault(entry, values):
             yield name, why
     known = {name: entry for name, entry in conditions.items() if not _entry_fault(entry, values)}
-    for name in known:
-        if _is_in_cycle(name, known):
-            yield name, "depends on itself through other conditions: delete one of them"
+    for name in _find_cycles({name: entry["feature"] for name, entry in known.items()}):
+        yield name, "depends on itself through other conditions: delete one of them"
 
 
 def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
@@ -71,9 +71,14 @@ def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> st
     return f"needs an answer to {entry['feature']}: {known or 'none, because it is a number: ask for values'}"
 
 
-def _is_in_cycle(name: str, conditions: Mapping[str, Any]) -> bool:
-    """Return whether a question is hidden depending on itself."""
-    named, steps = conditions[name]["feature"], 0
-    while named != name and named in conditions and steps < len(conditions):
-        named, steps = conditions[named]["feature"], steps + 1
-    return bool(named == name)
+def _find_cycles(named: Mapping[str, str]) -> Iterator[str]:
+    """Yield the questions that are hidden depending on themselves; `named` has the other question of each."""
+    seen: set[str] = set()
+    for name in named:
+        chain: dict[str, None] = {}
+        while name in named and name not in seen:
+            seen.add(name)
+            chain[name] = None
+            name = named[name]
+        if name in chain:
+            yield from dropwhile(name.__ne__, chain)

@@ -1,16 +1,48 @@
-"""Finds the line of an entry in a TOML text, which the standard library's parser does not report."""
+"""Parses TOML within bounds, and finds the line of an entry, which the standard library does not report."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
 
 TOML_ONLY = "a survey file is TOML; `ldp-survey init` writes an example"
 _QUOTED = r"""|"(?:\\.|[^"\\])*"|'[^']*'"""
 _TEXT_OR_COMMENT = re.compile(rf"{_QUOTED.removeprefix('|')}|#.*")
 _HEADER = re.compile(rf"""\s*\[(?:[^\[\]"']{_QUOTED})+\]\s*(#.*)?$""")
-_ENTRY = re.compile(rf"\s*((?:[A-Za-z0-9_.\s-]{_QUOTED})+?)\s*=")
+_ENTRY = re.compile(rf"""\s*((?:[A-Za-z0-9_.-]{_QUOTED})(?:[A-Za-z0-9_.\s-]{_QUOTED})*)=""")
+_MAX_DEPTH = 20
+"""Largest number of parts of a key, and of arrays and tables in each other; a survey file needs 5."""
+_SKIPPED = re.compile(
+    r'''"""(?:\\.?|[^\\])*?(?:"{3,5}|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*|'''
+    r"""'''.*?(?:'{3,5}|\Z)|'[^'\n]*'?""",
+    re.DOTALL,
+)
+"""A text or comment; one without an end is skipped to the end of its line or file, in linear time."""
+_NESTING = re.compile(rf"[\[{{]|[\]}}]|(?:\.[^.,=\[\]{{}}\n]*){{{_MAX_DEPTH}}}")
+
+
+def parse_toml(text: str, parse_float: Callable[[str], object] = Decimal) -> dict[str, Any]:
+    """Parse TOML; raise ValueError, with a line where one is known, if it is invalid or nested too deeply.
+
+    The standard library needs quadratic time for a key of many parts, and recursion for nested arrays.
+    """
+    import tomllib  # not on devices, which read compiled plans
+
+    depth, bare = 0, _SKIPPED.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for match in _NESTING.finditer(bare):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], _MAX_DEPTH)
+        if depth > _MAX_DEPTH or match[0][0] == ".":
+            line = bare.count("\n", 0, match.start()) + 1
+            why = f"a key has more than {_MAX_DEPTH} parts, or more than {_MAX_DEPTH} arrays and tables"
+            raise ValueError(f"{why} are in each other (at line {line})")
+    try:
+        return tomllib.loads(text, parse_float=parse_float)
+    except ArithmeticError as error:
+        raise ValueError("a number has too many digits") from error
 
 
 def find_line(text: str, path: tuple[str, ...], value: str = "") -> int | None:
@@ -21,20 +53,24 @@ def find_line(text: str, path: tuple[str, ...], value: str = "") -> int | None:
     indices = _places(text)
     for length in range(len(path), 0, -1):
         if path[:length] in indices:
-            return _line_of_value(text, indices[path[:length]], value)
+            first = indices[path[:length]]
+            return _value_lines(text, first).get(value, first) if value else first
     return None
 
 
-def _line_of_value(text: str, first: int, value: str) -> int:
-    for number, line in enumerate(_lines(text)[first - 1 :] if value else [], first):
+@lru_cache(maxsize=1)
+def _value_lines(text: str, first: int) -> Mapping[str, int]:
+    """Return the first line of each string of the entry that begins in the line `first`."""
+    lines: dict[str, int] = {}
+    for number, line in enumerate(_lines(text)[first - 1 :], first):
         if number > first and (_HEADER.match(line) or _ENTRY.match(line)):
             break
-        if value in _texts(line):
-            return number
-    return first
+        for string in _strings(line):
+            lines.setdefault(string, number)
+    return lines
 
 
-def _texts(line: str) -> Iterator[str]:
+def _strings(line: str) -> Iterator[str]:
     """Yield the strings in a line of TOML, decoded by tomllib."""
     import tomllib  # not on devices, which read compiled plans
 
@@ -47,7 +83,8 @@ def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").split("\n")
 
 
-def _places(text: str) -> dict[tuple[str, ...], int]:
+@lru_cache(maxsize=1)
+def _places(text: str) -> Mapping[tuple[str, ...], int]:
     indices: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(_lines(text), 1):
@@ -63,12 +100,10 @@ def _places(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _keys(line: str) -> tuple[str, ...]:
-    """Return the dotted keys of one header or entry, decoded by tomllib."""
-    import tomllib  # not on devices, which read compiled plans
-
+    """Return the dotted keys of one header or entry, decoded as TOML."""
     try:
-        document = tomllib.loads(line)
-    except tomllib.TOMLDecodeError:
+        document: object = parse_toml(line)
+    except ValueError:
         return ()
     path = []
     while isinstance(document, dict) and document:

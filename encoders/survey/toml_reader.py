@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from encoders.errors import SurveyError, combine_errors
@@ -13,7 +12,7 @@ from encoders.survey.plan_checks import CENTRAL, LOCAL, REFUSALS
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
 from encoders.survey.table_entries import Mistake, survey_kind
-from encoders.survey.toml_lines import TOML_ONLY, find_line
+from encoders.survey.toml_lines import TOML_ONLY, find_line, parse_toml
 
 SurveyT = TypeVar("SurveyT")
 
@@ -64,12 +63,10 @@ def _read_kinds(text: str, kinds: Container[str]) -> Survey:
 
 def parse_survey_file(text: str) -> dict[str, Any]:
     """Parse TOML; raise SurveyError, with a line, for anything else."""
-    import tomllib  # not on devices, which read compiled plans
-
     text = text.removeprefix("\ufeff")
     try:
-        return tomllib.loads(text, parse_float=Decimal)
-    except (ValueError, ArithmeticError, RecursionError) as error:
+        return parse_toml(text)
+    except ValueError as error:
         raise SurveyError(_explain_syntax(str(error), text), "", _line_in(str(error))) from error
 
 

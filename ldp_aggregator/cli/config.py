@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from encoders.file_kind import describe_other
+from encoders.survey.toml_lines import parse_toml
 from ldp_aggregator.cli.help import Command
 from ldp_aggregator.collector.errors import SettingsError
 
@@ -65,10 +65,10 @@ def read_config(context: click.Context, _parameter: click.Parameter, path: Path 
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode())
+        return parse_toml(path.read_bytes().decode(), float)
     except OSError as error:
         raise click.BadParameter(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise click.BadParameter(f"{path}: not a TOML file: {error}{describe_other(path, 'text')}") from error
 
 

@@ -98,6 +98,17 @@ def parse_text_columns(
     data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
 ) -> dict[str, list[str]]:
     """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
+    header, rows = read_records(data, path, multiline=multiline)
+    for column, name in enumerate(header, 1):
+        if (first := header.index(name) + 1) < column:  # a file without a header has cells here
+            raise TableError(f"{path}: columns {first} and {column} have the same name: rename one")
+    return {name: [row[index] for row in rows] for index, name in enumerate(header)}
+
+
+def read_records(
+    data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of a CSV file's bytes, see :func:`parse_text_columns`."""
     if other := describe_other(data, "csv", "empty", "text"):
         raise TableError(f"{path}: is not a CSV file{other}")
     try:
@@ -109,7 +120,4 @@ def parse_text_columns(
         raise TableError(f"{path}: is not a CSV file in UTF-8: save it as one") from error
     except csv.Error as error:
         raise TableError(f"{path}: {error}") from error
-    for column, name in enumerate(header, 1):
-        if (first := header.index(name) + 1) < column:  # a file without a header has cells here
-            raise TableError(f"{path}: columns {first} and {column} have the same name: rename one")
-    return {name: [row[index] for row in rows] for index, name in enumerate(header)}
+    return header, rows

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from itertools import groupby
 
 from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.nfc import to_nfc
@@ -14,6 +16,13 @@ from encoders.survey.choices import SEPARATOR
 from encoders.survey.decimals import parse_decimal
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import is_text
+from ldp_design.authoring.cell_texts import (
+    MIN_CODE_CELLS,
+    NO_ANSWER,
+    are_serial,
+    find_codes,
+    find_unsuitable,
+)
 from ldp_design.authoring.toml_edit import (
     format_array,
     format_decimal,
@@ -31,8 +40,8 @@ MAX_DISTINCT_NUMBERS = 10
 MAX_BINS = 8
 
 _UNREPRESENTABLE = "its numbers have too many digits for edges of bins, or are too large or small"
-_MISSING_WORDS = {"?", "-", ".", "na", "n/a", "nan", "none", "null"}
 _BOOLEAN_TEXTS = {"True", "False", "TRUE", "FALSE"}
+_LABELLED_CODE = re.compile(r"[\[(]?(-?\d{1,4}|\.[a-z]?)[\])]?\s*[.:=)-]\s*[^\W\d].*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -44,20 +53,27 @@ class InferredFeature:
     left_out: str = ""
 
 
-def infer_feature(cells: Sequence[str]) -> InferredFeature:
-    """Infer a feature from the cells of a column, as texts of a CSV file."""
-    numbers = [number for cell in cells if (number := parse_number(cell)) is not None]
-    finite = sorted({number for number in numbers if math.isfinite(number)})
-    if len(numbers) < len(cells) or _has_leading_zeros(cells) or not finite:
-        return _infer_categories(cells)
+def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> InferredFeature:
+    """Infer a feature from the cells of a column, as texts of a CSV file.
+
+    `choices` are known if the sample has one column for each of them. No other text that only one cell
+    contains is written, because it may identify a person.
+    """
+    counts = count_values(cells)
+    answers = [cell for cell in cells if cell.strip().lower() not in NO_ANSWER]
+    choices = choices or find_choices(counts)
+    if not "".join(cells).strip():
+        return InferredFeature(left_out="empty in every row")
+    if why := find_unsuitable(choices or counts):
+        return InferredFeature(left_out=why)
+    numbers = [number for cell in answers if (number := parse_number(cell)) is not None]
+    if choices:
+        return _infer_choices(cells, answers, choices)
+    if not answers or len(numbers) < len(answers) or _has_leading_zeros(answers):
+        return _infer_categories(cells, counts)
     if infinite := sum(map(math.isinf, numbers)):
         return InferredFeature(left_out=f"{infinite} of its numbers are infinite: empty those cells?")
-    gaps = sum(map(math.isnan, numbers))
-    if len(finite) > MAX_DISTINCT_NUMBERS:
-        return _infer_bins(cells, finite, gaps)
-    if all(cell == "" or is_whole_number(cell) for cell in cells):
-        return _infer_categories(cells)
-    return _infer_bin_per_number(finite, cells, gaps)
+    return _infer_numbers(cells, answers, numbers)
 
 
 def parse_number(cell: str) -> float | None:
@@ -79,55 +95,72 @@ def _has_leading_zeros(cells: Sequence[str]) -> bool:
 # -- categories ---------------------------------------------------------------------------------
 
 
-def _infer_categories(cells: Sequence[str]) -> InferredFeature:
-    texts = find_values(cells)
-    if not texts:
-        return InferredFeature(left_out="empty in every row")
-    if len(texts) == 1 and "" not in cells:
+def _infer_categories(cells: Sequence[str], counts: Mapping[str, int]) -> InferredFeature:
+    texts = [text for text, count in counts.items() if count > 1]
+    rare, hints = len(counts) - len(texts), find_spelling_hints(counts)
+    if len(counts) == 1 and "" not in cells:
         return InferredFeature(left_out="the same in every row")
-    if choices := find_choices(texts):
-        comment = f'# guess: several answers, separated by "{SEPARATOR}"; all choices of the sample; confirm'
-        note = f'# In a CSV file an empty cell is a missing answer, and "{SEPARATOR}" alone ticks no choice.'
-        missing = _format_missing(cells, sum(not cell.strip() for cell in cells))
-        return InferredFeature((comment, note, format_values(choices, name="choices"), *missing))
+    if 2 * rare > sum(counts.values()) or len(texts) > MAX_VALUES:
+        many = f"{len(counts)} different texts, more than {MAX_VALUES}"
+        why = many if len(counts) > MAX_VALUES else "a different text in most rows"
+        return InferredFeature(left_out="; ".join([why + _explain_mixed_column(cells), *hints]))
     if not all(map(is_text, texts)) or MISSING_TEXT in texts:
         return InferredFeature(left_out=f"texts that are not printable, too long, or {MISSING_TEXT}")
-    if len(texts) > MAX_VALUES:
-        return InferredFeature(
-            left_out=f"{len(texts)} different texts, more than {MAX_VALUES}{_explain_mixed_column(texts)}"
-        )
-    hints = [f"# {hint}" for hint in find_spelling_hints(texts)]
-    comment = "# guess: all values of the sample; confirm, and add those that it lacks"
-    return InferredFeature((comment, *hints, *format_value_list(texts), *_format_missing(cells)))
+    comment = "# guess: all values that occur at least twice; confirm, and add those that the sample lacks"
+    lines = format_value_list(texts, is_open=rare > 0)
+    return InferredFeature((comment, *(f"# {hint}" for hint in hints), *lines, *_format_missing(cells)))
 
 
-def find_choices(texts: Sequence[str]) -> list[str]:
+def _infer_choices(cells: Sequence[str], answers: Sequence[str], choices: Sequence[str]) -> InferredFeature:
+    entries = [
+        "# guess: several answers; all choices that occur at least twice; confirm",
+        f'# In a CSV file an empty cell is a missing answer, and "{SEPARATOR}" alone ticks no choice.',
+        *_list_missing_words(cells),
+        format_values(choices, name="choices"),
+        *_format_missing(cells, len(cells) - len(answers)),
+    ]
+    return InferredFeature(tuple(entries))
+
+
+def find_choices(counts: Mapping[str, int]) -> list[str]:
     """Return the choices if the different texts of a column are lists of them, otherwise nothing.
 
-    They are lists if several texts have a choice in common, or if the separator alone is a text.
+    Texts with ";" are lists if several have a choice in common, or if ";" alone is a text. Texts with commas
+    or blanks are lists only if each choice is a text too: "Train, tram" may be one choice.
     """
-    lists = [{part.strip() for part in text.split(SEPARATOR)} - {""} for text in texts]
-    counts = Counter(part for each in lists for part in each)
-    has_lists = SEPARATOR in map(str.strip, texts) or (
-        any(len(each) > 1 for each in lists) and max(counts.values()) > 1
-    )
-    is_usable = 2 <= len(counts) <= MAX_VALUES and all(map(is_text, counts)) and MISSING_TEXT not in counts
-    return sorted(counts) if has_lists and is_usable else []
+    texts = {text: count for text, count in counts.items() if text.strip().lower() not in NO_ANSWER}
+    for separator in (SEPARATOR, ",", " "):
+        lists = {text: {part.strip() for part in text.split(separator)} - {""} for text in texts}
+        lengths = Counter(part for parts in lists.values() for part in parts)
+        cells = Counter(part for text, parts in lists.items() for part in parts for _ in range(texts[text]))
+        choices = sorted(part for part, count in cells.items() if count > 1)
+        is_list = any(len(parts) > 1 for parts in lists.values()) and max(lengths.values()) > 1
+        if separator == SEPARATOR:
+            is_list |= SEPARATOR in map(str.strip, texts)
+        else:
+            is_list &= texts.keys() >= set(choices)
+        is_usable = 2 <= len(choices) <= MAX_VALUES and all(map(is_text, choices))
+        if is_list and is_usable and MISSING_TEXT not in choices and SEPARATOR not in "".join(choices):
+            return choices
+    return []
 
 
-def find_values(cells: Sequence[str]) -> list[str]:
-    """Return the different texts of a column in NFC, sorted.
+def count_values(cells: Sequence[str]) -> Counter[str]:
+    """Count the different texts of a column in NFC, without empty cells.
 
     If all of them spell true or false, for example "True", and both occur, they are "false" and "true".
     """
-    texts = set(map(to_nfc, cells)) - {""}
-    booleans = {text.strip().lower() for text in texts}
-    return sorted(booleans if booleans == {"true", "false"} else texts)
+    counts = Counter(to_nfc(cell) for cell in cells if cell)
+    booleans = Counter(text.strip().lower() for text in counts.elements())
+    return booleans if set(booleans) == {"true", "false"} else counts
 
 
-def format_value_list(texts: Sequence[str]) -> list[str]:
-    """Return the lines of `values`, with "other" at the end unless the list seems complete."""
-    if is_complete(texts):
+def format_value_list(texts: Sequence[str], *, is_open: bool = False) -> list[str]:
+    """Return the lines of `values`, with "other" at the end unless the list seems complete.
+
+    An open list lacks some values of the sample.
+    """
+    if is_complete((*texts, "a", "b", "c") if is_open else texts):
         return [format_values(texts)]
     comment = f'# guess: "{OTHER}" stands for every answer that is not listed; confirm'
     return [comment, format_values(texts, (OTHER,))]
@@ -140,66 +173,132 @@ def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
     return [f"# guess: {gaps} of {len(cells)} rows have no answer; confirm", 'missing = "category"']
 
 
-def find_spelling_hints(texts: Sequence[str]) -> list[str]:
-    """Return hints about values that an application may spell differently: numbers, booleans, missing."""
-    hints = []
-    missing_words = [text for text in texts if text.strip().lower() in _MISSING_WORDS | {""}]
-    if missing_words:
-        hints.append(
-            f'{quote(missing_words[0])}: if it means "no answer", leave it out and write missing = "category"'
-        )
-    booleans = [text for text in texts if text in _BOOLEAN_TEXTS]
-    if booleans:
-        hints.append(f"{quote(booleans[0])}: an application's True and False are the values true and false")
-    decimals = [text for text in texts if text.endswith(".0") and is_whole_number(text[:-2])]
-    if decimals:
-        hints.append(f"{quote(decimals[0])}: an application's {decimals[0]} is the value {decimals[0][:-2]}")
-    return hints
+def _list_missing_words(cells: Sequence[str]) -> list[str]:
+    """Return a comment on cells such as NA among numbers or lists of choices."""
+    words = Counter(cell for cell in cells if cell.strip().lower() in NO_ANSWER - {"", "nan"})
+    shown = [quote(word) for word, count in words.items() if count > 1] or ["such as NA"]
+    comment = f"# {words.total()} cells ({', '.join(shown)}) mean no answer: empty them in files of rows"
+    return [comment] if words else []
 
 
-def _explain_mixed_column(texts: Sequence[str]) -> str:
+def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
+    """Return hints about values that mean no answer, or that an application may spell differently.
+
+    A hint quotes only texts that occur at least twice.
+    """
+    folded = groupby(sorted(counts, key=_fold), key=_fold)
+    labels = list(filter(_LABELLED_CODE.fullmatch, counts))
+    lists = [text for text in counts if "," in text]
+    hints = {
+        'if it means "no answer", leave it out and write missing = "category"': [
+            text for text in counts if text.strip().lower() in NO_ANSWER | {"none"}
+        ],
+        "an application's True and False are the values true and false": _BOOLEAN_TEXTS & counts.keys(),
+        "an application's number is the value without .0": [
+            text for text in counts if text.endswith(".0") and is_whole_number(text[:-2])
+        ],
+        "spellings differ in case or blanks only: keep one, and let applications pass it": [
+            text for _, group in folded if len(same := list(group)) > 1 for text in same
+        ],
+        'codes of statistical software: write what applications pass, and leave out "no answer"': (
+            labels if 2 * len(labels) > len(counts) else ()
+        ),
+        'if these are several answers, joined by commas, separate them by ";" in the sample': (
+            lists if 2 * len(lists) >= len(counts) else ()
+        ),
+    }
+    quoted = {
+        hint: ", ".join(quote(text) for text in sorted(found)[:9] if counts[text] > 1)
+        for hint, found in hints.items()
+        if found
+    }
+    return [f"{texts or 'some texts'}: {hint}" for hint, texts in quoted.items()]
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _explain_mixed_column(cells: Sequence[str]) -> str:
     """Return a hint if nearly all texts of a column are numbers."""
-    texts_among_numbers = [text for text in texts if parse_number(text) is None]
-    if len(texts_among_numbers) > len(texts) // 10:
+    rows = [row for row, cell in enumerate(cells, 1) if parse_number(cell) is None]
+    if not 0 < len(rows) <= len(cells) // 10:
         return ""
-    return f"; all but {', '.join(map(quote, texts_among_numbers[:3]))} are numbers: empty those cells?"
+    return f"; all but {len(rows)} cells are numbers: empty row {rows[0]}?"
 
 
 # -- numbers ------------------------------------------------------------------------------------
 
 
-def _infer_bin_per_number(numbers: Sequence[float], cells: Sequence[str], gaps: int) -> InferredFeature:
-    if len(numbers) == 1:
+def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequence[float]) -> InferredFeature:
+    if are_serial(numbers):
+        return InferredFeature(left_out="a different whole number in each row, such as an identifier")
+    counts = Counter(number for number in numbers if math.isfinite(number))
+    codes, doubtful = find_codes(counts)
+    lines = [*_list_missing_words(cells), *_format_codes(counts, codes, doubtful)]
+    texts = [text for text, number in zip(answers, numbers, strict=True) if number in counts.keys() - codes]
+    for code in codes:
+        del counts[code]
+    found = sorted(counts)
+    shared = [number for number in found if counts[number] > 1]
+    if len(found) < 2:
         return InferredFeature(left_out="the same number in every row that has one")
+    if len(found) <= MAX_DISTINCT_NUMBERS and len(shared) > 1 and all(map(is_whole_number, texts)):
+        entries = _infer_categories(texts, Counter(texts))
+    elif shared == found and len(found) <= MAX_DISTINCT_NUMBERS:
+        entries = _infer_bin_per_number(found)
+    else:
+        entries = _infer_bins(found)
+    if entries.left_out:
+        return entries
+    if len(counts) == len(cells):
+        lines.append("# every row has a different number: leave it out if it identifies people")
+    missing = _format_missing(cells, len(cells) - len(texts))
+    return InferredFeature((*lines, *entries.entries, *missing))
+
+
+def _format_codes(
+    counts: Mapping[float, int], codes: Sequence[float], doubtful: Sequence[float]
+) -> Iterator[str]:
+    """Yield the line of codes that many cells contain, and comments on other numbers that may be codes."""
+    frequent = [code for code in codes if counts[code] >= MIN_CODE_CELLS]
+    listed, maybe = (
+        format_array("missing_codes", [format_decimal(Decimal(repr(each))) for each in numbers])
+        for numbers in (frequent, doubtful)
+    )
+    if frequent:
+        yield "# guess: codes for missing answers, because they are far from all other numbers; confirm"
+        yield listed
+    if doubtful:
+        yield f"# if these mean no answer, take them out of the values or the range, and write {maybe}"
+    if rare := sum(counts[code] for code in codes if code not in frequent):
+        yield f"# {rare} cells are far from all others: if they mean no answer, list them in missing_codes"
+
+
+def _infer_bin_per_number(numbers: Sequence[float]) -> InferredFeature:
     exact = [Decimal(repr(number)) for number in numbers]
     edges = [*exact, 2 * exact[-1] - exact[-2]]
     if not all(parse_decimal(edge) is not None for edge in edges):
         return InferredFeature(left_out=_UNREPRESENTABLE)
     comment = "# guess: a bin for each number of the sample, from it up to the next; confirm"
-    return InferredFeature(
-        (comment, format_array("edges", map(format_decimal, edges)), *_format_missing(cells, gaps))
-    )
+    return InferredFeature((comment, format_array("edges", map(format_decimal, edges))))
 
 
-def _infer_bins(cells: Sequence[str], numbers: Sequence[float], gaps: int) -> InferredFeature:
+def _infer_bins(numbers: Sequence[float]) -> InferredFeature:
     low, high = Decimal(repr(numbers[0])), Decimal(repr(numbers[-1]))
     if high - low < max(abs(low), abs(high)) / 10**9:
         return InferredFeature(left_out="its numbers differ in the tenth digit and beyond")
     start, end, bins = round_outward(low, high)
     if parse_decimal(start) is None or parse_decimal(end) is None:
         return InferredFeature(left_out=_UNREPRESENTABLE)
-    sample_range = f"the sample has {format_decimal(low)} to {format_decimal(high)}, here rounded outward"
     width = format_decimal((end - start) / bins)
-    entries = [
-        f"# guess: {sample_range}; numbers beyond are clipped; confirm",
+    entries = (
+        "# guess: the range of the sample, rounded outward; numbers beyond are clipped; confirm",
         f"range = [{format_decimal(start)}, {format_decimal(end)}]",
         f"# guess: each bin is {width} wide; confirm; with fewer bins, estimates are more accurate",
         f"bins = {bins}",
-        *_format_missing(cells, gaps),
-    ]
-    if len(numbers) == len(cells):
-        entries.insert(0, "# every row has a different number: leave it out if it identifies people")
-    return InferredFeature(tuple(entries))
+    )
+    return InferredFeature(entries)
 
 
 def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:

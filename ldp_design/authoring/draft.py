@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, SurveyError
 from encoders.nfc import to_nfc
+from encoders.survey import read_survey
 from encoders.survey.plan_checks import is_text
 from ldp_design.authoring.column_types import (
     MAX_VALUES,
     InferredFeature,
+    count_values,
     find_choices,
     find_spelling_hints,
-    find_values,
     format_value_list,
     infer_feature,
 )
-from ldp_design.authoring.toml_edit import format_key, quote
+from ldp_design.authoring.toml_edit import format_comment, format_key, quote
 
 _HEADER = """\
 # A draft: check every "guess", then run  ldp-survey check  and  ldp-survey preview.
@@ -43,6 +44,8 @@ _FEATURES_NOTE = """\
 # is not in a list is refused too: applications pass "other" for it if the list has that value.
 """
 
+_IDENTIFIER = re.compile(r"(?i:(^|[\W_])(id|uuid|nr|no|number|key|token|index|row|case)([\W_]|$))|I[dD]$")
+_PERSONAL = re.compile(r"latitude|longitude|\b(lat|lon|lng)\b|(first|last|sur|full)[ _]?name", re.IGNORECASE)
 _COUPLED = "Each feature is coupled with the label in a question, and each person answers one question."
 _ALONE = "Each person answers one question, about one feature."
 
@@ -69,7 +72,14 @@ class DraftError(LdpError):
     """A sample from which no survey can be drafted."""
 
 
-def draft_survey(columns: Mapping[str, Sequence[str]], label: str | None, source: str) -> str:
+def draft_survey(
+    columns: Mapping[str, Sequence[str]],
+    label: str | None,
+    source: str,
+    *,
+    choices: Mapping[str, Sequence[str]] | None = None,
+    notes: Sequence[str] = (),
+) -> str:
     """Draft a survey from a public sample.
 
     Parameters
@@ -80,11 +90,13 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str | None, source
         The column to predict, or by whose values people are compared; None for a survey without a label.
     source : str
         The sample's file name without suffix; becomes the survey's id.
+    choices, notes : optional
+        As :func:`read_sample` returns them.
 
     Returns
     -------
     str
-        TOML that :func:`encoders.survey.read_survey` accepts.
+        TOML that :func:`encoders.survey.read_survey` accepts, without texts that a single cell contains.
 
     Raises
     ------
@@ -95,13 +107,17 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str | None, source
     if label is not None and label not in columns:
         known = ", ".join(map(quote, columns))
         raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")
-    inferred = {name: _infer_column(name, cells) for name, cells in columns.items() if name != label}
+    inferred = {
+        name: _infer_column(name, cells, (choices or {}).get(name, ()))
+        for name, cells in columns.items()
+        if name != label
+    }
     features = {name: each.entries for name, each in inferred.items() if each.entries}
     left_out = {name: each.left_out for name, each in inferred.items() if each.left_out}
-    rows = len(next(iter(columns.values())))
-    if not rows:
+    if not (rows := len(next(iter(columns.values())))):
         raise DraftError("the sample needs at least one row")
-    header = _HEADER.format(source=quote(source), rows=rows)
+    header = "".join(format_comment(note) for note in notes)
+    header = _HEADER.format(source=quote(source), rows=rows) + (f"{header}\n" if header else "")
     header += SURVEY_TABLE.format(origin="file's name", id=make_survey_id(source))
     labels = [] if label is None else [_format_label(label, columns[label])]
     parts = [header, *labels, format_features_note(has_label=bool(labels))]
@@ -114,7 +130,13 @@ def draft_survey(columns: Mapping[str, Sequence[str]], label: str | None, source
     parts.append(ABOUT + _TEXTS.format(feature=format_key(next(iter(features))), label=texts_of_label))
     if left_out:
         parts.append("\n".join(["# Left out:", *(f"# {reason}" for reason in _format_reasons(left_out)), ""]))
-    return "\n".join(parts)
+    text = "\n".join(parts)
+    try:
+        read_survey(text).compile()
+    except SurveyError as error:
+        why = [f"{each.field}: {each.why}" for each in error.problems]
+        raise DraftError("\n".join(["leave out or shorten these columns of the sample:", *why])) from error
+    return text
 
 
 def format_features_note(*, has_label: bool) -> str:
@@ -127,32 +149,38 @@ def make_survey_id(source: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
 
 
-def _infer_column(name: str, cells: Sequence[str]) -> InferredFeature:
+def _infer_column(name: str, cells: Sequence[str], choices: Sequence[str]) -> InferredFeature:
     if not name:
         return InferredFeature(left_out="a column without a name, usually a row number")
     if not is_text(name):
-        return InferredFeature(left_out="a name that is not printable, or too long")
-    return infer_feature(cells)
+        return InferredFeature(left_out="a name that is not printable")
+    if _PERSONAL.search(name):
+        return InferredFeature(left_out="a place or a name, which identifies people")
+    if _IDENTIFIER.search(name) and len(set(cells)) == len(cells) > 9:
+        return InferredFeature(left_out="a different value in every row, as its name says: an identifier")
+    return infer_feature(cells, choices)
 
 
 def _format_label(name: str, cells: Sequence[str]) -> str:
-    texts = find_values(cells)
+    counts = count_values(cells)
+    texts = [text for text, count in counts.items() if count > 1]
     if not name:
         raise DraftError("name the label's column")
     if not all(map(is_text, [name, *texts])):
         raise DraftError(f"the label {quote(name)} needs a printable, short name, and such values")
-    if find_choices(texts):
+    if find_choices(counts):
         raise DraftError(f"cells of the label {quote(name)} list several values: choose another column")
     if not 2 <= len(texts) <= MAX_VALUES:
         raise DraftError(
-            f"the label {quote(name)} has {len(texts)} values; choose a label with 2 to {MAX_VALUES}"
+            f"the label {quote(name)} has {len(counts)} values; choose a label with 2 to {MAX_VALUES} "
+            "that occur at least twice"
         )
-    hints = find_spelling_hints(texts)
+    hints = find_spelling_hints(counts)
     if "" in cells:
         hints.append(f"{cells.count('')} of {len(cells)} rows have no label: such people cannot report")
     lines = ["[label]", f"name = {quote(name)}"]
-    lines += ["# guess: all values of the sample; confirm", *(f"# {hint}" for hint in hints)]
-    return "\n".join([*lines, *format_value_list(texts), ""])
+    lines += ["# guess: all values that occur at least twice; confirm", *(f"# {hint}" for hint in hints)]
+    return "\n".join([*lines, *format_value_list(texts, is_open=len(texts) < len(counts)), ""])
 
 
 def _format_reasons(left_out: Mapping[str, str]) -> list[str]:

@@ -10,6 +10,7 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.missing_codes import show_code
 from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.toml_lines import parse_toml
 from ldp_design.authoring.projection_inputs import component_weight, projection_inputs
 from ldp_design.authoring.toml_edit import (
     add_suffix,
@@ -18,7 +19,6 @@ from ldp_design.authoring.toml_edit import (
     format_comment,
     format_decimal,
     format_key,
-    parse_toml,
     quote,
     read_editable_survey,
     rename_survey,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -14,7 +13,7 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.decimals import decimal_text
 from encoders.survey.parse_value import category_text
-from encoders.survey.toml_lines import find_line
+from encoders.survey.toml_lines import find_line, parse_toml
 from ldp_aggregator.estimation.validation_result import refuse_validation
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -114,11 +113,6 @@ def read_editable_survey(text: str) -> tuple[str, Survey]:
     return text, survey
 
 
-def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML, with fractions as decimals."""
-    return tomllib.loads(text, parse_float=Decimal)
-
-
 # -- editing ------------------------------------------------------------------------------------
 
 
@@ -208,7 +202,7 @@ def check_edit(changed: str, expected: Mapping[str, Any]) -> None:
     """
     try:
         same = parse_toml(changed) == expected
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         same = False
     if not same:
         raise LayoutError(

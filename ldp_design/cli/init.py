@@ -11,8 +11,8 @@ from encoders.extras import needs_extra
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.help import Command, multiline_option, option
-from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.authoring.draft import draft_survey
+from ldp_design.authoring.sample import read_sample
 
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 _XLSFORM_SUFFIXES = (".xlsx", ".xlsm", ".xls")
@@ -32,10 +32,11 @@ _FROM_HELP = "Draft the survey from this file: a PUBLIC sample (CSV), or an XLSF
 def init(sample: Path | None, label: str | None, multiline: bool, output: Path | None) -> None:
     """Write a new survey file: an example, or a draft from a file.
 
-    The example has comments. A draft contains the values of every column of text, and the range of every
-    column of numbers. Cells that list several values, separated by semicolons, become a feature with several
-    answers. Without a label, a survey estimates shares and averages only. A survey file is public, so never
-    make a draft from private rows.
+    The example has comments. A draft contains the range of every column of numbers, and the values of every
+    column of text that occur at least twice. Cells that list several values, separated by semicolons, become
+    a feature with several answers. Columns that are left out, such as identifiers and dates, are listed with
+    the reason. Without a label, a survey estimates shares and averages only. A survey file is public, so
+    never make a draft from private rows.
 
     An XLSForm is a questionnaire of ODK or KoboToolbox (.xlsx, .xlsm or .xls; it needs the extra xlsform).
     Each question that the draft leaves out is printed with its row and the reason, and listed in the file.
@@ -49,16 +50,18 @@ def init(sample: Path | None, label: str | None, multiline: bool, output: Path |
         raise click.UsageError("--label needs --from: the sample that has this column, or an XLSForm")
     if output and output.exists():  # it may contain an author's edits
         raise click.UsageError(f"--output: {output} exists and is not replaced; give the name of a new file")
+    notes: list[str] = []
     if sample is None:
         text = _EXAMPLE.read_text("utf-8")
     elif sample.suffix.lower() in _XLSFORM_SUFFIXES:
         with needs_extra("xlsform", "an XLSForm"):
             from ldp_design.authoring.xlsform.survey_file import convert_xlsform
         text, notes = convert_xlsform(sample, label)
-        for note in notes:
-            click.echo(note, err=True)
     else:
-        text = draft_survey(read_text_columns(sample, multiline=multiline), label, sample.stem)
+        columns, choices, notes = read_sample(sample, multiline=multiline)
+        text = draft_survey(columns, label, sample.stem, choices=choices, notes=notes)
+    for note in notes:
+        click.echo(note, err=True)
     if output is None:
         click.echo(text.encode(), nl=False)  # TOML is UTF-8 in any terminal
         return

@@ -10,6 +10,7 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
+from encoders.survey.toml_lines import parse_toml
 from encoders.text_table import format_table
 from ldp_aggregator.models.model_file import Model
 from ldp_aggregator.results.feature_sections import format_relevance
@@ -17,7 +18,6 @@ from ldp_design.authoring.toml_edit import (
     add_suffix,
     check_edit,
     format_comment,
-    parse_toml,
     quote,
     read_editable_survey,
     rename_survey,

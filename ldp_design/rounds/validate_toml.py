@@ -9,6 +9,7 @@ import numpy as np
 
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.toml_lines import parse_toml
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
@@ -19,7 +20,6 @@ from ldp_design.authoring.toml_edit import (
     format_array,
     format_comment,
     format_key,
-    parse_toml,
     quote,
     read_editable_survey,
     rename_survey,

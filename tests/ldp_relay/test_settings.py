@@ -49,6 +49,16 @@ def test_a_survey_is_read_with_its_key_and_its_token(path):
         ),
         ("messages_per_network = 0", 'proxies = "x"', "proxies: needs a list of addresses"),
         ("messages_per_network = 0", 'bind = "x"', "not a TOML file"),
+        (
+            "messages_per_network = 0",
+            f"x = {'[' * 9000}",
+            "not a TOML file: a key has more than 20 parts, or",
+        ),
+        (
+            "messages_per_network = 0",
+            f"a{'.a' * 20_000} = 1",
+            "not a TOML file: a key has more than 20 parts",
+        ),
         ('bind = "127.0.0.1:0"', 'bind = "127.0.0.1"', "bind: needs HOST:PORT"),
         ('key = "relay.key"', "", "surveys.night-work.key: needs a text"),
         ('key = "relay.key"', 'key = "token"', "token: not a private key"),

@@ -13,6 +13,7 @@ from zipfile import ZipFile
 from openpyxl import load_workbook
 from pyxform.aliases import yes_no
 from pyxform.builder import create_survey_element_from_dict
+from pyxform.constants import SUPPORTED_SHEET_NAMES
 from pyxform.errors import PyXFormError
 from pyxform.question_type_dictionary import QUESTION_TYPE_DICT
 from pyxform.xls2json import workbook_to_json
@@ -22,11 +23,13 @@ from encoders.nfc import to_nfc
 from ldp_design.authoring.draft import DraftError
 
 _MAX_FILE_BYTES = 10_000_000
-_MAX_UNPACKED_BYTES = 50_000_000
-_MAX_CELLS = 2_000_000
+_MAX_UNPACKED_BYTES = 20_000_000
+_MAX_CELLS = 200_000
+_MAX_CHARACTERS = 2_000_000
+_MAX_COLUMNS = 1_000
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 """The first bytes of the files .xlsx and .xlsm, and of .xls."""
-_TOO_LARGE = "has too large worksheets: delete empty rows and columns, and other worksheets"
+_TOO_LARGE = "has too large worksheets: delete empty rows and columns, long texts, and other worksheets"
 _MAX_QUESTIONS = 2_000
 _ROW = "ldp_row"
 """A column that carries the row and the type through pyxform; what pyxform adds to a form has none."""
@@ -115,14 +118,16 @@ def _check_workbook(path: Path) -> None:
     with ZipFile(path) as archive:
         if sum(each.file_size for each in archive.infolist()) > _MAX_UNPACKED_BYTES:
             raise DraftError(_TOO_LARGE)
-    cells = 0
+    cells = characters = 0
     with closing(load_workbook(path, read_only=True)) as workbook:
         for sheet in workbook.worksheets:
             sheet.reset_dimensions()  # a worksheet may claim to have all rows and columns
-            is_read = sheet.title.lower() in ("survey", "choices", "settings")
+            is_read = sheet.title.lower() in SUPPORTED_SHEET_NAMES or len(workbook.worksheets) == 1
             for row in sheet.iter_rows() if is_read else ():
+                texts = [each.value for each in row if isinstance(each.value, str)]
                 cells += len(row)
-                if cells > _MAX_CELLS:
+                characters += sum(map(len, texts))
+                if cells > _MAX_CELLS or characters > _MAX_CHARACTERS or len(texts) > _MAX_COLUMNS:
                     raise DraftError(_TOO_LARGE)
                 if cell := next((each for each in row if each.data_type == "f"), None):
                     place = f"{sheet.title} sheet, row {cell.row}, cell {cell.coordinate}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-import tomllib
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from graphlib import CycleError, TopologicalSorter
@@ -12,11 +11,14 @@ from importlib.resources import files
 from typing import Any
 
 from encoders.nfc import to_nfc
+from encoders.survey.toml_lines import parse_toml
 from ldp_design.authoring.draft import DraftError
 from ldp_design.authoring.toml_edit import quote
 from ldp_design.authoring.xlsform.form import Question
 
 MAX_CHOICES = 1_000
+_MAX_TEXTS = 200_000
+"""Largest number of cells in the lists of choices of all questions, where a list counts at each question."""
 
 _REFERENCE = r"\$\{\s*([^}\s]+)\s*\}"
 _VALUE = r"""(?:'([^']*)'|"([^"]*)"|(\d+))"""
@@ -25,7 +27,7 @@ _SELECTED = re.compile(rf"\s*selected\s*\(\s*{_REFERENCE}\s*,\s*{_VALUE}\s*\)\s*
 _BOUND = re.compile(r"\s*\(?\s*\.\s*([<>])(=?)\s*(-?\d{1,15}(?:\.\d{1,4})?)\s*\)?\s*")
 _RANDOM = re.compile(r"\brandom\s*\(")
 _SEARCH = re.compile(r"\bsearch\s*\(")
-_REASONS: dict[str, str] = tomllib.loads(files(__package__).joinpath("reasons.toml").read_text("utf-8"))
+_REASONS: dict[str, str] = parse_toml(files(__package__).joinpath("reasons.toml").read_text("utf-8"))
 UNLIMITED = _REASONS["unlimited"]
 """Why a number is left out that the author can complete."""
 
@@ -44,11 +46,17 @@ def decide(questions: Sequence[Question], lists: Mapping[str, Sequence[Mapping[s
         other = by_name.setdefault(each.name, each)
         if other is not each and not (other.reason and each.reason):
             raise DraftError(f"{each.place}: {quote(each.name)} is the name of {other.place} too: rename one")
+    texts = 0
     for each in _order_by_condition(by_name):
         each.reason = each.reason or _read_choices(each, lists) or _read_conditions(each, by_name)
         if not each.reason and each.choices is None:
             each.bounds = _find_bounds(each)
             each.reason = "" if each.bounds else UNLIMITED
+        rows = (each.choices or {}).values()
+        texts += sum(len(cell) if isinstance(cell, dict) else 1 for row in rows for cell in row.values())
+        if texts > _MAX_TEXTS:
+            why = f"up to here, the questions have more than {_MAX_TEXTS:,} choices and translations"
+            raise DraftError(f"{each.place}: {why}: delete languages, or split the form")
 
 
 def _find_reason(question: Question) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan, read_survey
+from encoders.survey.conditions import find_condition_problems
 from encoders.survey.display_texts import display_texts
 from encoders.survey.silo_survey import read_silo_tables
 from encoders.survey.texts import EntryNames, SurveyTexts
@@ -86,6 +87,14 @@ def test_a_question_that_must_be_answered_cannot_be_hidden():
     text = SURVEY.replace("edges = [0, 40, 120]", f"edges = [0, 40, 120]\n{CONDITION}")
     with pytest.raises(SurveyError, match=r'age.ask_if: hides .* add missing = "category"'):
         read_survey(text)
+
+
+def test_a_long_chain_of_conditions_is_followed_once():
+    last = 20_000
+    named = {number: number + 1 for number in range(last)} | {last: last - 1}
+    entries = {f"q{one}": {"feature": f"q{other}", "value": "yes"} for one, other in named.items()}
+    values = dict.fromkeys(entries, ("yes", "(missing)"))
+    assert {name for name, _ in find_condition_problems(entries, values)} == {f"q{last - 1}", f"q{last}"}
 
 
 def test_a_cycle_of_conditions_is_refused_at_each_of_its_questions():

@@ -3,8 +3,9 @@
 import pytest
 
 from encoders.errors import SurveyError
-from encoders.survey import read_survey
+from encoders.survey import read_survey, toml_lines
 from encoders.survey.plan_files import load_plan_file
+from encoders.survey.toml_lines import parse_toml
 from tests.support.surveys import GOOD
 
 AGE = '[features.age]\nvalues = ["young", "old"]\nmissing = "category"\n'
@@ -316,6 +317,59 @@ def test_broken_toml_is_explained_with_its_line(name):
 @pytest.mark.parametrize("text", ["x = " + "[" * 5000, "x = 1" + "0" * 5000, "x = 1.5e99999999999999999999"])
 def test_hostile_toml_is_refused_like_any_other(text):
     with pytest.raises(SurveyError):
+        read_survey(text)
+
+
+DEEP_KEY = ".".join(["a"] * 20_000)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        f"{DEEP_KEY} = 1",
+        f"[{DEEP_KEY}]",
+        f"[[{DEEP_KEY}]]",
+        ".".join(["'a'", '"b"', "c"] * 7) + " = 1",
+        f"x = {{b = 1, {DEEP_KEY} = 1}}",
+        f'x = {{b = """"a""""", {DEEP_KEY} = 1}}',
+        f"x = {{b = ''''a''''', {DEEP_KEY} = 1}}",
+        "x = " + "{a = " * 21 + "1" + "}" * 21,
+        "x = " + "[" * 21 + "]" * 21,
+        "." * 20_000 + " = 1",
+    ],
+    ids=range(10),
+)
+def test_toml_that_is_nested_deeply_is_refused_with_its_line(entry):
+    text = f'# [[[[\n[about]\ntitle = """\n{DEEP_KEY} = 1\n"""\npurpose = "{DEEP_KEY}"\n{entry}\n'
+    with pytest.raises(SurveyError, match="a key has more than 20 parts") as caught:
+        read_survey(text)
+    assert caught.value.line == 7
+
+
+def test_dots_and_brackets_in_texts_and_comments_do_not_count():
+    texts = f'"{DEEP_KEY}", \'{"[" * 30}\', """\n{DEEP_KEY} = \\"""{DEEP_KEY}""", \'\'\'{"{" * 30}\'\'\''
+    document = parse_toml(f"a = [{texts}] # {DEEP_KEY}\nb = {[0.5] * 30}\n")
+    assert [len(each) for each in document["a"]] == [39_999, 30, 80_004, 30]
+
+
+def test_the_lines_of_many_mistakes_are_found_in_one_pass(monkeypatch):
+    read = []
+    find_keys = toml_lines._keys
+    monkeypatch.setattr(toml_lines, "_keys", lambda line: read.append(line) or find_keys(line))
+    text = GOOD + "".join(f"[features.f{number}]\nvalues = [1]\nbins = 1\n" for number in range(50))
+    with pytest.raises(SurveyError) as caught:
+        read_survey(text)
+    assert len(caught.value.problems) == 100
+    assert len(read) <= text.count("\n")
+    values = ", ".join(f'"{number}\u200b"' for number in range(50))
+    with pytest.raises(SurveyError) as caught:
+        read_survey(GOOD.replace('"young", "old"', f"\n{values}\n"))
+    assert {each.line for each in caught.value.problems} == {11}
+
+
+def test_a_line_of_blanks_in_a_list_does_not_delay_a_mistake():
+    text = GOOD.replace('values = ["young"', f'values = [\n{" " * 20_000}\n"young"').replace("1.5", "-1")
+    with pytest.raises(SurveyError, match=r"line 3: survey\.epsilon"):
         read_survey(text)
 
 

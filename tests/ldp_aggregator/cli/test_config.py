@@ -128,6 +128,7 @@ def test_secrets_are_not_shown(folder):
         ("surveys = ['nowhere.toml']", "nowhere.toml' does not exist"),
         ("workers =", "not a TOML file"),
         (f"surveys = {'[' * 9000}", "not a TOML file"),
+        (f"a{'.a' * 20_000} = 1", "not a TOML file: a key has more than 20 parts"),
     ],
 )
 def test_a_bad_setting_is_named_by_file_and_key(folder, text, message):

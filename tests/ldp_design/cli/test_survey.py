@@ -110,7 +110,7 @@ def without_comment_signs(text: str) -> str:
 
 
 def test_the_example_and_a_draft_contain_tables_of_texts_in_comments(files):
-    sample = files("sample.csv", table([["a b", "c"], ["x", "1"], ["y", "0"], ["", "0"]]))
+    sample = files("sample.csv", table([["a b", "c"], *[["x", "1"], ["y", "0"], ["", "0"]] * 2]))
     drafts = [run("init").stdout, run("init", "--from", sample, "--label", "c").stdout]
     for draft, feature in zip(drafts, ("age", "a b"), strict=True):
         assert read_survey(draft).texts is None
@@ -121,7 +121,7 @@ def test_the_example_and_a_draft_contain_tables_of_texts_in_comments(files):
 
 
 def test_a_draft_warns_of_private_samples(files):
-    sample = files("sample.csv", table([["a", "b"], ["x", "1"], ["y", "0"]]))
+    sample = files("sample.csv", table([["a", "b"], *[["x", "1"], ["y", "0"]] * 2]))
     draft = run("init", "--from", sample, "--label", "b").stdout
     words = " ".join(draft.replace("\n# ", " ").split())
     assert "PUBLIC sample. Values and ranges that are inferred from private rows leak these rows." in words
@@ -135,8 +135,8 @@ def test_missing_cells_become_a_category(files):
 
 
 def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
-    rows = [["", "same", "one", "name", "mixed", "empty", "f", "l"]]
-    rows += [[i, "x", 1.5, f"n{i}", i or "NA", "", i % 2, "ab"[i % 2]] for i in range(60)]
+    rows = [["", "same", "one", "text", "mixed", "empty", "f", "l"]]
+    rows += [[i, "x", 1.5, f"n{i}", i % 55 or "few", "", i % 2, "ab"[i % 2]] for i in range(60)]
     draft = run("init", "--from", files("sample.csv", table(rows)), "--label", "l").stdout
     assert list(tomllib.loads(draft)["features"]) == ["f"]
     assert draft.splitlines()[-7:] == [
@@ -144,8 +144,8 @@ def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
         '#   "": a column without a name, usually a row number',
         '#   "same": the same in every row',
         '#   "one": the same number in every row that has one',
-        '#   "name": 60 different texts, more than 50',
-        '#   "mixed": 60 different texts, more than 50; all but "NA" are numbers: empty those cells?',
+        '#   "text": 60 different texts, more than 50',
+        '#   "mixed": 55 different texts, more than 50; all but 2 cells are numbers: empty row 1?',
         '#   "empty": empty in every row',
     ]
 
@@ -161,7 +161,7 @@ def test_columns_that_cannot_be_features_are_left_out_with_a_reason(files):
             "has 60 values; choose a label with 2 to 50",
         ),
         ([["a", "b"]], "b", "at least one row"),
-        ([["a", "b"], ["x", "y"], ["x", "z"]], "b", "no column can be a feature"),
+        ([["a", "b"], *[["x", "y"], ["x", "z"]] * 2], "b", "no column can be a feature"),
         ([["a", "b"], ["x"]], "b", "row 1 has 1 cells"),
     ],
 )

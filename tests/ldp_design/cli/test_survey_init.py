@@ -5,7 +5,7 @@ from click.testing import CliRunner, Result
 
 from ldp_design.cli.survey import main
 
-SAMPLE = "a,b\nx,1\ny,0\n"
+SAMPLE = "a,b\n" + "x,1\ny,0\n" * 2
 
 
 def run(*arguments: object) -> Result:

@@ -283,3 +283,47 @@ def test_large_files_are_refused_before_they_are_read(tmp_path, monkeypatch):
 def test_a_failed_conversion_writes_no_file(tmp_path):
     fail(rows("text | t | T |"), tmp_path, "-o", str(tmp_path / "survey.toml"))
     assert not (tmp_path / "survey.toml").exists()
+
+
+YES_NO = [["list_name", "name", "label"], ["yn", "yes", "Yes"], ["yn", "no", "No"]]
+QUESTION = ["select_one yn", "good", "Good?"]
+LARGE = {
+    "many columns": ([["type", "name", "label", *map(str, range(1_000))], QUESTION], YES_NO),
+    "one long text in many cells": (
+        [["type", "name", "label"], *(["note", f"n{row}", "x" * 30_000] for row in range(70))],
+        YES_NO,
+    ),
+    "many cells": (
+        [["type", "name", "label"], QUESTION],
+        [*YES_NO, *(["yn", str(row), *range(400)] for row in range(500))],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("sheet", ["survey", "External_Choices"])
+@pytest.mark.slow
+def test_a_small_file_of_many_or_long_cells_is_refused_before_it_is_converted(
+    tmp_path, monkeypatch, name, sheet
+):
+    workbook, path = openpyxl.Workbook(write_only=True), tmp_path / "form.xlsx"
+    good = [["type", "name", "label"], QUESTION], YES_NO
+    sheets = dict(zip(("survey", "choices"), LARGE[name] if sheet == "survey" else good, strict=True))
+    if sheet != "survey":
+        sheets[sheet] = max(LARGE[name], key=lambda rows: sum(map(len, rows)) + len(str(rows)))
+    for title, rows in sheets.items():
+        worksheet = workbook.create_sheet(title)
+        for row in rows:
+            worksheet.append(row)
+    workbook.save(path)
+    monkeypatch.setattr(form_module, "get_xlsform", lambda _: pytest.fail("the file is converted"))
+    assert "has too large worksheets: delete empty rows and columns, long texts" in run(path).stderr
+
+
+@pytest.mark.slow
+def test_lists_that_many_questions_share_are_bounded(tmp_path):
+    questions = [f"select_one many | q{number} | Q |" for number in range(210)]
+    choices = "".join(f"| | many | c{number} | C |\n" for number in range(500))
+    table = rows(*questions).replace("| settings |", f"{choices}| settings |")
+    message = fail(table, tmp_path)
+    assert "survey sheet, row 202: up to here, the questions have more than 200,000 choices" in message

@@ -6,7 +6,6 @@ be imported without any extra.
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from encoders.command_output import EXPECTED_ERRORS, describe_error, safe_output
 from encoders.errors import LdpError
 from encoders.installation import InstallationError
 
@@ -81,6 +79,12 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
     """Return the entry point of a command: it runs `main` of a module that needs an extra."""
 
     def run() -> None:
+        from encoders.command_output import (
+            EXPECTED_ERRORS,
+            describe_error,
+            safe_output,
+        )  # late: commands only
+
         with safe_output():
             try:
                 with needs_extra(extra, name):
@@ -101,6 +105,8 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 
 def _read_purpose(module: str) -> str:
     """Return the first line of a module's docstring, without importing the module."""
+    import ast  # late: only without the extra
+
     path = Path(__file__).parents[1].joinpath(*module.split("."))
     docstring = ast.get_docstring(ast.parse(path.with_suffix(".py").read_text("utf-8")))
     return (docstring or "").partition("\n")[0]

@@ -313,6 +313,7 @@ FOR_AUTHORS = tuple(
         "survey_tables",
         "table_entries",
         "text_tables",
+        "toml_lines",
         "toml_reader",
     )
 )

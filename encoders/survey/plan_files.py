@@ -12,7 +12,6 @@ from encoders.survey.compiled_plan import PlanT
 from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
-from encoders.survey.toml_lines import TOML_ONLY, find_line
 
 CompiledT = TypeVar("CompiledT")
 
@@ -107,6 +106,8 @@ def _read(path: Path) -> str:
 
 def _require_whole_plan(text: str) -> None:
     if '"format"' not in text:
+        from encoders.survey.toml_lines import TOML_ONLY  # late: devices read compiled plans
+
         raise SurveyError(
             f"is JSON, but not a whole compiled plan: {TOML_ONLY}. A .json file must be the plan that "
             "`ldp-survey compile SURVEY.toml -o PLAN.json` writes"
@@ -131,6 +132,8 @@ def named_lines(text: str, features: Sequence[Feature]) -> Iterator[None]:
 
 
 def _with_line(error: SurveyError, text: str, features: Sequence[Feature]) -> SurveyError:
+    from encoders.survey.toml_lines import find_line  # late, as above
+
     name = error.field.removeprefix("features.")
     known = name in [feature.name for feature in features]
     line = find_line(text, ("features", name) if known else tuple(error.field.split(".")))

@@ -13,9 +13,11 @@ from tests.ldp_client.conftest import ROW
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
+    ("encoders", "command_output.py"),  # loaded by commands alone
     ("encoders", "exact_samplers.py"),
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
     ("encoders", "key_file.py"),
+    ("encoders", "notebook_html.py"),  # loaded in a notebook alone
     ("encoders", "progress.py"),
     ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),
@@ -34,6 +36,7 @@ FOR_DESKS = {
     ("survey", "compiler.py"),
     ("survey", "cross_tables.py"),
     ("survey", "level_choice.py"),
+    ("survey", "missing_codes.py"),
     ("survey", "opening.py"),
     ("survey", "question_groups.py"),
     ("survey", "schema_tables.py"),
@@ -43,6 +46,7 @@ FOR_DESKS = {
     ("survey", "survey_tables.py"),
     ("survey", "table_entries.py"),
     ("survey", "text_tables.py"),
+    ("survey", "toml_lines.py"),
     ("survey", "toml_reader.py"),
 }
 """Modules for commands of servers, authors and auditors, and for tests of applications.

@@ -79,11 +79,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
     """Return the entry point of a command: it runs `main` of a module that needs an extra."""
 
     def run() -> None:
-        from encoders.command_output import (
-            EXPECTED_ERRORS,
-            describe_error,
-            safe_output,
-        )  # late: commands only
+        from encoders.command_output import EXPECTED_ERRORS, describe_error, safe_output  # late
 
         with safe_output():
             try:
@@ -105,7 +101,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 
 def _read_purpose(module: str) -> str:
     """Return the first line of a module's docstring, without importing the module."""
-    import ast  # late: only without the extra
+    import ast
 
     path = Path(__file__).parents[1].joinpath(*module.split("."))
     docstring = ast.get_docstring(ast.parse(path.with_suffix(".py").read_text("utf-8")))

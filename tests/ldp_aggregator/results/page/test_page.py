@@ -85,7 +85,8 @@ SHOWN = [
     ("curator-nb", "curator.promise", "(5, 0)-differentially private"),
 ]
 HIDDEN = [
-    ("survey", ["model.useless", "data.silos", "privacy.unlabelled", "validation.round", "warnings.noise"]),
+    ("survey", ["model.useless", "data.silos", "privacy.unlabelled", "validation.round"]),
+    ("shares", ["warnings.noise"]),
     ("round", ["features.largest-class", "features.differ", "tables.feature", "tables.bars"]),
     ("silos", ["data.people", "data.pooled", "privacy.report", "method.people", "poisoning.result"]),
     ("unlabelled", ["limits.independence"]),
@@ -355,7 +356,7 @@ def test_texts_of_the_survey_are_shown_with_their_language_in_every_table():
 
 
 def test_a_page_and_a_card_begin_with_a_link_to_their_warnings():
-    for name, text in (("survey", "Read 1 warning"), ("useless", "Read 4 warnings")):
+    for name, text in (("survey", "Read 4 warnings"), ("useless", "Read 4 warnings")):
         [pointer] = [each for each in render(name).findings() if each.attributes["data-finding"] == POINTER]
         assert pointer.text == f"{text} before you use the estimates."
         assert pointer.find("a")[0].attributes["href"] == "#warnings"

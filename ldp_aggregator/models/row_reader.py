@@ -40,7 +40,9 @@ class RowReader(BaseEstimator):
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None: give the labels of X")
         labels, found = read_labels(y), column_names(X)
-        names = [entry.name for entry in self.survey.entries] if self.survey else found
+        names = (
+            [entry.name for entry in self.survey.entries] if self.survey else found and list(map(str, found))
+        )
         self._reads_by_name = self.survey is not None or (found is not None and not _is_frame(X))
         if names is not None:
             self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
@@ -64,7 +66,7 @@ class RowReader(BaseEstimator):
             return select_columns(X, names)
         # scikit-learn requires the columns of the DataFrame, in the same order, if no survey names them
         columns = select_columns(X, found)
-        _check_names(list(getattr(self, "feature_names_in_", found)), found)
+        _check_names(list(getattr(self, "feature_names_in_", map(str, found))), list(map(str, found)))
         if len(found) != len(names):
             raise ValueError(f"X has {len(found)} features, but the classifier was fitted with {len(names)}")
         return dict(zip(names, columns.values(), strict=True))

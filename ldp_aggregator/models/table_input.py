@@ -34,14 +34,14 @@ Columns = dict[str, Any]
 def column_names(rows: Any) -> list[str] | None:
     """Return the column names of a list of dicts, a dict of columns or a DataFrame; None of other tables.
 
-    A DataFrame whose names are not texts, such as one that pandas made of an array, is read as an array.
+    A DataFrame without a name that is a text, such as pandas makes of an array, is read as an array.
     """
     if is_list_of_dicts(rows):
         return list(rows[0])
     if isinstance(rows, Mapping):
         return None if hasattr(rows, "toarray") else list(rows)  # a sparse matrix can be a mapping too
     names = list(getattr(rows, "column_names", getattr(rows, "columns", [None])))
-    return names if all(isinstance(name, str) for name in names) else None
+    return names if any(isinstance(name, str) for name in names) else None
 
 
 def is_list_of_dicts(rows: object) -> bool:

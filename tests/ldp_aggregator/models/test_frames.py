@@ -179,6 +179,7 @@ def test_a_label_that_is_missing_is_named_by_row(missing, survey):
         fit(ROWS).score(ROWS, ["yes", missing, *LABELS[2:]])
 
 
+@pytest.mark.slow
 def test_unlabelled_rows_and_simulations_read_the_same_frames(make_frame):
     columns = {name: cells * 30 for name, cells in COLUMNS.items()}
     labels, survey = LABELS * 30, read_survey(SURVEY)
@@ -285,6 +286,16 @@ def test_sparse_tables_are_refused(form):
     table = getattr(scipy.sparse, form)(np.eye(4))
     with pytest.raises((TypeError, ValueError), match=r"(?i)sparse"):
         fit(table, LABELS[:4])
+
+
+def test_names_that_are_not_texts_hide_no_column():
+    frame = pandas_frame(COLUMNS)
+    named, survey = frame.rename(columns={"team": 0}), read_survey(SURVEY)
+    np.testing.assert_array_equal(fit(named).predict_proba(named), fit(frame).predict_proba(frame))
+    model = fit(frame.assign(x=1).rename(columns={"x": 7})[[7, *COLUMNS]], survey=survey)
+    np.testing.assert_array_equal(model.encode(frame), fit(frame, survey=survey).encode(frame))
+    numbered = frame.set_axis(range(len(COLUMNS)), axis="columns")
+    np.testing.assert_array_equal(fit(numbered).predict_proba(numbered), fit(ROWS).predict_proba(ROWS))
 
 
 def test_sparse_columns_of_a_frame_are_read():

@@ -156,9 +156,10 @@ def _infer_column(name: str, cells: Sequence[str], choices: Sequence[str]) -> In
         return InferredFeature(left_out="a name that is not printable")
     if _PERSONAL.search(name):
         return InferredFeature(left_out="a place or a name, which identifies people")
-    if _IDENTIFIER.search(name) and len(set(cells)) == len(cells) > 9:
+    found = infer_feature(cells, choices)
+    if found.entries and _IDENTIFIER.search(name) and len(set(cells)) == len(cells) > 9:
         return InferredFeature(left_out="a different value in every row, as its name says: an identifier")
-    return infer_feature(cells, choices)
+    return found
 
 
 def _format_label(name: str, cells: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from encoders.survey.missing_codes import (
     ALL_DROPPED,
     describe_dropped,
     describe_outside,
+    is_missing_code,
     set_missing_codes,
 )
 from encoders.survey.numeric_features import NumericFeature
@@ -159,7 +160,7 @@ class _RowCounter:
         """Empty the cells with missing codes; return False if a feature has no category for them."""
         for index, entry in self._coded:
             with suppress(RowError):  # counting names the row of a cell that is no number
-                if entry.is_missing_code(entry.from_text(row[index])):
+                if is_missing_code(entry, entry.from_text(row[index])):
                     if entry.missing == "error":
                         return False
                     row[index] = ""

@@ -104,11 +104,6 @@ class CategoricalFeature(RowFeature):
         """Read a cell of a CSV file."""
         return text
 
-    def is_missing_code(self, value: object) -> bool:
-        """Return whether a cell of a file or table, or the only item of its list, is such a code."""
-        only = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
-        return category_text(only) in self.missing_codes
-
     def as_dict(self) -> dict[str, Any]:
         """Return this object as its entry in a plan's JSON document."""
         entry = {"kind": self.kind, "missing": self.missing, "name": self.name, "values": list(self.values)}

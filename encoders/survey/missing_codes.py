@@ -14,7 +14,7 @@ from typing import TypeVar
 from encoders.errors import LdpError, RowError
 from encoders.survey.decimals import parse_decimal
 from encoders.survey.features import CategoricalFeature, Feature
-from encoders.survey.parse_value import category_text, parse_number_cell
+from encoders.survey.parse_value import category_text, parse_number_cell, unwrap_scalar
 
 ALL_DROPPED = 'all rows contain a missing code: check the codes, or write missing = "category" in the survey'
 MAX_CODES = 100
@@ -79,6 +79,14 @@ def set_missing_codes(
             listed = [parse_number_cell(code, name) if isinstance(code, str) else code for code in listed]
         by_name[name] = add_missing_codes(by_name[name], listed)
     return tuple(by_name.values())
+
+
+def is_missing_code(feature: Feature, value: object) -> bool:
+    """Return whether a cell of a file or table, or the only item of its list, is a code of the feature."""
+    only = value[0] if isinstance(value, list | tuple) and len(value) == 1 else unwrap_scalar(value)
+    if isinstance(feature, CategoricalFeature):
+        return category_text(only) in feature.missing_codes
+    return isinstance(only, int | float | Decimal) and only in feature.missing_codes
 
 
 def describe_outside(feature: Feature, outside: Mapping[float, int], cells: int) -> str:

@@ -7,22 +7,14 @@ is the nearest point of a grid over [-1, 1], so that all further steps on a devi
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, ClassVar, TypeVar
 
 from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import RowError
 from encoders.mechanisms.numeric_base import GRID as GRID
-from encoders.survey.parse_value import (
-    MISSING_TEXT,
-    encode_missing,
-    parse_number,
-    parse_number_cell,
-    unwrap_scalar,
-)
+from encoders.survey.parse_value import MISSING_TEXT, encode_missing, parse_number, parse_number_cell
 
 Real = TypeVar("Real", float, "FloatArray")
 
@@ -33,8 +25,7 @@ class RowFeature:
 
     name: str
     missing_codes: tuple[str | float, ...] = field(default=(), kw_only=True, repr=False, compare=False)
-    """Cells of files and tables that stand for a missing answer, see :mod:`encoders.survey.missing_codes`.
-    They are not part of a plan, and `code` does not read them."""
+    """Cells of files and tables that stand for a missing answer; no part of a plan, and not read here."""
 
     @property
     def row_name(self) -> str:
@@ -42,31 +33,8 @@ class RowFeature:
         return self.name
 
 
-class _Number(RowFeature, ABC):
-    """An entry of the row that is a number."""
-
-    @property
-    @abstractmethod
-    def bounds(self) -> tuple[float, float]:
-        """The public bounds as doubles."""
-
-    def is_clipped(self, value: object) -> bool:
-        """Return whether a number is beyond its bounds."""
-        number = parse_number(value, self.name)
-        return number is not None and not self.bounds[0] <= number <= self.bounds[1]
-
-    def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file: empty is missing."""
-        return parse_number_cell(text, self.name)
-
-    def is_missing_code(self, value: object) -> bool:
-        """Return whether a number of a file or table is a code for a missing answer."""
-        bare = unwrap_scalar(value)
-        return isinstance(bare, int | float | Decimal) and bare in self.missing_codes
-
-
 @dataclass(frozen=True)
-class BinnedFeature(_Number):
+class BinnedFeature(RowFeature):
     """A number that is coded as the index of its bin between public edges."""
 
     name: str
@@ -112,13 +80,21 @@ class BinnedFeature(_Number):
         found = np.searchsorted(np.array(self._inner), numbers, side="right").astype(np.int64, copy=False)
         return _with_missing(self, found, numbers)
 
+    def is_clipped(self, value: object) -> bool:
+        """Return whether a number is beyond the first or last edge."""
+        return _is_outside(parse_number(value, self.name), self.bounds)
+
+    def from_text(self, text: str) -> object:
+        """Read a cell of a CSV file: empty is missing."""
+        return parse_number_cell(text, self.name)
+
     def as_dict(self) -> dict[str, Any]:
         """Return this object as its entry in a plan's JSON document."""
         return {"edges": list(self.edges), "kind": self.kind, "missing": self.missing, "name": self.name}
 
 
 @dataclass(frozen=True)
-class NumericFeature(_Number):
+class NumericFeature(RowFeature):
     """A number, clipped to public bounds and normalised to [-1, 1] (Yilmaz et al. 2019, section 3.2).
 
     Its code u stands for x = (u - GRID) / GRID; a missing number is one more code, the last.
@@ -174,6 +150,14 @@ class NumericFeature(_Number):
         found = np.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5).astype(np.int64)
         return _with_missing(self, found, numbers)
 
+    def is_clipped(self, value: object) -> bool:
+        """Return whether a number is beyond its bounds."""
+        return _is_outside(parse_number(value, self.name), self.bounds)
+
+    def from_text(self, text: str) -> object:
+        """Read a cell of a CSV file: empty is missing."""
+        return parse_number_cell(text, self.name)
+
     def as_dict(self) -> dict[str, Any]:
         """Return this object as its entry in a plan's JSON document."""
         return {
@@ -183,6 +167,10 @@ class NumericFeature(_Number):
             "missing": self.missing,
             "name": self.name,
         }
+
+
+def _is_outside(number: float | None, bounds: tuple[float, float]) -> bool:
+    return number is not None and not bounds[0] <= number <= bounds[1]
 
 
 def _with_missing(feature: BinnedFeature | NumericFeature, codes: IntArray, numbers: FloatArray) -> IntArray:

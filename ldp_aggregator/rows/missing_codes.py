@@ -10,7 +10,7 @@ import numpy as np
 
 from encoders.errors import RowError
 from encoders.survey import CategoricalFeature, Choices, Feature
-from encoders.survey.missing_codes import ALL_DROPPED, describe_dropped, describe_outside
+from encoders.survey.missing_codes import ALL_DROPPED, describe_dropped, describe_outside, is_missing_code
 from ldp_aggregator.arrays import BoolArray, IntArray
 
 
@@ -49,7 +49,7 @@ def _find_codes(
         if each.missing_codes and each.name in columns:
             column = columns[each.name]
             cells = column.tolist() if hasattr(column, "tolist") else list(column)
-            coded = np.fromiter(map(each.is_missing_code, cells), bool, len(cells))
+            coded = np.array([is_missing_code(each, cell) for cell in cells], dtype=bool)
             if coded.any():
                 yield each, cells, coded
 

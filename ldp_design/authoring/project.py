@@ -9,6 +9,7 @@ import numpy as np
 
 from encoders.errors import RowError
 from encoders.survey import Label
+from encoders.survey.missing_codes import is_missing_code
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
 from ldp_aggregator.arrays import FloatArray, IntArray
@@ -131,7 +132,7 @@ def _number_encoder(feature: NumericFeature) -> Callable[[str], int]:
 
     def encode(cell: str) -> int:
         value = tolerant.from_text(cell)
-        return tolerant.code(None if tolerant.is_missing_code(value) else value)
+        return tolerant.code(None if is_missing_code(tolerant, value) else value)
 
     return encode
 

@@ -202,7 +202,7 @@ def test_few_reports_give_a_warning_for_each_number(mechanism, users):
         for feature in (estimates.features[0], estimates.features[2]):
             assert np.isfinite(feature.smoothed.mean).all()
             assert (feature.smoothed.variance > 0).all()
-            assert find_feature_warning(feature)
+            assert find_feature_warning(feature, estimates.classes)
 
 
 def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals():

@@ -18,7 +18,7 @@ export function isDecimal(text) {
   return (
     hasForm(text, DECIMAL) &&
     text !== "-0" &&
-    text.replace(/[-.]/g, "").replace(/^0+/, "").length <= MAX_DIGITS
+    text.replace(/^[-0.]+|\./g, "").length <= MAX_DIGITS
   );
 }
 
@@ -26,11 +26,12 @@ export function isDecimal(text) {
  * Read an epsilon, units / 10^scale, exactly.
  *
  * @param {unknown} text
+ * @returns {[units: bigint, scale: bigint]}
  */
 export function parseDecimal(text) {
   requireValid(isDecimal(text) && text.length <= MAX_EPSILON_TEXT);
   const [whole, fraction = ""] = text.split(".");
-  return { units: BigInt(whole + fraction), scale: BigInt(fraction.length) };
+  return [BigInt(whole + fraction), BigInt(fraction.length)];
 }
 
 /**

@@ -44,7 +44,7 @@ export function expLowerBound(units, scale) {
  * @param {unknown} text
  */
 export function isRealisedEpsilon(ratio, text) {
-  let { units, scale } = parseDecimal(text);
+  let [units, scale] = parseDecimal(text);
   if (units <= 0n) return false;
   // a power of ten counts as 10^12 units, because the numbers below it have a smaller unit
   for (; units * 10n <= STATED; units *= 10n) scale++;

@@ -25,14 +25,15 @@ const MAX_REQUEST = 65536;
  * @returns {Uint8Array}
  */
 export function systemRandom(count) {
-  if (!globalThis.crypto?.getRandomValues) {
-    throw new LdpError("crypto.getRandomValues is missing: update the browser", "no-randomness");
-  }
   const bytes = new Uint8Array(count);
-  for (let start = 0; start < count; start += MAX_REQUEST) {
-    globalThis.crypto.getRandomValues(bytes.subarray(start, start + MAX_REQUEST));
+  try {
+    for (let start = 0; start < count; start += MAX_REQUEST) {
+      crypto.getRandomValues(bytes.subarray(start, start + MAX_REQUEST));
+    }
+    return bytes;
+  } catch {
+    throw new LdpError("crypto.getRandomValues fails: update the browser", "no-randomness");
   }
-  return bytes;
 }
 
 /**

@@ -119,7 +119,7 @@ export class ClientPolicy {
  * @returns {Fraction}
  */
 export function parseEpsilon(text) {
-  const { units, scale } = parseDecimal(text);
+  const [units, scale] = parseDecimal(text);
   return [units, 10n ** scale];
 }
 

@@ -62,7 +62,7 @@ function signLikelihood({ labels, missing, square }, tables, payload, likelihood
 function coinLikelihood(single, { labels }, tables, payload) {
   const q = BigInt(tables.q);
   return ([value]) => {
-    const { slot, code } = splitValue(value, labels);
+    const [slot, code] = splitValue(value, labels);
     const index = readIndex(payload.subarray(0, 2));
     const asked = !single || index >> 1 === slot ? code : GRID;
     const bit = single ? index & 1 : readBit(payload, slot);
@@ -86,7 +86,7 @@ function piecewiseLikelihood({ labels, missing, square }, tables, payload) {
   /** @param {number} place @returns {Fraction} */
   const inWindow = (place) => [0 <= place && place < window ? drawsOf(place, window) : 0n, 1n];
   return ([value]) => {
-    const { slot, code } = splitValue(value, labels);
+    const [slot, code] = splitValue(value, labels);
     const place = square ? 2 * (code - GRID) : code;
     const first = slot * line + Math.floor(place / 2 ** 14);
     const [words, parts] = mix(place % 2 ** 14, 2 ** 14, inWindow(cell - first - 1), inWindow(cell - first));
@@ -118,7 +118,7 @@ function laplaceLikelihood({ labels, missing }, tables, payload) {
     let product = [1n, 1n];
     let start = 0;
     missing.forEach((absent, number) => {
-      const { slot, code } = splitValue(value[number], labels);
+      const [slot, code] = splitValue(value[number], labels);
       const cell = readInteger(payload, start + slot) + most;
       const x = Math.floor(code / width) - steps;
       const rest = code % width;

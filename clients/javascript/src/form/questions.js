@@ -192,6 +192,7 @@ export function problemOf(entry, { text }, words) {
  */
 function readNumber(entry, text) {
   const plain = text
+    .slice(0, 2e3) // the form of a longer one could take minutes to compute
     .replace(/[\u200e\u200f\u061c]/g, "")
     .normalize("NFKC")
     .trim()

@@ -47,7 +47,7 @@ export function laplace(domain, tables, share) {
       const vector = Array(slots).fill(0);
       let start = 0;
       domain.missing.forEach((absent, number) => {
-        const { slot, code } = splitValue(value[number], domain.labels);
+        const [slot, code] = splitValue(value[number], domain.labels);
         const rest = code & ((1 << fractionBits) - 1);
         const up = Number(readHighBits(random, number, fractionBits) < rest);
         vector[start + slot] = (code >> fractionBits) + up - steps;

@@ -27,9 +27,10 @@ export function countSlots({ labels, missing }) {
  *
  * @param {number} value
  * @param {number} labels
+ * @returns {[slot: number, code: number]}
  */
 export function splitValue(value, labels) {
   const code = Math.floor(value / labels);
   const absent = Number(code > 2 * GRID);
-  return { slot: value % labels + labels * absent, code: code - absent };
+  return [value % labels + labels * absent, code - absent];
 }

@@ -21,7 +21,7 @@ import { lastByteMask } from "./unary.js";
  * @returns {Mechanism}
  */
 export function onebit(domain, tables) {
-  const { q, threshold } = readCoin(tables);
+  const [q, threshold] = readCoin(tables);
   const slots = countSlots(domain);
   const payloadBytes = indexBytes(2 * slots);
   return {
@@ -30,7 +30,7 @@ export function onebit(domain, tables) {
     // a square's coin is never worse than fair
     ratio: domain.square ? reduce(WORD / 2n, q) : reduce(WORD - q, q),
     perturb([value], random) {
-      const { slot, code } = splitValue(value, domain.labels);
+      const [slot, code] = splitValue(value, domain.labels);
       const drawn = multiplyShift(readWord(random, 0), slots);
       const asked = [GRID, code][Number(drawn === slot)];
       return indexToBytes(2 * drawn + Number(readWord(random, 1) < threshold(asked)), payloadBytes);
@@ -46,7 +46,7 @@ export function onebit(domain, tables) {
  * @returns {Mechanism}
  */
 export function signVector(domain, tables) {
-  const { q, threshold } = readCoin(tables);
+  const [q, threshold] = readCoin(tables);
   const slots = countSlots(domain);
   const payloadBytes = Math.ceil(slots / 8);
   return {
@@ -54,7 +54,7 @@ export function signVector(domain, tables) {
     randomBytes: payloadBytes + 8,
     ratio: reduce(WORD - q, q),
     perturb([value], random) {
-      const { slot, code } = splitValue(value, domain.labels);
+      const [slot, code] = splitValue(value, domain.labels);
       const payload = random.slice(0, payloadBytes);
       payload[payloadBytes - 1] &= lastByteMask(slots);
       payload[slot >> 3] &= ~(1 << (slot & 7));
@@ -74,5 +74,5 @@ function readCoin(tables) {
   const q = readInteger(tables.q, 1n, WORD / 2n - 1n);
   /** @param {number} code */
   const threshold = (code) => q + ((WORD - 2n * q) * BigInt(code) >> BigInt(GRID_BITS));
-  return { q, threshold };
+  return /** @type {const} */ ([q, threshold]);
 }

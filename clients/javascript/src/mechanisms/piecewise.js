@@ -38,7 +38,7 @@ export function piecewise(domain, tables) {
     randomBytes: 24,
     ratio: reduce(rest + near * words, rest),
     perturb([value], random) {
-      const { slot, code } = splitValue(value, domain.labels);
+      const [slot, code] = splitValue(value, domain.labels);
       const place = domain.square ? 2 * (code - GRID) : code;
       const up = Number(readHighBits(random, 0, POSITION_BITS) < (place & ((1 << POSITION_BITS) - 1)));
       const first = slot * line + (place >> POSITION_BITS) + up;

@@ -61,7 +61,7 @@ export function checkEntry(entry, survey, ratio) {
  * @returns {Fraction}
  */
 function readFraction(text) {
-  const { units, scale } = parseDecimal(text);
+  const [units, scale] = parseDecimal(text);
   return [units, 10n ** scale];
 }
 

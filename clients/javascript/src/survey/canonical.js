@@ -13,7 +13,7 @@ import { requireValid } from "../errors.js";
  * @returns {string}
  */
 export function dumpCanonicalJson(document) {
-  if (Array.isArray(document)) return `[${document.map((each) => dumpCanonicalJson(each))}]`;
+  if (Array.isArray(document)) return `[${document.map(dumpCanonicalJson)}]`;
   if (Object(document) !== document) return JSON.stringify(document); // no object
   const keys = Object.keys(document).sort();
   return `{${keys.map((key) => `${JSON.stringify(key)}:${dumpCanonicalJson(document[key])}`)}}`;

@@ -29,8 +29,11 @@ import { categoryText, codeUnlessMissing, MISSING_TEXT } from "./parse_value.js"
  *   RowError, without the value
  */
 
-/** Letters, digits, signs and spaces. A code point that this engine's Unicode does not know is refused. */
-const TEXT = /^(?:[^\p{C}\p{Z}]| ){1,200}$/u;
+/**
+ * Letters, digits, signs and spaces, and the selectors of emoji and some scripts; nothing else that people cannot see. A
+ * code point that this engine's Unicode does not know is refused.
+ */
+const TEXT = /^(?!\p{VS})(?:[^\p{C}\p{Z}\p{DI}\u2800\u{1d159}]|[ \p{VS}]){1,200}$/u;
 const MAX_LISTED_VALUES = 12;
 
 /**
@@ -49,8 +52,8 @@ export function isText(value) {
  * @returns {Feature}
  */
 export function readFeature(entry) {
-  const { kind, missing, ordered, values } = entry;
-  requireValid(missing === "category" || missing === "error");
+  const { kind, missing, name, ordered, values } = entry;
+  requireValid(isText(name) && (missing === "category" || missing === "error")); // each choice repeats the name
   checkKeyCount(entry, kind === "numeric" || (kind === "categorical" && ordered === true) ? 5 : 4);
   if (kind === "binned") return binnedFeature(entry);
   if (kind === "numeric") return numericFeature(entry);
@@ -108,17 +111,17 @@ function listedFeature(entry) {
     const code = codes.get(/** @type {string} */ (categoryText(value)?.slice(0, 2e3).normalize()));
     if (code !== undefined) return code;
     if (!name) throw new RowError("label", "this survey has no label: pass only the row");
-    const listed = values.slice(0, MAX_LISTED_VALUES).map((each) => `"${each}"`);
+    const listed = values.slice(0, MAX_LISTED_VALUES).join('", "');
     const more = values[MAX_LISTED_VALUES] ? ", ..." : "";
-    throw new RowError(name, `is not one of the survey's values: ${listed.join(", ")}${more}`);
+    throw new RowError(name, `is not one of the survey's values: "${listed}"${more}`);
   });
 }
 
 /**
- * Return whether no element occurs twice.
+ * Return whether no element occurs twice; texts that look alike are one.
  *
  * @param {readonly unknown[]} elements
  */
 export function areDistinct(elements) {
-  return new Set(elements).size === elements.length;
+  return new Set(elements.map((each) => String(each).replace(/\p{VS}/gu, "").normalize())).size === elements.length;
 }

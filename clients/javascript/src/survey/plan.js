@@ -41,7 +41,7 @@ export class Plan {
     requireValid(family === undefined || (hasForm(family, SURVEY_ID) && family !== id));
     requireValid(enrolment === undefined || enrolment === "token");
     requireValid(texts === undefined || hasForm(texts, SHA256));
-    const { units, scale } = parseDecimal(epsilon);
+    const [units, scale] = parseDecimal(epsilon);
     requireValid(units * 1000n >= 10n ** scale && units <= 32n * 10n ** scale);
     const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
     checkKeyCount(tables, named.size);

@@ -155,7 +155,7 @@ function prove(mechanism, entry, limit) {
  * @returns {number[]}
  */
 function readIndices(entry, listed) {
-  const indices = Array.isArray(entry) ? entry : entry === null ? [] : [entry];
+  const indices = entry === null ? [] : /** @type {any[]} */ ([entry].flat());
   requireValid(
     indices.every(Number.isInteger) && increase(indices) && Array.isArray(entry) === (listed || indices.length > 1),
   );

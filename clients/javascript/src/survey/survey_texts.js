@@ -8,6 +8,7 @@
 import { toHex } from "../bytes.js";
 import { requireValid, SurveyError } from "../errors.js";
 import { checkKeyCount } from "../mechanisms/parameters.js";
+import { areDistinct } from "./features.js";
 import { MISSING_TEXT } from "./parse_value.js";
 
 /** @typedef {import("./features.js").Feature} Feature */
@@ -101,7 +102,7 @@ function checkEntry({ values = {}, ...head }, listed) {
   requireValid(listed);
   checkTexts(head, HEAD);
   checkTexts(values, Object.fromEntries(listed.map((value) => [value, MAX_VALUE])));
-  requireValid(new Set(Object.values(values)).size === Object.keys(values).length);
+  requireValid(areDistinct(Object.values(values).map(lookOf)));
 }
 
 /**
@@ -113,9 +114,18 @@ function checkEntry({ values = {}, ...head }, listed) {
 function checkTexts(table, limits) {
   requireValid(table && typeof table === "object" && !Array.isArray(table));
   for (const [key, text] of Object.entries(table)) {
-    requireValid(Object.hasOwn(limits, key) && typeof text === "string" && text.trim());
-    requireValid((limits[key] === MAX_LONG ? PARAGRAPHS : LINE).test(text) && [...text].length <= limits[key]);
+    requireValid(Object.hasOwn(limits, key) && typeof text === "string" && [...text].length <= limits[key]);
+    requireValid((limits[key] === MAX_LONG ? PARAGRAPHS : LINE).test(text) && lookOf(text).trim());
   }
+}
+
+/**
+ * Return what people see of a text: without what shows nothing, and with plain spaces.
+ *
+ * @param {string} text
+ */
+function lookOf(text) {
+  return text.replace(/[\p{DI}\u2800\u{1d159}]/gu, "").replace(/\s/g, " ");
 }
 
 /**

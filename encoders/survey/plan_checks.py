@@ -11,7 +11,7 @@ from itertools import pairwise
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.nfc import to_nfc
+from encoders.nfc import BLANKS, SELECTORS, look_of, to_nfc
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.choices import SEPARATOR, Choices, row_entries
 from encoders.survey.decimals import decimal_text
@@ -44,6 +44,7 @@ REFUSALS = {SILO: SILO_REFUSAL, CENTRAL: CENTRAL_REFUSAL}
 """What to do with a survey of each kind that people do not answer."""
 MAX_TEXT = 200
 _TEXT = f"printable, in Unicode's normal form NFC, and of 1 to {MAX_TEXT} characters"
+BAD_NAMES = f"names must be {_TEXT}"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -112,8 +113,8 @@ def check_row_schema(label: Label, features: Sequence[Feature], projection: Proj
     choices = [each for each in row_entries(features) if isinstance(each, Choices)]
     names = [*label.names, *(each.name for each in (*features, *inputs, *choices))]
     if not all(map(is_text, names)):
-        raise SurveyError(f"names must be {_TEXT}", "features")
-    if twice := [name for name, following in pairwise(sorted(names)) if name == following]:
+        raise SurveyError(BAD_NAMES, "features")
+    if twice := [name for name, following in pairwise(sorted(map(look_of, names))) if name == following]:
         raise SurveyError(f"names must differ; repeated: {twice[0]}", "features")
     if label.exists:
         _check_texts(label.values, label.name)
@@ -170,8 +171,8 @@ def _doubles(texts: Sequence[object], name: str) -> Iterator[float]:
 
 
 def _check_texts(values: Sequence[object], name: str) -> None:
-    if not values or not all(map(is_text, values)) or len(set(values)) < len(values):
-        raise SurveyError(f"values must be different texts, {_TEXT}", name)
+    if not values or len({look_of(str(each)) for each in values if is_text(each)}) < len(values):
+        raise SurveyError(f"values must be texts that look different, {_TEXT}", name)
 
 
 def is_text(value: object) -> bool:
@@ -183,7 +184,7 @@ def text_fault(text: str) -> str:
     """Return the reason why a text is not a possible name or category, as the end of a sentence, or ""."""
     if not 0 < len(text) <= MAX_TEXT:
         return f"has {len(text)} characters, not 1 to {MAX_TEXT}"
-    return printable_fault(text) or nfc_fault(text)
+    return printable_fault(text, BLANKS + "".join(re.findall(f"^{SELECTORS}", text))) or nfc_fault(text)
 
 
 def nfc_fault(text: str) -> str:
@@ -191,13 +192,13 @@ def nfc_fault(text: str) -> str:
     return "" if text == to_nfc(text) else "is not in Unicode's normal form NFC: convert the file to NFC"
 
 
-def printable_fault(text: str) -> str:
-    """Return which character of a text is not printable, as the end of a sentence; empty if all are."""
-    if text.isprintable():
+def printable_fault(text: str, refused: str = "") -> str:
+    """Return which character is not printable or is refused, as the end of a sentence; empty if none is."""
+    bad = next((each for each in text if each in refused or not each.isprintable()), "")
+    if not bad:
         return ""
     from unicodedata import name  # only needed for a mistake
 
-    bad = next(character for character in text if not character.isprintable())
     named = f"U+{ord(bad):04X} {name(bad, '')}".rstrip()
     return f"contains {named}, which is not printable: remove it, or replace it with a plain space"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import prod
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from encoders.survey.choices import Choices, split_choices
 from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
 from encoders.survey.levels import find_shift, join_values
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
-from encoders.survey.plan_checks import OPEN
+from encoders.survey.plan_checks import BAD_NAMES, OPEN, is_text
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question, build_numeric_domain
 from encoders.survey.relay import Relay
@@ -129,8 +129,10 @@ def read_label(document: Mapping[str, Any]) -> Label:
     return Label(entry["name"], tuple(entry["values"]))
 
 
-def read_features(entries: Iterable[Mapping[str, Any]]) -> tuple[Feature, ...]:
+def read_features(entries: Sequence[Mapping[str, Any]]) -> tuple[Feature, ...]:
     """Read the features of a plan's document; an entry with several answers is one feature per choice."""
+    if not all(is_text(entry["name"]) for entry in entries):  # at first: each feature of a choice repeats it
+        raise SurveyError(BAD_NAMES, "features")
     return split_choices(_read_feature(entry) for entry in entries)
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from encoders.nfc import look_of
 from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
 from encoders.survey.parse_value import category_text
 from encoders.survey.plan_checks import LOCAL, MAX_WEIGHT, text_fault
@@ -100,7 +101,8 @@ class EntryReader:
         for text in filter(None, dict.fromkeys(texts)):
             if why := text_fault(text):
                 self.note(path, f"the value {text!a} {why}", text)
-        repeated = [text for text, count in Counter(texts).items() if text and count > 1]
+        looks = Counter(look_of(text) for text in texts if text and not text_fault(text))
+        repeated = [look for look, count in looks.items() if count > 1]
         if repeated:
             self.note(path, f"has repeated values: {', '.join(sorted(repeated))}")
         return tuple(dict.fromkeys(text for text in texts if text))

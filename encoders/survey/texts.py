@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from encoders.errors import SurveyError, combine_errors
+from encoders.nfc import look_of
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
 from encoders.survey.conditions import KEY, Condition, find_condition_problems
 from encoders.survey.features import CategoricalFeature, Feature, Label
@@ -210,8 +211,9 @@ def _find_in_entry(entry: Any, path: Path, values: Collection[str] | None) -> It
     checked = texts if values is None else values
     yield from _find_in_texts(texts, path, dict.fromkeys(checked, MAX_VALUE_TEXT))
     former: dict[str, str] = {}
-    for value, text in texts.items():
-        if isinstance(text, str) and (same := former.setdefault(text, value)) != value:
+    looks = {key: look_of(text[:MAX_VALUE_TEXT]) for key, text in texts.items() if isinstance(text, str)}
+    for value, look in looks.items():
+        if (same := former.setdefault(look, value)) != value:
             yield TextProblem((*path, value), f"is the text of {same!r} too: change one")
 
 
@@ -235,9 +237,9 @@ def _find_in_texts(table: Any, path: Path, limits: Mapping[str, int]) -> Iterato
 def _text_fault(text: object, most: int) -> str:
     if not isinstance(text, str):
         return 'must be a text in quotes, for example "How old are you?"'
-    if all(each.isspace() or each in _SPACING for each in text):
-        return "is empty: write a text, or leave the entry out"
     if len(text) > most:
         return f"has {len(text):,} characters, more than {most:,}: shorten it"
+    if not look_of(text).strip():
+        return "is empty: write a text, or leave the entry out"
     allowed = _SPACING | {"\n"} if most == MAX_LONG_TEXT else _SPACING  # a long text may have paragraphs
     return printable_fault("".join(each for each in text if each not in allowed)) or nfc_fault(text)

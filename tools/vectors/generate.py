@@ -1,19 +1,20 @@
 """Write the test vectors: ``python -m tools.vectors.generate``.
 
 good-MECHANISM.json holds a plan and, for rows and explicit random bytes, the codes, the question, the value
-and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and good-numeric-
-projection.json for numbers made of others; good-together.json for features that are asked about together;
-good-tables*.json for tables of several features and for intervals of ordered ones (tables.py);
-good-values.json for every value that a row may hold (values.py); good-validation.json and good-validation-
-together.json for a model that devices validate (validations.py); good-texts.json for a plan with the SHA-256
-of its texts, and the texts that each language displays (texts.py). good-unlabelled*.json, good-choices*.json
-and bad-*-unlabelled.json are about surveys without a label, and features with several answers (unlabelled.py
-and plan_mistakes/unlabelled.py). normal-forms.json holds rows and plans
-with texts in several Unicode normal forms (normal_forms.py). bad.json holds reports that a collector of
-its plan must refuse, and the reason; bad-rows.json and bad-rows-validation.json rows that a client must
-refuse, and the field; bad-plans.json plans that it must refuse (bad_plans.py and plan_mistakes/); tokens.json
-invitations, some of them to refuse (tokens.py). Random bytes are SHA-256 in counter mode, so that a port can
-make more of them, or stand at the exact limits of a mechanism (limits.py).
+and the report that must follow; good-numeric-MECHANISM.json the same for numbers, and
+good-numeric-projection.json for numbers made of others; good-together.json for features that are asked about
+together; good-tables*.json for tables of several features and for intervals of ordered ones (tables.py);
+good-values.json for every value that a row may hold (values.py); good-validation.json and
+good-validation-together.json for a model that devices validate (validations.py); good-texts.json for a plan
+with the SHA-256 of its texts, and the texts that each language displays (texts.py). good-unlabelled*.json,
+good-choices*.json and bad-*-unlabelled.json are about surveys without a label, and features with several
+answers (unlabelled.py and plan_mistakes/unlabelled.py). normal-forms.json holds rows and plans with texts in
+several Unicode normal forms, and good-emoji.json texts with variation selectors (normal_forms.py). bad.json
+holds reports that a collector of its plan must refuse, and the reason; bad-rows.json and
+bad-rows-validation.json rows that a client must refuse, and the field; bad-plans.json plans that it must
+refuse (bad_plans.py and plan_mistakes/); tokens.json invitations, some of them to refuse (tokens.py). Random
+bytes are SHA-256 in counter mode, so that a port can make more of them, or stand at the exact limits of a
+mechanism (limits.py).
 """
 
 from __future__ import annotations
@@ -423,6 +424,7 @@ def files() -> dict[str, str]:
     documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}
     documents["bad-rows-validation.json"] = validations.bad_rows()
     documents["normal-forms.json"] = normal_forms.normal_forms()
+    documents["good-emoji.json"] = normal_forms.emoji()
     documents["tokens.json"] = tokens.tokens()
     documents |= unlabelled.files() | {"bad-plans-unlabelled.json": bad_plans.bad_unlabelled_plans()}
     return {

@@ -1,4 +1,4 @@
-"""Texts in several Unicode normal forms: a plan is in NFC, and the texts of rows are compared in NFC.
+"""Texts in several Unicode normal forms: a plan is in NFC, and the texts of rows are compared in NFC; emoji.
 
 A text that looks like a value but is in another normal form has the value's code. Values that
 only NFKC equates stay different. A plan is refused if one of its texts is not in NFC.
@@ -38,6 +38,29 @@ numeric = "sign"
 FEATURE, NUMBER, LABEL = "sant\u00e9", "\u00e2ge", "s\u00ed"
 SINGLETONS = {"\u03a9": "\u2126", "\u00c5": "\u212b"}
 """The signs of ohm and angstrom, which no text in NFC contains."""
+EMOJI = "\u2764\ufe0f"
+CLASSES = ("\u263a\ufe0f", "\u2639\ufe0f")
+EMOJI_VALUES = (
+    *CLASSES,
+    "\U0001f44d\U0001f3fd",
+    "1\ufe0f\u20e3",
+    "1",
+    "\u845b\U000e0101",
+    "\u1820\u180b",
+    "\u2813",
+)
+EMOJI_SURVEY = f"""
+[survey]
+id = "emoji"
+epsilon = 8
+[label]
+name = "\u2600\ufe0f"
+values = {json.dumps(CLASSES, ensure_ascii=False)}
+[features."{EMOJI}"]
+values = {json.dumps(EMOJI_VALUES, ensure_ascii=False)}
+[mechanism]
+frequency = "DE"
+"""
 
 
 def nfd(text: str) -> str:
@@ -51,6 +74,18 @@ def normal_forms() -> dict[str, Any]:
         "digest": plan.digest,
         "plan": plan.json.decode(),
     }
+
+
+def emoji() -> dict[str, Any]:
+    """Return vectors with emoji and letters that need variation selectors."""
+    plan = read_survey(EMOJI_SURVEY).compile()
+    values = plan.features[0].values
+    cases = [
+        each
+        for place, value in enumerate(values)
+        for each in shown(plan, {EMOJI: value}, CLASSES[place % 2], EMOJI, ascii(value))
+    ]
+    return {"cases": cases, "digest": plan.digest, "plan": plan.json.decode()}
 
 
 def taken(plan: Plan) -> Iterator[dict[str, Any]]:

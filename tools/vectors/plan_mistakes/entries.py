@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from encoders.nfc import BLANKS
 from tools.vectors.plan_mistakes.honest import edited, question, silo_text, text_of
 
 ENTRIES: dict[str, tuple[str, Any]] = {
@@ -133,12 +134,28 @@ ENTRIES: dict[str, tuple[str, Any]] = {
     "tables that are a list": (f"tables/{question(1)['tables']}", []),
     "an entry more in the tables": (f"tables/{question(1)['tables']}/more", "1"),
     "tables changed, all else as it was": (f"tables/{question(1)['tables']}/keep", "9000000000000000000"),
+    "a class that begins with a selector": ("label/values/0", "\ufe0fyes"),
+    "a category of a selector alone": ("features/0/values/0", "\U000e0100"),
+    "a selector between letter and accent": ("label/values", ["\u00e9", "e\ufe00\u0301"]),
+    "two features that differ in a selector": ("features/1/name", "age\ufe0f"),
+    "the label named as a feature with a selector": ("label/name", "age\u180b"),
 }
+UNSEEN = (*BLANKS, *"\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u2060\u2063\ufeff\U0001d173\U000e0061")
+"""Characters that show nothing."""
+CHOSEN_SELECTORS = "\u180b\u180d\u180f\ufe00\ufe0e\ufe0f\U000e0100\U000e01ef"
 
 
 def entries() -> Iterator[tuple[str, str]]:
     for name, (path, value) in ENTRIES.items():
         yield name, edited(path, value)
+    for unseen in UNSEEN:
+        yield (
+            f"a class with U+{ord(unseen):04X}, which shows nothing",
+            edited("label/values/0", f"yes{unseen}"),
+        )
+    for selector in CHOSEN_SELECTORS:
+        classes = ["yes", f"yes{selector}"]
+        yield f"two classes that differ in U+{ord(selector):04X}", edited("label/values", classes)
     ratio = question(1)["ratio"]
     yield (
         "a ratio not in its lowest terms",

@@ -9,6 +9,8 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
 import ldpbayes.Decimals;
 
 /** Reads the label and the features of a survey from a plan. */
@@ -21,12 +23,27 @@ final class Features {
         | 1 << Character.UNASSIGNED | 1 << Character.LINE_SEPARATOR | 1 << Character.PARAGRAPH_SEPARATOR
         | 1 << Character.SPACE_SEPARATOR;
 
+    /** Letters, marks and signs that show nothing, although Unicode does not count them as spaces. */
+    private static final String BLANK_LETTERS =
+        "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ud834\udd59]";
+    /** They show nothing themselves, but emoji and some scripts need them. */
+    private static final String SELECTORS = "[\u180b-\u180d\u180f\ufe00-\ufe0f\udb40\udd00-\udb40\uddef]";
+    private static final Pattern BLANK = Pattern.compile("^" + SELECTORS + "|" + BLANK_LETTERS);
+    private static final Pattern UNSEEN =
+        Pattern.compile(BLANK_LETTERS + "|" + SELECTORS + "|[\u200c-\u200f]");
+
     private Features() {
     }
 
     /** Returns whether a value can be a name or a category, which people read. */
     static boolean isText(Object value) {
-        return value instanceof String && hasForm((String) value, " ", MAX_TEXT);
+        return value instanceof String && hasForm((String) value, " ", MAX_TEXT)
+            && !BLANK.matcher((String) value).find();
+    }
+
+    /** Returns what people see of a text: NFC without characters that show nothing, with plain spaces. */
+    static String lookOf(String text) {
+        return ParseValue.toNfc(UNSEEN.matcher(text).replaceAll("").replaceAll("[\u00a0\u202f]", " "));
     }
 
     /**
@@ -48,14 +65,17 @@ final class Features {
         return 0 < characters && characters <= most && ParseValue.toNfc(text).equals(text);
     }
 
-    /** Returns whether no element occurs twice. */
+    /** Returns whether no element occurs twice; texts that look alike are one. */
     static boolean areDistinct(Collection<?> elements) {
-        return new HashSet<>(elements).size() == elements.size();
+        Set<Object> looks = new HashSet<>();
+        for (Object each : elements) looks.add(each instanceof String ? lookOf((String) each) : each);
+        return looks.size() == elements.size();
     }
 
     /** Reads the entry of a feature in a plan. */
     static Feature readFeature(Object value) {
         Map<?, ?> entry = (Map<?, ?>) value;
+        requireValid(isText(entry.get("name"))); // at first: each feature of a choice repeats it
         Object word = entry.get("kind");
         boolean mayBeMissing = "category".equals(entry.get("missing"));
         requireValid(mayBeMissing || "error".equals(entry.get("missing")));

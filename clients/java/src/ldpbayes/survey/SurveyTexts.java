@@ -169,12 +169,8 @@ public final class SurveyTexts {
 
     /** Returns whether a text is printable and not only spaces and marks; a long one may have line breaks. */
     private static boolean isDisplayable(String text, int limit) {
-        boolean isBlank = true;
-        for (int i = 0; i < text.length(); i++) {
-            isBlank &= SPACES.indexOf(text.charAt(i)) >= 0;
-        }
         String others = limit == MAX_LONG ? SPACES : LINE_SPACES;
-        return !isBlank && Features.hasForm(text, others, limit);
+        return Features.hasForm(text, others, limit) && !Features.lookOf(text).trim().isEmpty();
     }
 
     /**

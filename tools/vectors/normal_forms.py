@@ -58,6 +58,7 @@ name = "\u2600\ufe0f"
 values = {json.dumps(CLASSES, ensure_ascii=False)}
 [features."{EMOJI}"]
 values = {json.dumps(EMOJI_VALUES, ensure_ascii=False)}
+missing = "category"
 [mechanism]
 frequency = "DE"
 """
@@ -79,7 +80,7 @@ def normal_forms() -> dict[str, Any]:
 def emoji() -> dict[str, Any]:
     """Return vectors with emoji and letters that need variation selectors."""
     plan = read_survey(EMOJI_SURVEY).compile()
-    values = plan.features[0].values
+    values = (*EMOJI_VALUES, None)
     cases = [
         each
         for place, value in enumerate(values)

@@ -23,15 +23,15 @@ export function isDecimal(text) {
 }
 
 /**
- * Read an epsilon, units / 10^scale, exactly.
+ * Read an epsilon as an exact fraction, whose denominator is a power of ten.
  *
  * @param {unknown} text
- * @returns {[units: bigint, scale: bigint]}
+ * @returns {import("./arithmetic.js").Fraction}
  */
 export function parseDecimal(text) {
   requireValid(isDecimal(text) && text.length <= MAX_EPSILON_TEXT);
   const [whole, fraction = ""] = text.split(".");
-  return [BigInt(whole + fraction), BigInt(fraction.length)];
+  return [BigInt(whole + fraction), 10n ** BigInt(fraction.length)];
 }
 
 /**

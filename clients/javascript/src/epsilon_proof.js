@@ -16,17 +16,16 @@ const PRECISION = 320n;
 const STATED = 10n ** 12n;
 
 /**
- * Return a lower bound of e^x for x = units / 10^scale, 0 <= x <= 33.
+ * Return a lower bound of e^x for a fraction x, 0 <= x <= 33.
  *
  * All terms of the series are positive and rounded down, so their sum is below e^x.
  *
- * @param {bigint} units
- * @param {bigint} scale
+ * @param {Fraction} x
  * @returns {Fraction}
  */
-export function expLowerBound(units, scale) {
+export function expLowerBound([numerator, denominator]) {
   const one = 1n << PRECISION;
-  const x = units * one / 10n ** scale;
+  const x = numerator * one / denominator;
   let sum = 0n;
   for (let term = one, n = 1n; term; n++) {
     sum += term;
@@ -47,11 +46,11 @@ export function isRealisedEpsilon(ratio, text) {
   let [units, scale] = parseDecimal(text);
   if (units <= 0n) return false;
   // a power of ten counts as 10^12 units, because the numbers below it have a smaller unit
-  for (; units * 10n <= STATED; units *= 10n) scale++;
+  for (; units * 10n <= STATED; units *= 10n) scale *= 10n;
   return (
     units <= STATED &&
-    units <= 33n * 10n ** scale &&
-    !isGreater(ratio, expLowerBound(units, scale)) &&
-    isGreater(ratio, expLowerBound(units - 1n, scale))
+    units <= 33n * scale &&
+    !isGreater(ratio, expLowerBound([units, scale])) &&
+    isGreater(ratio, expLowerBound([units - 1n, scale]))
   );
 }

@@ -103,8 +103,7 @@ export class Preview {
 
   /** Largest factor by which any report of the survey changes the odds between two answers: e^epsilon. */
   get oddsBound() {
-    const [units, scale] = parseDecimal(this.#plan.epsilon);
-    return toDouble(expLowerBound(units, scale));
+    return toDouble(expLowerBound(parseDecimal(this.#plan.epsilon)));
   }
 
   /**

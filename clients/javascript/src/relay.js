@@ -7,8 +7,9 @@
 
 import { greatest, isGreater, nearestDouble } from "./arithmetic.js";
 import { BudgetError, OptionError, PlanError, requireOption, TransportError } from "./client/errors.js";
-import { parseEpsilon, readLimit } from "./client/policy.js";
+import { readLimit } from "./client/policy.js";
 import { originOfUrl } from "./client/survey_identity.js";
+import { parseDecimal } from "./decimals.js";
 import { requireValid } from "./errors.js";
 import { checkEntry } from "./relay/plan_entry.js";
 import { isSealingSupported, sealReport } from "./relay/sealing.js";
@@ -52,7 +53,7 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
         if (!relay || originOfUrl(relay.url) !== named) {
           throw new PlanError("the survey does not go through this relay", "other-plan");
         }
-        if (isGreater(parseEpsilon(epsilon), limit)) {
+        if (isGreater(parseDecimal(epsilon), limit)) {
           throw new BudgetError(`the plan's epsilon is ${epsilon}, more than maxLocalEpsilon`, "epsilon-above-cap");
         }
       },

@@ -1,19 +1,19 @@
 /** The client that a page embeds: it randomises one answer, stores it in a journal, sends it once. */
 
-import { ClosedError, requireOption } from "./errors.js";
 import { openIndexedDb } from "./journal/indexed_db.js";
 import { Journal } from "./journal/journal.js";
 import { isQueued } from "./journal/table.js";
+import { Receipt, receiptOfError, typeName } from "./receipt.js";
 import { makeParticipation } from "./participation.js";
 import { checkSurveyUrl } from "./plan_source.js";
 import { isOptedOut, OPT_OUT } from "./opt_out.js";
 import { ClientPolicy } from "./policy.js";
 import { systemRandom } from "../randomness.js";
-import { Receipt, receiptOfError, typeName } from "./receipt.js";
 import { getSender } from "./sending/sender.js";
 import { sha256 as ownSha256 } from "../sha256.js";
 import { hasForm } from "../text_form.js";
 import { sendByFetch } from "./transport.js";
+import { ClosedError, requireOption } from "./errors.js";
 
 /** @typedef {Readonly<Record<string, unknown>>} Row */
 
@@ -162,17 +162,19 @@ export class Client {
     let made;
     const receipt = await this.#receipt(async () => {
       // the page may change the row and its lists meanwhile
-      const copies = Object.entries(row ?? {}).map(([key, value]) => [key, Array.isArray(value) ? [...value] : value]);
-      const copy = typeof row === "object" && row ? Object.fromEntries(copies) : row;
+      const copyOf = (/** @type {[string, unknown]} */ [key, value]) => [key, Array.isArray(value) ? [...value] : value];
+      const copy = typeof row === "object" && row ? Object.fromEntries(Object.entries(row).map(copyOf)) : row;
       this.#requireOpen();
       const result = await this.#participation.report(copy, label);
       if (!result) return this.#status(true); // answered already
       made = result.made;
       return result.receipt;
     });
-    void this.#sending.handleOutcome(receipt); // before the collector's answer
-    if (made || receipt.state === "already_reported") this.#sender.start(this.#sending, made);
-    return receipt;
+    return this.#receipt(() => {
+      void this.#sending.handleOutcome(receipt); // before the collector's answer
+      if (made || receipt.state === "already_reported") this.#sender.start(this.#sending, made);
+      return receipt;
+    }, receipt);
   }
 
   /**
@@ -243,14 +245,17 @@ export class Client {
   /**
    * Return the receipt of a call; an error becomes a receipt, unless the client is strict.
    *
-   * @param {() => Promise<Receipt>} call
+   * @param {() => Receipt | Promise<Receipt>} call
+   * @param {Receipt} [known] what is in the journal, whatever fails
    */
-  async #receipt(call) {
+  async #receipt(call, known) {
     try {
       return await call();
     } catch (error) {
       if (this.#strict) throw error;
-      return receiptOfError(error, this.survey);
+      const failed = receiptOfError(error, this.survey);
+      const { reason, why } = failed;
+      return known ? new Receipt(known.state, known.survey, { ...known, reason, why }) : failed;
     }
   }
 

@@ -10,13 +10,12 @@ const TIMEOUT_SECONDS = 10;
 const FINAL_REASONS = [
   "malformed", "too-large", "unknown-question", "bad-payload", "id-reused", "bad-seal", "other-plan",
 ];
-const CLOSED = "survey-closed";
-/** The responses of collectors and relays that mean that a report was delivered. */
-const DELIVERED = ["200 recorded", "202 held"];
+/** What other final responses of collectors and relays mean. @type {Record<string, State>} */
+const OUTCOMES = { "200 recorded": "sent", "202 held": "sent", "200 duplicate": "duplicate", "410 survey-closed": "expired" };
 /** @type {readonly Reason[]} */
 const REASONS = [
   ...FINAL_REASONS,
-  CLOSED,
+  "survey-closed",
   "wrong-plan",
   "not-enrolled",
   "length-required",
@@ -65,11 +64,12 @@ export async function exchange(send, url, report, recipient = "collector") {
       : `the ${recipient} did not respond`;
   return {
     body,
+    content,
     retryAfter,
     status,
     state,
     /** Empty if the recipient took the report. */
-    reason: /** @type {Reason} */ (word ?? (state ? "" : `${recipient}-unreachable`)),
+    reason: /** @type {Reason} */ (word ?? (report && state ? "" : `${recipient}-unreachable`)),
     why,
     /** Whether a failure concerns all surveys of the recipient: it is busy, or cannot be reached. */
     isShared: !word || status === 429 || status >= 500,
@@ -84,11 +84,8 @@ export async function exchange(send, url, report, recipient = "collector") {
  * @returns {State | undefined}
  */
 function finalState(status, word) {
-  if (DELIVERED.includes(`${status} ${word}`)) return "sent";
-  if (status === 200 && word === "duplicate") return word;
-  if (status === 410 && word === CLOSED) return "expired";
-  const isFinal = FINAL_REASONS.includes(/** @type {Reason} */ (word));
-  return status >= 400 && status < 500 && isFinal ? "rejected" : undefined;
+  const isRejected = status >= 400 && status < 500 && FINAL_REASONS.includes(/** @type {Reason} */ (word));
+  return isRejected ? "rejected" : OUTCOMES[`${status} ${word}`];
 }
 
 /**

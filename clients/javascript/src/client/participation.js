@@ -1,17 +1,17 @@
 /** The checks before a client reports: opt-out, consent, the plan, the policy, the invitation. */
 
+import { requirePermission } from "./opt_out.js";
 import { TransportError } from "./errors.js";
+import { readPlan } from "../survey/plan.js";
+import { clippedNames } from "../survey/clipped.js";
 import { SurveyError } from "../errors.js";
 import { requireConsent, requireDigest } from "./journal/consent.js";
+import { randomiseCoded } from "../survey/randomise.js";
 import { CLOSED_ONCE } from "./journal/journal.js";
 import { isAnswered } from "./journal/table.js";
-import { requirePermission } from "./opt_out.js";
 import { fetchPlan } from "./plan_source.js";
-import { Receipt } from "./receipt.js";
-import { clippedNames } from "../survey/clipped.js";
 import { readInvitation } from "../survey/invitation.js";
-import { readPlan } from "../survey/plan.js";
-import { randomiseCoded } from "../survey/randomise.js";
+import { Receipt } from "./receipt.js";
 
 /** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
 /** @typedef {import("../survey/plan.js").Plan} Plan */

@@ -5,6 +5,7 @@ import { exchange } from "./collector_response.js";
 import { ExpiredError, OptionError, SignatureError, TransportError } from "./errors.js";
 import { originOfUrl } from "./survey_identity.js";
 
+const BASE64 = /^\s*([\w+/=]{4})+\s*$/;
 const SURVEY_URL = /^(?!.*\/v1\/surveys\/*$)(https?:\/\/[^?#]*[^?#/]\/([a-z0-9][a-z0-9-]{0,63}))\/*$/;
 
 /**
@@ -32,20 +33,24 @@ export function checkSurveyUrl(text) {
  */
 export async function fetchPlan(send, url, publicKey, sha256, relay) {
   const bytes = await fetchPage(send, relay ? `${url}/plan` : url, relay);
-  if (publicKey) await verify(sha256(bytes), await fetchPage(send, `${url}/signature`, relay), publicKey);
+  if (publicKey) await verify(sha256(bytes), await fetchPage(send, `${url}/signature`, relay, BASE64), publicKey);
   return bytes;
 }
 
 /**
  * Fetch a URL from the collector or the relay; return the body of the response.
  *
+ * Throws TransportError if the body is neither of the form nor JSON with a `format`: a network's sign-in page is no plan.
+ *
  * @param {import("./transport.js").Send} send
  * @param {string} url
  * @param {"relay"} [relay]
+ * @param {RegExp} [form]
  */
-export async function fetchPage(send, url, relay) {
-  const { body, reason, state, status, why } = await exchange(send, url, undefined, relay);
-  if (status === 200) return body;
+export async function fetchPage(send, url, relay, form) {
+  const { body, content, reason, state, status, why } = await exchange(send, url, undefined, relay);
+  const isWanted = form ? form.test(new TextDecoder().decode(body)) : typeof content?.format === "number";
+  if (status === 200 && isWanted) return body;
   if (state === "expired") throw new ExpiredError("the collector has closed the survey", reason);
   if (reason === "no-signature") throw unsigned();
   throw new TransportError(why, reason);

@@ -1,9 +1,9 @@
 /** The limits that an application sets on behalf of its users: on epsilon, on the plan, and on the relay. */
 
 import { isGreater } from "../arithmetic.js";
+import { BudgetError, PlanError, requireOption } from "./errors.js";
 import { isDecimal, parseDecimal } from "../decimals.js";
 import { hasForm } from "../text_form.js";
-import { BudgetError, PlanError, requireOption } from "./errors.js";
 import { requireDigest } from "./journal/consent.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
@@ -82,7 +82,7 @@ export class ClientPolicy {
     }
     this.relay?.check(plan);
     const { epsilon } = relay ?? plan; // promised towards everybody, or towards everybody but the relay
-    if (isGreater(parseEpsilon(epsilon), this.maxEpsilon)) {
+    if (isGreater(parseDecimal(epsilon), this.maxEpsilon)) {
       const why = `the plan's epsilon is ${epsilon}, more than maxEpsilon`;
       throw new BudgetError(why, "epsilon-above-cap");
     }
@@ -113,17 +113,6 @@ export class ClientPolicy {
 }
 
 /**
- * Return an epsilon as an exact fraction.
- *
- * @param {string} text
- * @returns {Fraction}
- */
-export function parseEpsilon(text) {
-  const [units, scale] = parseDecimal(text);
-  return [units, 10n ** scale];
-}
-
-/**
  * Return a limit of epsilon as an exact fraction.
  *
  * @param {unknown} limit
@@ -131,7 +120,7 @@ export function parseEpsilon(text) {
 export function readLimit(limit) {
   const isLimit = typeof limit === "number" && limit > 0 && isDecimal(String(limit));
   requireOption(isLimit, "limits of epsilon must be numbers above 0");
-  return parseEpsilon(String(limit));
+  return parseDecimal(String(limit));
 }
 
 /** @param {unknown} option */

@@ -100,5 +100,5 @@ export function receiptOfError(error, survey) {
  * @param {unknown} error
  */
 export function typeName(error) {
-  return error instanceof Error ? error.constructor.name : typeof error;
+  return error instanceof Error ? String(error.constructor?.name) : typeof error;
 }

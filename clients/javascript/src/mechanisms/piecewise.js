@@ -63,16 +63,16 @@ function greatestDrawRatio(window, line, slots) {
   const sizesOfAll = cellSizes(slots * line);
   const countLarge = largeCells(slots * line);
   const countLargeInWindow = largeCells(window);
-  /** By the two sizes, 0 or 1. @type {Record<number, Fraction>} */
-  const ratios = {};
+  /** @type {Fraction[]} */
+  const ratios = [];
   for (let place = 0; place < window; place++) {
     const isLarge = countLargeInWindow(place, place + 1);
     for (let first = place; first < slots * line; first += line) {
       // the cells at this place of the windows on one line
       const end = first + 2 * POSITIONS + 1;
       const allLarge = Number(countLarge(first, end) === end - first);
-      ratios[2 * isLarge + allLarge] = [sizes[isLarge], sizesOfAll[allLarge]];
+      ratios.push([sizes[isLarge], sizesOfAll[allLarge]]);
     }
   }
-  return greatest(Object.values(ratios));
+  return greatest(ratios);
 }

@@ -38,7 +38,7 @@ const LAST_TIME = 2 ** 33;
  */
 export function checkEntry(entry, survey, ratio) {
   const { batch, closes, collector_key: collectorKey, delta, epsilon, honest, opens, relay_key: relayKey, url } = entry;
-  const honestShare = readFraction(honest);
+  const honestShare = parseDecimal(honest);
   // in exact decimals: .29 x 100 is 29
   const honestReports = Number.isInteger(batch) && (honestShare[0] * BigInt(batch)) / honestShare[1];
   requireValid(
@@ -46,23 +46,14 @@ export function checkEntry(entry, survey, ratio) {
       hasForm(url, ADDRESS) && url.endsWith(`/${survey}`) && isSafe(new URL(url)) &&
       2 <= batch && batch <= MAX_BATCH &&
       honestReports && 0n < honestReports && !isGreater(honestShare, [1n, 1n]) &&
-      isWithin(readFraction(epsilon), [1n, 1000n], [32n, 1n]) &&
-      isWithin(readFraction(delta), [1n, 10n ** 9n], [1n, 10n ** 5n]) &&
+      isWithin(parseDecimal(epsilon), [1n, 1000n], [32n, 1n]) &&
+      isWithin(parseDecimal(delta), [1n, 10n ** 9n], [1n, 10n ** 5n]) &&
       [opens, closes].every(Number.isInteger) && 0 < opens && opens < closes && closes < LAST_TIME &&
       collectorKey !== relayKey,
   );
   if (shuffledDelta(ratio, Number(honestReports), Number(epsilon)) > Number(delta)) {
     throw new PrivacyError("promises a smaller epsilon of the relay than its batches give");
   }
-}
-
-/**
- * @param {unknown} text
- * @returns {Fraction}
- */
-function readFraction(text) {
-  const [units, scale] = parseDecimal(text);
-  return [units, 10n ** scale];
 }
 
 /**

@@ -5,13 +5,13 @@ import { expLowerBound } from "../epsilon_proof.js";
 import { LdpError, requireValid, SurveyError } from "../errors.js";
 import { checkKeyCount } from "../mechanisms/parameters.js";
 import { accumulate, WORD } from "../probability_tables.js";
-import { sha256 as ownSha256 } from "../sha256.js";
 import { hasForm } from "../text_form.js";
 import { dumpCanonicalJson, loadCanonicalJson } from "./canonical.js";
 import { parseDecimal } from "../decimals.js";
 import { readQuestions } from "./questions.js";
 import { encodeRow, readRowSchema, requiredEntries } from "./row_schema.js";
 import { readValidation } from "./validation_round.js";
+import { sha256 as ownSha256 } from "../sha256.js";
 
 /** @typedef {import("../relay/plan_entry.js").RelayEntry} RelayEntry */
 /** @typedef {import("./questions.js").Question} Question */
@@ -42,7 +42,7 @@ export class Plan {
     requireValid(enrolment === undefined || enrolment === "token");
     requireValid(texts === undefined || hasForm(texts, SHA256));
     const [units, scale] = parseDecimal(epsilon);
-    requireValid(units * 1000n >= 10n ** scale && units <= 32n * 10n ** scale);
+    requireValid(units * 1000n >= scale && units <= 32n * scale);
     const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
     checkKeyCount(tables, named.size);
     // valid tables are ASCII, which is checked where they are read
@@ -63,7 +63,7 @@ export class Plan {
     /** The model that devices validate, if there is one. @type {Validation | undefined} */
     this.validation = validation === undefined ? validation : readValidation(document);
     /** The questions, of which each person answers one. @type {readonly Question[]} */
-    this.questions = readQuestions(document, this.schema, expLowerBound(units, scale));
+    this.questions = readQuestions(document, this.schema, expLowerBound([units, scale]));
     const asked = new Set(this.questions.flatMap(({ features }) => features));
     requireValid(!this.validation || asked.size === document.features.length);
     this.sha256 = sha256;

@@ -101,8 +101,11 @@ const CASES = [
   ["rejected epsilon-above-cap BudgetError", (make) => make({ maxEpsilon: 0.5 }).client.grant()],
   ["rejected total-epsilon-spent BudgetError", (make) => make({ maxTotalEpsilon: 0.5 }).client.grant()],
   ["rejected plan-changed PlanError", (make) => make({ digest: "0".repeat(64) }).client.grant()],
-  ["rejected bad-signature SignatureError", (make) => make({ publicKey: `${"A".repeat(43)}=` }).client.grant()],
-  ["rejected invalid-plan SurveyError", (make) => make({ recorder: new Recorder("{}") }).client.grant()],
+  ["rejected bad-signature SignatureError", (make) => {
+    const send = async (/** @type {any} */ { url }) => ({ status: 200, body: url.endsWith("e") ? toBytes("AAAA") : PLAN });
+    return make({ publicKey: `${"A".repeat(43)}=`, send }).client.grant();
+  }],
+  ["rejected invalid-plan SurveyError", (make) => make({ recorder: new Recorder('{"format":1}') }).client.grant()],
   ["rejected invalid-plan PrivacyError", (make) => make({ recorder: new Recorder(overspent()) }).client.grant()],
   ["expired survey-closed ExpiredError", (make) => {
     const { client, recorder } = make();

@@ -136,7 +136,7 @@ test("a client fetches all languages at once, and only once", async () => {
 });
 
 test("a collector that sends other texts is refused, and a missing one is named", async () => {
-  const wrong = makeClient((path) => (path ? { status: 200, body: toBytes("{}") } : serve("")));
+  const wrong = makeClient((path) => (path ? { status: 200, body: toBytes('{"format":1}') } : serve("")));
   await assert.rejects(wrong.client.texts(), (error) => error instanceof PlanError && error.reason === "plan-changed");
   const lacking = makeClient((path) => (path ? { status: 404, body: toBytes('{"reason":"no-texts"}') } : serve("")));
   await assert.rejects(lacking.client.texts(), { reason: "no-texts" });

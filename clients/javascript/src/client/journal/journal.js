@@ -15,8 +15,8 @@
 
 import { isGreater } from "../../arithmetic.js";
 import { BudgetError, JournalError } from "../errors.js";
-import { parseEpsilon } from "../policy.js";
 import { requireConsent, requireDigest } from "./consent.js";
+import { parseDecimal } from "../../decimals.js";
 import { ended, familyEntries, findAnswered, findEntry, isAnswered, isQueued, surveyEntries } from "./table.js";
 
 /** @typedef {import("../../arithmetic.js").Fraction} Fraction */
@@ -207,7 +207,7 @@ function unusable(error, refusal) {
  */
 function requireBudget(entries, { epsilon }, maxTotal) {
   if (!maxTotal) return;
-  const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseEpsilon).reduce(add);
+  const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseDecimal).reduce(add);
   if (isGreater(total, maxTotal)) {
     throw new BudgetError("all surveys would spend more than maxTotalEpsilon", "total-epsilon-spent");
   }

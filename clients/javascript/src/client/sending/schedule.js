@@ -38,9 +38,9 @@ const FIRST_BACKOFF_SECONDS = 0.5;
 const MAX_BACKOFF_SECONDS = 300;
 /** The least mean of the exponential times. */
 const MIN_MEAN_SECONDS = 3600;
-/** The pause of several reports is rounded up to one of these: by exact times, a collector could mark a device. */
-const PAUSE_STEPS = [0, 60, 3600];
 const MAX_PAUSE_SECONDS = 86_400;
+/** The pause of several reports is rounded up to one of these: by exact times, a collector could mark a device. */
+const PAUSE_STEPS = [0, 60, 3600, MAX_PAUSE_SECONDS];
 
 /** Return the seconds of a monotonic clock. */
 export function now() {
@@ -49,7 +49,11 @@ export function now() {
 
 /** Draw a number uniformly from [0, 1); sending times are drawn with it, independently of the report. */
 export function drawUniform() {
-  return crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
+  try {
+    return crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
+  } catch {
+    return Math.random(); // a report that is made must be sent
+  }
 }
 
 /**
@@ -193,7 +197,7 @@ export function makeSchedule(clock = now, uniform = drawUniform) {
       const { isShared, retryAfter = 0 } = failure;
       const { count = 0 } = failureOf(report.entry) ?? {};
       const pause = retryAfter > 0 ? Math.min(retryAfter, MAX_PAUSE_SECONDS) : 0; // NaN is not above 0
-      const rounded = PAUSE_STEPS.find((step) => step >= pause) ?? MAX_PAUSE_SECONDS;
+      const rounded = /** @type {number} */ (PAUSE_STEPS.find((step) => step >= pause));
       forget(report);
       failures.set(isShared ? report.entry.origin : keyOf(report.entry), {
         ...failure, count: count + 1, end: clock() + pause, roundedEnd: clock() + rounded,

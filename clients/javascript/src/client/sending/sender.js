@@ -10,7 +10,7 @@
 import { exchange } from "../collector_response.js";
 import { isAnswered, isQueued } from "../journal/table.js";
 import { isOptedOut } from "../opt_out.js";
-import { Receipt } from "../receipt.js";
+import { Receipt, receiptOfError } from "../receipt.js";
 import { hasSamePublisher } from "../survey_identity.js";
 import { drawBackoff, drawUniform, makeSchedule, now } from "./schedule.js";
 
@@ -76,15 +76,15 @@ function makeSender(journal) {
   let channel;
 
   try {
-    channel = globalThis.document && new BroadcastChannel(journal.name);
+    addEventListener("pagehide", sendBeforeEnd);
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "hidden") sendBeforeEnd();
+    });
+    channel = new BroadcastChannel(journal.name);
     channel.onmessage = ({ data }) => handleOutcome(data);
   } catch {
     // this is a server, or the browser forbids storage
   }
-  globalThis.document?.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "hidden") sendBeforeEnd();
-  });
-  globalThis.addEventListener?.("pagehide", sendBeforeEnd);
 
   /** @param {SurveyIdentity} survey */
   const isOf = (survey) => (/** @type {SenderClient} */ { identity }) =>
@@ -114,18 +114,19 @@ function makeSender(journal) {
    *
    * @param {boolean} isUrgent whether to replace the present tab
    */
-  function elect(isUrgent) {
+  async function elect(isUrgent) {
     const number = ++present;
     wake(); // ends the former run
-    const start = () => run(number);
-    const locks = globalThis.navigator?.locks;
-    const done = locks ? locks.request(journal.name, { steal: isUrgent }, start) : start();
-    done.catch((/** @type {Error} */ { name }) => {
+    const start = () => run(number).catch(() => {}); // without timers, a later call or visit sends
+    try {
+      const locks = globalThis.navigator?.locks;
+      await (locks ? locks.request(journal.name, { steal: isUrgent }, start) : start());
+    } catch (error) {
       if (number !== present) return;
       // another tab has replaced this one: take over when it ends. Or there are no locks in this page.
-      if (name === "AbortError") elect(false);
+      if (/** @type {any} */ (error)?.name === "AbortError") elect(false);
       else start();
-    });
+    }
   }
 
   /**
@@ -186,21 +187,26 @@ function makeSender(journal) {
   async function post(report) {
     const { entry } = report;
     schedule.begin(report);
-    const { send } = clientOf(entry) ?? clients[0];
-    const url = `${entry.url}/${entry.relay ? entry.digest : "reports"}`;
-    const answer = await exchange(send, url, entry.report, entry.relay && "relay");
-    const { reason, state } = answer;
-    if (!state) return schedule.fail(report, answer);
-    const outcome = await journal.recordOutcome(entry, state, reason).catch(() => entry);
-    if (isQueued(outcome)) {
-      // the survey was closed for the first time, or the journal could not be written
-      const retryAfter = CLOSED_MIN_SECONDS + (CLOSED_MAX_SECONDS - CLOSED_MIN_SECONDS) * drawUniform();
-      return schedule.fail(report, { retryAfter });
-    }
-    schedule.remove(report);
-    if (isAnswered(outcome)) { // and not a new journal
-      handleOutcome(outcome);
-      channel?.postMessage(outcome);
+    try {
+      const { send } = clientOf(entry) ?? clients[0];
+      const url = `${entry.url}/${entry.relay ? entry.digest : "reports"}`;
+      const answer = await exchange(send, url, entry.report, entry.relay && "relay");
+      const { reason, state } = answer;
+      if (!state) return schedule.fail(report, answer);
+      const outcome = await journal.recordOutcome(entry, state, reason).catch(() => entry);
+      if (isQueued(outcome)) {
+        // the survey was closed for the first time, or the journal could not be written
+        const retryAfter = CLOSED_MIN_SECONDS + (CLOSED_MAX_SECONDS - CLOSED_MIN_SECONDS) * drawUniform();
+        return schedule.fail(report, { retryAfter });
+      }
+      schedule.remove(report);
+      if (isAnswered(outcome)) { // and not a new journal
+        handleOutcome(outcome);
+        channel?.postMessage(outcome);
+      }
+    } catch (error) {
+      // the application's functions may return anything: the next attempt sends the same bytes
+      if (schedule.get(entry)) schedule.fail(report, receiptOfError(error, entry.survey));
     }
   }
 
@@ -260,10 +266,11 @@ function makeSender(journal) {
         start = Math.max(start, schedule.failureOf(entry)?.end ?? 0);
         if (start > end) return;
         await sleep(start - now());
-        const waits = await new Promise((resolve) => {
-          const timer = setTimeout(resolve, (end - now()) * 1000);
-          send(entry).then(resolve).then(() => clearTimeout(timer)); // Node would wait for it
-        });
+        /** @type {ReturnType<typeof setTimeout> | undefined} */
+        let timer;
+        const late = new Promise((resolve) => (timer = setTimeout(resolve, (end - now()) * 1000)));
+        const waits = await Promise.race([send(entry), late]);
+        clearTimeout(timer); // Node would wait for it
         if (!waits) return;
         start = now() + drawBackoff(failures);
       }

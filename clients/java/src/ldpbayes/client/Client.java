@@ -86,7 +86,10 @@ public final class Client implements Closeable {
         sending = new SenderClient(identity, transport, options.spread, options.inBackground,
             OptOut.test(optOut), participation.policy::accepts, this::handleOutcome);
         sender = Sender.of(participation.journal);
-        start(false); // an earlier run may have left something to send
+        receipt(() -> {
+            start(false); // an earlier run may have left something to send
+            return null;
+        });
     }
 
     /** {@return the survey's id} */
@@ -143,9 +146,12 @@ public final class Client implements Closeable {
                 throw new JournalException("the withdrawal is not recorded, and the report still waits: "
                     + "call withdraw() again; " + error.why(), Reason.JOURNAL_UNAVAILABLE);
             }
-            sender.endHold(identity, family);
-            start(false); // the sender forgets the report
-            return status(false, "");
+            Receipt known = status(false, "");
+            return receipt(() -> {
+                sender.endHold(identity, family);
+                start(false); // the sender forgets the report
+                return known;
+            }, known);
         });
     }
 
@@ -184,10 +190,16 @@ public final class Client implements Closeable {
             Receipt queued = participation.report(row, label);
             return queued == null ? status(true, "") : queued;
         });
-        handleOutcome(receipt.withoutClipped()); // before the collector's answer
-        boolean isQueued = receipt.state() == State.QUEUED;
-        if (isQueued || receipt.state() == State.ALREADY_REPORTED) start(isQueued);
-        return receipt;
+        return receipt(() -> {
+            boolean isQueued = receipt.state() == State.QUEUED;
+            try {
+                handleOutcome(receipt.withoutClipped()); // before the collector's answer
+            } finally {
+                if (isQueued || receipt.state() == State.ALREADY_REPORTED) start(isQueued);
+            }
+            Throwable failure = isQueued ? sender.threadFailure() : null;
+            return failure == null ? receipt : receipt.withFailure(failure);
+        }, receipt);
     }
 
     /**
@@ -251,7 +263,7 @@ public final class Client implements Closeable {
         Plan plan = plan();
         if (plan.texts() != null && texts == null) {
             participation.requirePermission();
-            byte[] bytes = PlanSource.fetchPage(transport, participation.url + "/texts");
+            byte[] bytes = PlanSource.fetchPage(transport, participation.url + "/texts", false);
             try {
                 texts = SurveyTexts.read(plan, bytes);
             } catch (SurveyException error) {
@@ -311,7 +323,10 @@ public final class Client implements Closeable {
             if (isClosed) return;
             isClosed = true;
         }
-        sender.close(sending, positive(seconds));
+        receipt(() -> {
+            sender.close(sending, positive(seconds));
+            return null;
+        });
     }
 
     /** Returns seconds above 0, and 0 for all others and for NaN. */
@@ -356,6 +371,11 @@ public final class Client implements Closeable {
 
     /** Returns the receipt of a call; an exception becomes a receipt, unless the client is strict. */
     private Receipt receipt(Callable<Receipt> call) {
+        return receipt(call, null);
+    }
+
+    /** Returns the receipt of a call; {@code known} is what the journal holds if the call fails, or null. */
+    private Receipt receipt(Callable<Receipt> call, Receipt known) {
         try {
             return call.call();
         } catch (RowCopy.ForeignException error) {
@@ -363,7 +383,7 @@ public final class Client implements Closeable {
             return Receipt.ofForeignError(error.getCause(), survey);
         } catch (Throwable error) { // also an Error: the application's functions may throw anything
             if (isStrict) throw Client.<RuntimeException>unchecked(error);
-            return Receipt.ofError(error, survey);
+            return known == null ? Receipt.ofError(error, survey) : known.withFailure(error);
         }
     }
 

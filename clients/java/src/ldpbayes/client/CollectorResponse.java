@@ -33,12 +33,14 @@ public final class CollectorResponse {
     /** The reason as a sentence. */
     public final String why;
     final byte[] body;
+    /** The JSON object in the body; empty if there is none. */
+    final Map<?, ?> content;
 
     private CollectorResponse(Transport.Response response, String failure) {
         status = response.status();
         body = response.body();
         retryAfter = response.retryAfter();
-        Map<?, ?> content = parseObject(body);
+        content = parseObject(body);
         // a JDK gives no body with this status
         Object word = status == 401 && body.length == 0 ? Reason.NOT_AUTHORISED : content.get("reason");
         boolean isKnown = FINAL_REASONS.contains(word) || OTHER_REASONS.contains(word);

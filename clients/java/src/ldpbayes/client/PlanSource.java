@@ -17,28 +17,32 @@ final class PlanSource {
      * checked.
      */
     static byte[] fetchPlan(Transport transport, String url, String publicKey) {
-        byte[] plan = fetchPage(transport, url);
+        byte[] plan = fetchPage(transport, url, false);
         if (!publicKey.isEmpty()) {
             byte[] prefix = "ldp-bayes plan v1\0".getBytes(StandardCharsets.US_ASCII);
             byte[] message = Arrays.copyOf(prefix, prefix.length + 32);
             System.arraycopy(Sha256.of(plan), 0, message, prefix.length, 32);
-            String line = new String(fetchPage(transport, url + "/signature"), StandardCharsets.ISO_8859_1);
-            byte[] signature = readBase64(line, 64);
+            byte[] line = fetchPage(transport, url + "/signature", true);
+            byte[] signature = readBase64(new String(line, StandardCharsets.ISO_8859_1), 64);
             byte[] key = readBase64(publicKey, 32);
             if (signature == null || !Ed25519.verify(key, message, signature)) throw unsigned();
         }
         return plan;
     }
 
-    /** Fetches a URL from the collector; returns the body of the response. */
-    static byte[] fetchPage(Transport transport, String url) {
+    /** Fetches a plan, texts or a signature; any other page, of a sign-in, is a fault of the network. */
+    static byte[] fetchPage(Transport transport, String url, boolean isSignature) {
         CollectorResponse response = CollectorResponse.get(transport, url);
-        if (response.status == 200) return response.body;
+        String line = new String(response.body, StandardCharsets.ISO_8859_1).trim();
+        boolean isWanted = isSignature ? line.length() % 4 == 0 && line.matches("[\\w+/=]+")
+            : response.content.get("format") instanceof Number;
+        if (response.status == 200 && isWanted) return response.body;
         if (response.state == State.EXPIRED) {
             throw new ExpiredException("the collector has closed the survey");
         }
         if (response.reason.equals(Reason.NO_SIGNATURE)) throw unsigned();
-        throw new TransportException(response.why, response.reason);
+        String reason = response.reason.isEmpty() ? Reason.COLLECTOR_UNREACHABLE : response.reason;
+        throw new TransportException(response.why, reason);
     }
 
     /** Decodes one line of base64; returns null unless it is that of so many bytes. */

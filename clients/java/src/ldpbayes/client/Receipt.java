@@ -73,6 +73,12 @@ public final class Receipt {
         return new Receipt(State.UNAVAILABLE, survey, Reason.INTERNAL_ERROR, why);
     }
 
+    /** Returns this receipt of what the journal holds, with the reason of an unexpected error. */
+    Receipt withFailure(Throwable error) {
+        Receipt failed = ofForeignError(error, survey);
+        return new Receipt(state, survey, failed.reason, failed.why, field, problems, epsilon, clipped);
+    }
+
     private static State stateOf(LdpException error) {
         if (error instanceof RowException || error instanceof TokenException) return State.INVALID;
         if (error instanceof ConsentException) return State.NO_CONSENT;

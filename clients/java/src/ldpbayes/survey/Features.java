@@ -24,13 +24,11 @@ final class Features {
         | 1 << Character.SPACE_SEPARATOR;
 
     /** Letters, marks and signs that show nothing, although Unicode does not count them as spaces. */
-    private static final String BLANK_LETTERS =
-        "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ud834\udd59]";
+    private static final String BLANKS = "[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ud834\udd59]";
     /** They show nothing themselves, but emoji and some scripts need them. */
     private static final String SELECTORS = "[\u180b-\u180d\u180f\ufe00-\ufe0f\udb40\udd00-\udb40\uddef]";
-    private static final Pattern BLANK = Pattern.compile("^" + SELECTORS + "|" + BLANK_LETTERS);
-    private static final Pattern UNSEEN =
-        Pattern.compile(BLANK_LETTERS + "|" + SELECTORS + "|[\u200c-\u200f]");
+    private static final Pattern BLANK = Pattern.compile("^" + SELECTORS + "|" + BLANKS);
+    private static final Pattern UNSEEN = Pattern.compile(BLANKS + "|" + SELECTORS + "|[\u200c-\u200f]");
 
     private Features() {
     }

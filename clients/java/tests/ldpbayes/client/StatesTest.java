@@ -217,12 +217,16 @@ class StatesTest {
             maker -> maker.make(options -> options.maxTotalEpsilon(0.5)).grant());
         cases.put("rejected plan-changed PlanError",
             maker -> maker.make(options -> options.digest(String.format("%064d", 0))).grant());
-        cases.put("rejected bad-signature SignatureError",
-            maker ->
-                maker.make(
-                options -> options.publicKey(String.format("%043d", 0).replace('0', 'A') + "=")).grant());
-        cases.put("rejected invalid-plan SurveyError",
-            maker -> maker.make(options -> options.transport(serving(Clients.bytes("{}")))).grant());
+        cases.put("rejected bad-signature SignatureError", maker -> {
+            Transport badlySigned = (method, url, body, timeout) -> new Transport.Response(
+                200, url.endsWith("/signature") ? Clients.bytes("AAAA") : PLAN, 0);
+            String key = String.format("%043d", 0).replace('0', 'A') + "=";
+            return maker.make(options -> options.publicKey(key).transport(badlySigned)).grant();
+        });
+        cases.put("rejected invalid-plan SurveyError", maker -> {
+            Transport other = serving(Clients.bytes("{\"format\":1}"));
+            return maker.make(options -> options.transport(other)).grant();
+        });
         cases.put("rejected invalid-plan PrivacyError",
             maker -> maker.make(options -> options.transport(serving(overspent()))).grant());
         cases.put("expired survey-closed ExpiredError", maker -> {

@@ -52,6 +52,8 @@ public final class Sender {
     private boolean isLastTried;
     /** Whether the thread waits because a client forbids all reports. */
     private boolean isHeld;
+    /** Why no thread could start; null if it could. */
+    private Throwable threadFailure;
 
     private Sender(Journal journal) {
         this.journal = journal;
@@ -114,7 +116,7 @@ public final class Sender {
         try {
             synchronized (this) {
                 if (runner == Thread.currentThread()) return; // onOutcome calls flush
-                if (!client.isInBackground) {
+                if (!client.isInBackground || threadFailure != null) {
                     while (runner != null && !isOwnThread && now() < end) await(end - now());
                     isRunner = runner == null;
                     if (isRunner) runner = Thread.currentThread();
@@ -219,16 +221,21 @@ public final class Sender {
 
     private void startThread() {
         if (runner != null) return;
-        schedule.redrawOverdue(now()); // the moment must not show when the application was opened
-        runner = new Thread(this::run, "ldpbayes");
-        runner.setDaemon(true);
-        isOwnThread = true;
+        threadFailure = null;
         try {
+            schedule.redrawOverdue(now()); // the moment must not show when the application was opened
+            runner = new Thread(this::run, "ldpbayes");
+            runner.setDaemon(true);
+            isOwnThread = true;
             runner.start();
-        } catch (OutOfMemoryError error) {
-            release(); // no thread can start: a later call or run sends
+        } catch (Throwable error) { // for example an OutOfMemoryError
+            threadFailure = error;
+            release(); // flush, or a later run, sends
         }
     }
+
+    /** {@return why the sender's thread could not start; null if it could} */
+    public synchronized Throwable threadFailure() { return threadFailure; }
 
     /** Lets another thread send. */
     private synchronized void release() {
@@ -267,6 +274,8 @@ public final class Sender {
             for (SurveyIdentity survey; (survey = awaitDue()) != null;) attempt(survey);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
+        } catch (Throwable error) {
+            // it must not end the application: a later call or run sends
         } finally {
             release();
         }
@@ -336,7 +345,7 @@ public final class Sender {
                 notifyAll();
             }
             return true;
-        } catch (Exception error) {
+        } catch (Throwable error) {
             return false; // another process may hold the journal
         }
     }
@@ -351,7 +360,7 @@ public final class Sender {
     private void attempt(SurveyIdentity survey) {
         try {
             send(survey);
-        } catch (Exception error) { // of the journal: the next attempt sends the same bytes
+        } catch (Throwable error) { // of the journal: the next attempt sends the same bytes
             synchronized (this) {
                 if (schedule.contains(survey)) schedule.reportFailed(survey, false, 0);
             }

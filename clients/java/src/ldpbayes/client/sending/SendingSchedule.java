@@ -334,7 +334,11 @@ class SendingSchedule {
 
     /** Draws a number uniformly from [0, 1); sending times are drawn with it, independently of the report. */
     static double drawUniform() {
-        return (ByteBuffer.wrap(RandomSource.SYSTEM.take(4)).getInt() & 0xFFFFFFFFL) / 4294967296.0;
+        try {
+            return (ByteBuffer.wrap(RandomSource.SYSTEM.take(4)).getInt() & 0xFFFFFFFFL) / 4294967296.0;
+        } catch (RuntimeException error) {
+            return Math.random(); // a report that is made must be sent
+        }
     }
 
     private SurveyIdentity chooseRandom(List<Report> ready) {

@@ -1,13 +1,14 @@
 """Features with several answers: one entry of the row, one yes/no feature per choice."""
 
 import json
+import tracemalloc
 
 import pytest
 
 from encoders.errors import RowError, SurveyError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan, canonical, read_survey
 from encoders.survey.choices import Choices
 from tests.support.surveys import make_plan, survey_toml
 
@@ -163,3 +164,24 @@ def test_a_plan_with_a_model_of_choices_is_read_again():
     plan = read_survey(text).compile()
     assert Plan.from_json(plan.json) == plan
     assert [each.name for each in plan.entries] == ["cups", "tea"]
+
+
+def test_a_long_name_is_refused_before_each_choice_repeats_it():
+    document = json.loads(make().json)
+    document["features"][0] |= {"name": "x" * 100_000, "values": [str(number) for number in range(2000)]}
+    data = canonical.dump_canonical_json(document)
+    tracemalloc.start()
+    with pytest.raises(SurveyError, match="names must be"):
+        Plan.from_json(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 * len(data)
+
+
+def test_two_choices_that_look_alike_are_refused():
+    with pytest.raises(SurveyError, match="repeated values: large"):
+        make(("large", "large\ufe0f"))
+    document = json.loads(make(("small", "large")).json)
+    document["features"][0]["values"] = ["large", "large\ufe0f"]
+    with pytest.raises(SurveyError):
+        Plan.from_json(canonical.dump_canonical_json(document))

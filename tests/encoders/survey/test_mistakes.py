@@ -179,6 +179,10 @@ MISTAKES |= {
         ),
         ("with a tab", '"yes", "n\to"', 7, r"'n\to' contains U+0009, which is not printable"),
         ("not in NFC", '"cafe\u0301", "no"', 7, "not in Unicode's normal form NFC"),
+        ("with a blank letter", '"yes\u3164", "no"', 7, "contains U+3164 HANGUL FILLER"),
+        ("of a blank sign", '"\u2800", "no"', 7, "contains U+2800 BRAILLE PATTERN BLANK"),
+        ("that begins with a selector", '"\ufe0fyes", "no"', 7, "contains U+FE0F VARIATION SELECTOR-16"),
+        ("that looks like another one", '"yes", "yes\ufe0f"', 7, "has repeated values: yes"),
         ("of many characters", f'"yes", "{"n" * 201}"', 7, "has 201 characters, not 1 to 200"),
         (
             "on a line of its own",

@@ -73,6 +73,23 @@ class PlanTest {
     }
 
     @Test
+    void aLongNameIsRefusedBeforeEachChoiceRepeatsIt() {
+        char[] name = new char[500_000];
+        Arrays.fill(name, 'x');
+        List<Object> values = new ArrayList<>();
+        for (int i = 0; i < 20_000; i++) values.add(String.valueOf(10_000 + i));
+        Map<String, Object> entry = new LinkedHashMap<>();
+        entry.put("kind", "choices");
+        entry.put("missing", "error");
+        entry.put("name", new String(name));
+        entry.put("values", values);
+        @SuppressWarnings("unchecked")
+        Map<String, Object> document = (Map<String, Object>) Json.parse(TEXT);
+        document.put("features", Arrays.asList(entry));
+        assertRefused(document, "10 GB of names");
+    }
+
+    @Test
     void noPlanOfTheVectorsWithAMistakeIsRead() {
         for (String name : new String[] {"bad-plans", "bad-plans-unlabelled"}) {
             Map<?, ?> vectors = Answer.readVectors(name);

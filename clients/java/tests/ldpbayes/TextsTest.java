@@ -167,6 +167,11 @@ class TextsTest {
             "'en':{}", "'en':{'features':{'rested':{}}}",
             "'en':{}", "'en':{'features':{'age':{'values':{'ancient':'x'}}}}",
             "'en':{}", "'en':{'features':{'age':{'values':{'old':'x','young':'x'}}}}",
+            "'en':{}", "'en':{'features':{'age':{'values':{'old':'x','young':'x\u3164'}}}}",
+            "'en':{}", "'en':{'features':{'age':{'values':{'old':'x','young':'\u200fx'}}}}",
+            "'en':{}", "'en':{'features':{'age':{'values':{'old':'x','young':'x\ufe0f'}}}}",
+            "'en':{}", "'en':{'features':{'age':{'values':{'old':'a b','young':'a\u00a0b'}}}}",
+            "'en':{}", "'en':{'title':'\u3164\ufe0f \u200d'}",
             "'en':{}", "'en':{'label':{'values':{'maybe':'x'}}}",
             "'format'", "'ask_if':{'hours':{'feature':'weight','value':'x'}},'format'",
             "'format'", "'ask_if':{'hours':{'feature':'age','value':'ancient'}},'format'",
@@ -178,6 +183,9 @@ class TextsTest {
             "'format'", "'ask_if':null,'format'",
         };
         assertEquals(1, read(BASE).languages().size());
+        String emoji = "'en':{'features':{'age':{'values':{'old':'\ud83d\udc68\u200d\ud83d\udc69',"
+            + "'young':'\ud83d\udc68 \ud83d\udc69'}}},'title':'\u2639\ufe0f \u2800'}";
+        assertEquals(1, read(BASE.replace("'en':{}", emoji)).languages().size());
         for (int i = 0; i < changes.length; i += 2) {
             String wrong = BASE.replace(changes[i], changes[i + 1]);
             assertThrows(SurveyException.class, () -> read(wrong), wrong);

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { afterEach, test } from "node:test";
+import { Worker } from "node:worker_threads";
 
 import { makeReport, LdpError, readPlan, RowError, sha256 } from "../../src/core.js";
 import { SurveyError, systemRandom, TokenError } from "../../src/core.js";
@@ -342,6 +344,22 @@ test("a plan with a relay is refused, so that no report is sent directly", () =>
   assert.ok(readPlan(toBytes(dumpCanonicalJson(document))));
   document.relay = { url: "https://relay.example/values", batch: 600, honest: "0.73", epsilon: "1", delta: "0.000001" };
   assert.throws(() => readPlan(toBytes(dumpCanonicalJson(document))), SurveyError);
+});
+
+test("a long name is refused before each choice repeats it", async () => {
+  const document = JSON.parse(readVectors("good-numeric-projection").plan);
+  const values = Array.from({ length: 20_000 }, (_, index) => String(10_000 + index));
+  const name = "x".repeat(500_000);
+  document.features.unshift({ kind: "choices", missing: "error", name, values });
+  document.projection.components[0].name = `${name}: 1234x`;
+  const code = `import { readPlan } from ${JSON.stringify(new URL("../../src/core.js", import.meta.url))};
+    import { parentPort, workerData } from "node:worker_threads";
+    try { readPlan(workerData); } catch (error) { parentPort.postMessage(error.constructor.name); }`;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), {
+    workerData: toBytes(dumpCanonicalJson(document)), resourceLimits: { maxOldGenerationSizeMb: 100 },
+  });
+  const [answer] = await once(worker, "message");
+  assert.equal(answer, "SurveyError");
 });
 
 test("hostile texts of combining marks are refused at once", () => {

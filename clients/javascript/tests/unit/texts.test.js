@@ -96,6 +96,13 @@ const WRONG = [
   ["an unknown feature", { ...BASE, texts: { en: { features: { weight: {} } } } }],
   ["an unknown value", { ...BASE, texts: { en: { features: { age: { values: { ancient: "x" } } } } } }],
   ["two values with one text", { ...BASE, texts: { en: { features: { age: { values: { young: "x", old: "x" } } } } } }],
+  ...["x\u3164", "x\u200d", "\u200fx", "x\ufe0f", "x\u2800"].map((text) => /** @type {[string, any]} */ ([
+    `two values whose texts look alike, ${escape(text)}`,
+    { ...BASE, texts: { en: { features: { age: { values: { young: "x", old: text } } } } } },
+  ])),
+  ["two texts with spaces that look alike",
+    { ...BASE, texts: { en: { features: { age: { values: { young: "a b", old: "a\u00a0b" } } } } } }],
+  ["a text that shows nothing", { ...BASE, texts: { en: { title: "\u3164\ufe0f \u200d" } } }],
   ["a condition on no question", { ...BASE, ask_if: { hours: { feature: "weight", value: "x" } } }],
   ["a condition on no answer", { ...BASE, ask_if: { hours: { feature: "age", value: "ancient" } } }],
   ["a condition on itself", { ...BASE, ask_if: { age: { feature: "age", value: "young" } } }],
@@ -109,6 +116,14 @@ for (const [name, document] of WRONG) {
     assert.throws(() => readTexts(plan, bytes), SurveyError);
   });
 }
+
+test("emoji, joiners and blank letters inside texts are displayed", () => {
+  const texts = { title: "\u2639\ufe0f \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u2800", features: { age: {
+    values: { young: "\u{1f468}\u200d\u{1f469}", old: "\u{1f468} \u{1f469}" },
+  } } };
+  const { bytes, plan } = planWith({ ...BASE, texts: { en: texts } });
+  assert.equal(displayTexts(plan, readTexts(plan, bytes)).title, texts.title);
+});
 
 test("texts that only just fit are read", () => {
   const { bytes, plan } = planWith({ ...BASE, texts: { en: { title: "a".repeat(300), help: "a\n\u200fb" } } });

@@ -1,6 +1,6 @@
 /**
  * Prints the size of each entry of the package in bytes, compressed with gzip: bundled and minified by esbuild, and
- * minified by terser too.
+ * minified by terser too. The order of imports decides some 50 bytes.
  *
  * The client loads previews, texts and rehearsals when they are needed, so they are not part of it; nor is the client
  * part of the form.

@@ -4,11 +4,11 @@
  * It makes no request but the client's, and its events contain no answer.
  */
 
-import { Client } from "../client/client.js";
-import { make } from "./dom.js";
-import { makeField, problemOf, readAnswer } from "./questions.js";
-import { makeConsent, makeHeader, makePreview, makePromise, makeRules, makeSection } from "./sections.js";
 import { directionOf, findWords } from "./words.js";
+import { makeField, problemOf, readAnswer } from "./questions.js";
+import { make } from "./dom.js";
+import { Client } from "../client/client.js";
+import { makeConsent, makeHeader, makePreview, makePromise, makeRules, makeSection } from "./sections.js";
 
 /** @typedef {import("../client/client.js").ClientOptions} ClientOptions */
 /** @typedef {import("../errors.js").LdpError} LdpError */

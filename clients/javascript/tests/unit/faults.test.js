@@ -281,15 +281,3 @@ test("the reason of a receipt is that of the step that failed after the report w
     assert.ok(receipt.epsilon > 0);
   });
 });
-
-test("a call of flush whose timer cannot be ended returns a receipt", async () => {
-  await inBrowser((it) => replaced(globalThis, "clearTimeout", it), "clearTimeout", async (options) => {
-    const { client } = makeClient({ ...options, spread: 3600 });
-    await client.grant();
-    await client.report(ROW, LABEL);
-    Object.assign(fault, { isOn: true, make: ERRORS[0] });
-    requireReceipt(await client.flush(5));
-    fault.isOn = false;
-    assert.equal((await client.status()).state, "sent");
-  });
-});

@@ -30,6 +30,10 @@ test("a number may have the digits of any script", () => {
   }
 });
 
+test("a text that would take a minute to normalise is no number", () => {
+  assert.equal(readAnswer(numberFrom("0", "60"), { text: "\u0301\u0316".repeat(200_000) }), undefined);
+});
+
 test("a number with three decimals may be thousands, unless it is a bound", () => {
   assert.equal(readAnswer(numberFrom("0", "2.125"), { text: "2,125" }), 2.125);
   assert.equal(readAnswer(numberFrom("0", "5000"), { text: "2,125" }), undefined);

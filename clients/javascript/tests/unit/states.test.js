@@ -62,6 +62,18 @@ const CASES = [
     const { client } = await reported(make());
     return client.report(ROW, LABEL);
   }],
+  ["queued internal-error the original error", async (make) => {
+    const client = await granted(make());
+    const { now } = performance;
+    performance.now = () => {
+      throw new RangeError("a value of the row");
+    };
+    try {
+      return await client.report(ROW, LABEL);
+    } finally {
+      performance.now = now;
+    }
+  }],
   ["invalid invalid-row RowError", async (make) => {
     const client = await granted(make());
     return client.report({ ...ROW, left: NaN }, "no such label");

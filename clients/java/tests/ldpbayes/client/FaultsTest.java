@@ -20,7 +20,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.logging.Handler;
-import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import ldpbayes.Bytes;
 import ldpbayes.RandomSource;
@@ -239,21 +238,7 @@ class FaultsTest {
     @Test
     void aLogThatFailsStopsNothing() {
         Logger logger = Logger.getLogger("ldpbayes");
-        Handler broken = new Handler() {
-            @Override
-            public void publish(LogRecord record) {
-                assertFalse(record.getMessage().contains(SECRET));
-                throw new IllegalStateException(SECRET);
-            }
-
-            @Override
-            public void flush() {
-            }
-
-            @Override
-            public void close() {
-            }
-        };
+        Handler broken = new StatesTest.BrokenHandler();
         logger.addHandler(broken);
         logger.setUseParentHandlers(false);
         Faulty it = new Faulty("onOutcome", () -> new IllegalStateException(SECRET));

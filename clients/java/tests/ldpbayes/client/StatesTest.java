@@ -24,6 +24,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import ldpbayes.client.journal.FileStore;
@@ -117,6 +120,23 @@ class StatesTest {
         }
     }
 
+    /** A log that cannot be written. */
+    static final class BrokenHandler extends Handler {
+        @Override
+        public void publish(LogRecord record) {
+            assertFalse(record.getMessage().contains("a value of the row"));
+            throw new ValueException();
+        }
+
+        @Override
+        public void flush() {
+        }
+
+        @Override
+        public void close() {
+        }
+    }
+
     /** A row that throws an exception of its own. */
     private static Map<String, Object> trap() {
         return new LinkedHashMap<String, Object>(ROW) {
@@ -204,6 +224,20 @@ class StatesTest {
             Client client = maker.make();
             client.close();
             return client.grant();
+        });
+        cases.put("queued internal-error the original error", maker -> {
+            Handler broken = new BrokenHandler();
+            Logger logger = Logger.getLogger("ldpbayes");
+            logger.addHandler(broken);
+            logger.setUseParentHandlers(false);
+            try {
+                return maker.granted(options -> options.onOutcome(receipt -> {
+                    throw new ValueException();
+                })).report(ROW, LABEL);
+            } finally {
+                logger.removeHandler(broken);
+                logger.setUseParentHandlers(true);
+            }
         });
         cases.put("unavailable internal-error the original error",
             maker -> maker.granted(options -> { }).report(trap(), LABEL));

@@ -78,7 +78,7 @@ function makeSender(journal) {
   try {
     addEventListener("pagehide", sendBeforeEnd);
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "hidden") sendBeforeEnd();
+      if (document.hidden) sendBeforeEnd();
     });
     channel = new BroadcastChannel(journal.name);
     channel.onmessage = ({ data }) => handleOutcome(data);
@@ -119,8 +119,7 @@ function makeSender(journal) {
     wake(); // ends the former run
     const start = () => run(number).catch(() => {}); // without timers, a later call or visit sends
     try {
-      const locks = globalThis.navigator?.locks;
-      await (locks ? locks.request(journal.name, { steal: isUrgent }, start) : start());
+      await navigator.locks.request(journal.name, { steal: isUrgent }, start);
     } catch (error) {
       if (number !== present) return;
       // another tab has replaced this one: take over when it ends. Or there are no locks in this page.
@@ -266,11 +265,10 @@ function makeSender(journal) {
         start = Math.max(start, schedule.failureOf(entry)?.end ?? 0);
         if (start > end) return;
         await sleep(start - now());
-        /** @type {ReturnType<typeof setTimeout> | undefined} */
-        let timer;
-        const late = new Promise((resolve) => (timer = setTimeout(resolve, (end - now()) * 1000)));
-        const waits = await Promise.race([send(entry), late]);
-        clearTimeout(timer); // Node would wait for it
+        const waits = await new Promise((resolve) => {
+          const timer = setTimeout(resolve, (end - now()) * 1000);
+          send(entry).then(resolve).then(() => clearTimeout(timer)); // Node would wait for it
+        });
         if (!waits) return;
         start = now() + drawBackoff(failures);
       }

@@ -249,7 +249,7 @@ def test_a_survey_need_not_ask_about_a_number():
     assert (income.mean_question.mechanism, income.square_question.mechanism) == (None, None)
     assert np.isinf(income.by_class.variances.stderr).all()
     assert_alike(income.smoothed)
-    assert find_feature_warning(income).id == "warnings.not-asked"
+    assert find_feature_warning(income, estimates.classes).id == "warnings.not-asked"
 
 
 def test_the_papers_numbers_are_plain_ratios():

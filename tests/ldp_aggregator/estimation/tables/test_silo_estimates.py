@@ -238,7 +238,8 @@ def test_without_messages_the_estimates_contain_no_information():
     assert str(find_warnings(estimates)[0]).startswith("There are no messages yet")
     assert estimates.prior == pytest.approx(np.full(3, 1 / 3))
     assert np.isinf(estimates.raw_prior.stderr).all()
-    assert {find_feature_warning(each).id for each in estimates.features} == {"warnings.no-reports"}
+    warnings = {find_feature_warning(each, estimates.classes).id for each in estimates.features}
+    assert warnings == {"warnings.no-reports"}
     assert estimates.features[0].smoothed == pytest.approx(np.full((3, 3), 1 / 3))
     assert (estimates.silos.messages, estimates.silos.rows, estimates.silos.influence) == (0, 0.0, None)
 
@@ -295,7 +296,7 @@ def test_a_tiny_epsilon_gives_unknown_estimates_and_an_uninformed_classifier():
     estimates = estimate_snapshot(stored(plan, messages_of(plan, (0, 1, 2), 3, 300)))
     warnings = find_warnings(estimates)
     assert [each.id for each in warnings] == ["warnings.noise"] * len(estimates.features)
-    assert "rows the standard error" in str(warnings[0])
+    assert "rows, the margin of a share in the class" in str(warnings[0])
     smoothed = estimates.features[0].smoothed
     assert np.ptp(np.log(smoothed), axis=1).max() < 0.5
     assert not estimates.features[0].distinguishable

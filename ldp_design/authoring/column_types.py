@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from itertools import groupby
 
 from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.nfc import to_nfc
@@ -186,33 +185,31 @@ def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
 
     A hint quotes only texts that occur at least twice.
     """
-    folded = groupby(sorted(counts, key=_fold), key=_fold)
-    labels = list(filter(_LABELLED_CODE.fullmatch, counts))
-    lists = [text for text in counts if "," in text]
-    hints = {
-        'if it means "no answer", leave it out and write missing = "category"': [
-            text for text in counts if text.strip().lower() in NO_ANSWER | {"none"}
-        ],
-        "an application's True and False are the values true and false": _BOOLEAN_TEXTS & counts.keys(),
-        "an application's number is the value without .0": [
-            text for text in counts if text.endswith(".0") and is_whole_number(text[:-2])
-        ],
-        "spellings differ in case or blanks only: keep one, and let applications pass it": [
-            text for _, group in folded if len(same := list(group)) > 1 for text in same
-        ],
+    spellings = Counter(map(_fold, counts))
+    has_lists = 2 * sum("," in text for text in counts) >= len(counts)
+    tests: dict[str, Callable[[str], object]] = {
+        'if it means "no answer", leave it out and write missing = "category"': (
+            lambda text: text.strip().lower() in NO_ANSWER | {"none"}
+        ),
+        "an application's True and False are the values true and false": _BOOLEAN_TEXTS.__contains__,
+        "an application's number is the value without .0": (
+            lambda text: text.endswith(".0") and is_whole_number(text[:-2])
+        ),
+        "spellings differ in case or blanks only: keep one, and let applications pass it": (
+            lambda text: spellings[_fold(text)] > 1
+        ),
         'codes of statistical software: write what applications pass, and leave out "no answer"': (
-            labels if 2 * len(labels) > len(counts) else ()
+            _LABELLED_CODE.fullmatch
         ),
         'if these are several answers, joined by commas, separate them by ";" in the sample': (
-            lists if 2 * len(lists) >= len(counts) else ()
+            lambda text: has_lists and "," in text
         ),
     }
-    quoted = {
-        hint: ", ".join(quote(text) for text in sorted(found)[:9] if counts[text] > 1)
-        for hint, found in hints.items()
-        if found
-    }
-    return [f"{texts or 'some texts'}: {hint}" for hint, texts in quoted.items()]
+    found = {hint: sorted(filter(test, counts)) for hint, test in tests.items()}
+    quoted = {hint: [quote(text) for text in texts if counts[text] > 1] for hint, texts in found.items()}
+    return [
+        f"{', '.join(quoted[each][:9]) or 'some texts'}: {each}" for each, texts in found.items() if texts
+    ]
 
 
 def _fold(text: str) -> str:
@@ -236,9 +233,9 @@ def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequen
     counts = Counter(number for number in numbers if math.isfinite(number))
     codes, doubtful = find_codes(counts)
     lines = [*_list_missing_words(cells), *_format_codes(counts, codes, doubtful)]
-    texts = [text for text, number in zip(answers, numbers, strict=True) if number in counts.keys() - codes]
     for code in codes:
         del counts[code]
+    texts = [text for text, number in zip(answers, numbers, strict=True) if number in counts]
     found = sorted(counts)
     shared = [number for number in found if counts[number] > 1]
     if len(found) < 2:

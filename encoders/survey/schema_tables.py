@@ -191,7 +191,8 @@ class SchemaReader(EntryReader):
         spread, width = parse_decimal(entry["spread"]), Decimal(bounds[1]) - Decimal(bounds[0])
         if spread is not None and width / 10**6 <= spread <= width / 2:
             return float(spread)
-        self.note((*path, "spread"), "needs the expected standard deviation: above 0, up to half the range")
+        wanted = "a number from a millionth to a half of the width of the range"
+        self.note((*path, "spread"), f"needs the expected standard deviation: {wanted}")
         return None
 
     def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:

@@ -53,6 +53,6 @@ class MissingSurveyError(CounterError):
         super().__init__(
             f"the store has lost {names}, or has another plan of it: it was emptied or replaced, or another "
             "collector has published a changed survey. Restore the store, or restart this collector with "
-            "the same files to go on with what is there",
+            "the survey files that it serves from now on",
             StoreFailure.SURVEY_MISSING,
         )

@@ -49,6 +49,7 @@ from ldp_aggregator.stores.sqlite_file import (
     create_tables,
     identify,
     is_store,
+    remove_file,
 )
 
 _CHECKPOINT_SECONDS = 15.0
@@ -89,8 +90,8 @@ class SQLiteStore:
         self._checkpoint = BackgroundTask(self._empty_log)
         with ExitStack() as undo, self._errors():
             if create and not read_only and create_private(path):
-                undo.callback(os.unlink, path)  # else a full disk would leave an empty file
-                undo.callback(self.close)  # first: SQLite then deletes its log
+                undo.callback(remove_file, path)  # else a full disk would leave an empty file
+                undo.callback(self.close)
             with self._connection() as connection:
                 has_tables = is_store(connection)
             if not (read_only or has_tables):

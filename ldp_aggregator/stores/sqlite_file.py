@@ -116,6 +116,12 @@ def create_private(path: str) -> bool:
     return True
 
 
+def remove_file(path: str) -> None:
+    """Delete a file, with the log that SQLite leaves if the disk is full."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(path + suffix).unlink(missing_ok=True)
+
+
 def _use_wal(connection: sqlite3.Connection) -> None:
     """Switch to a write-ahead log; retries, because SQLite does not wait for a lock in this statement."""
     end = time.monotonic() + _BUSY_SECONDS

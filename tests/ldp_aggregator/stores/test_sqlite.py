@@ -70,6 +70,28 @@ def test_a_store_that_cannot_write_is_not_ready(tmp_path):
     assert process.exitcode == 0
 
 
+def _leaves_no_file_without_room(path: str, limit: int) -> None:
+    """Check that a new store whose files cannot grow beyond the limit leaves no file."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    with pytest.raises(StoreError):
+        SQLiteStore(path)
+    assert list(Path(path).parent.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1, 8192, 32768])
+def test_a_new_store_that_cannot_write_leaves_no_file_and_no_log(tmp_path, limit):
+    pytest.importorskip("resource")
+    process = multiprocessing.get_context("spawn").Process(
+        target=_leaves_no_file_without_room, args=(str(tmp_path / "store.db"), limit)
+    )
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
+
+
 def test_opening_waits_for_another_process_that_creates_the_file(tmp_path):
     path = str(tmp_path / "store.db")
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)

@@ -35,7 +35,7 @@ def test_plan_and_digest_do_not_depend_on_a_spread():
 
 @pytest.mark.parametrize("spread", [0, -1, 31, 1e-9, "2", True])
 def test_a_spread_that_no_number_in_the_range_has_is_refused(spread):
-    with pytest.raises(SurveyError, match=r"features.hours.spread.*above 0, up to half the range"):
+    with pytest.raises(SurveyError, match=r"features.hours.spread.*a number from a millionth to a half"):
         read_survey(write(spread))
 
 

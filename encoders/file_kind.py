@@ -33,7 +33,7 @@ _KINDS: tuple[tuple[str, bytes, bytes, str], ...] = (
     ("json", _JSON, b"", "a JSON file of another kind"),
     ("survey", _TOML, rb"(?m)^\s*\[survey\]", "a survey file (TOML): ldp-survey check and compile read it"),
     ("toml", _TOML, _TABLE, "a TOML file without [survey]: ldp-collector serve --config reads settings"),
-    ("binary", rb"(?s).*\0", b"", "binary data, or a text that is not in UTF-8"),
+    ("binary", rb"(?s).*\0", b"", "binary data, or a text in another encoding: save a text in UTF-8"),
     ("csv", _CELLS, b"", "a CSV file: ldp-predict and ldp-simulate read it"),
     ("text", rb"[^\0]*\Z", b"", "a text file of another kind"),
 )

@@ -60,6 +60,11 @@ def are_serial(numbers: Sequence[float]) -> bool:
     return min(numbers) >= 10**8 or (is_sorted and min(numbers) >= 1000)
 
 
+def are_codes(numbers: Collection[float]) -> bool:
+    """Return whether all numbers of a column look like codes for missing answers of two digits or a sign."""
+    return all(not 0 < each < 10 and _CODE.fullmatch(category_text(each) or "") for each in numbers)
+
+
 def find_codes(counts: Mapping[float, int]) -> tuple[list[float], list[float]]:
     """Return the numbers of a column that are codes for missing answers, and those that may be.
 

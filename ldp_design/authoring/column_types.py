@@ -18,6 +18,7 @@ from encoders.survey.plan_checks import is_text
 from ldp_design.authoring.cell_texts import (
     MIN_CODE_CELLS,
     NO_ANSWER,
+    are_codes,
     are_serial,
     find_codes,
     find_unsuitable,
@@ -238,6 +239,8 @@ def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequen
     texts = [text for text, number in zip(answers, numbers, strict=True) if number in counts]
     found = sorted(counts)
     shared = [number for number in found if counts[number] > 1]
+    if are_codes(found):
+        return InferredFeature(left_out="only codes for missing answers, such as -99 or 999")
     if len(found) < 2:
         return InferredFeature(left_out="the same number in every row that has one")
     if len(found) <= MAX_DISTINCT_NUMBERS and len(shared) > 1 and all(map(is_whole_number, texts)):

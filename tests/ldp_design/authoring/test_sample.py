@@ -332,6 +332,12 @@ def test_codes_lie_apart_from_all_other_numbers(numbers, codes, doubtful):
     assert find_codes(dict.fromkeys(map(float, numbers), 10)) == (codes, doubtful)
 
 
+def test_a_column_of_codes_alone_is_left_out():
+    for codes in (["-99", "999"], ["999"], ["-9", ""]):
+        assert infer_feature(codes * 20).left_out == "only codes for missing answers, such as -99 or 999"
+    assert not infer_feature(["8", "9"] * 20).left_out
+
+
 def test_a_number_in_fewer_than_ten_cells_is_no_code_and_is_not_written():
     cells = [*map(str, [*range(20, 61)] * 3), *["999"] * 9]
     entries = infer_feature(cells).entries

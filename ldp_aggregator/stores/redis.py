@@ -283,8 +283,8 @@ class RedisStore:
         parts = urlsplit(self._url)
         if parts.scheme != "unix" and not parts.password and not policy.allow_open:
             raise StoreError(
-                "the URL of this Redis has no password: any client that reaches it can change the counters. Set "
-                "one (redis://:PASSWORD@HOST), use a Unix socket, or add --allow-open-redis"
+                "the URL of this Redis has no password: any client that reaches it can change the counters. "
+                "Set one (redis://:PASSWORD@HOST), use a Unix socket, or add --allow-open-redis"
             )
 
     def close(self) -> None:

@@ -162,7 +162,7 @@ export class Client {
     let made;
     const receipt = await this.#receipt(async () => {
       // the page may change the row and its lists meanwhile
-      const copyOf = (/** @type {[string, unknown]} */ [key, value]) => [key, Array.isArray(value) ? [...value] : value];
+      const copyOf = (/** @type {[string, any]} */ [key, value]) => [key, Array.isArray(value) ? [...value] : value];
       const copy = typeof row === "object" && row ? Object.fromEntries(Object.entries(row).map(copyOf)) : row;
       this.#requireOpen();
       const result = await this.#participation.report(copy, label);

@@ -11,7 +11,9 @@ const FINAL_REASONS = [
   "malformed", "too-large", "unknown-question", "bad-payload", "id-reused", "bad-seal", "other-plan",
 ];
 /** What other final responses of collectors and relays mean. @type {Record<string, State>} */
-const OUTCOMES = { "200 recorded": "sent", "202 held": "sent", "200 duplicate": "duplicate", "410 survey-closed": "expired" };
+const OUTCOMES = {
+  "200 recorded": "sent", "202 held": "sent", "200 duplicate": "duplicate", "410 survey-closed": "expired",
+};
 /** @type {readonly Reason[]} */
 const REASONS = [
   ...FINAL_REASONS,

@@ -40,7 +40,7 @@ export async function fetchPlan(send, url, publicKey, sha256, relay) {
 /**
  * Fetch a URL from the collector or the relay; return the body of the response.
  *
- * Throws TransportError if the body is neither of the form nor JSON with a `format`: a network's sign-in page is no plan.
+ * Throws TransportError if the body is neither of the form nor JSON with a `format`, as a network's sign-in page.
  *
  * @param {import("./transport.js").Send} send
  * @param {string} url

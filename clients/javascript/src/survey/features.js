@@ -30,8 +30,8 @@ import { categoryText, codeUnlessMissing, MISSING_TEXT } from "./parse_value.js"
  */
 
 /**
- * Letters, digits, signs and spaces, and the selectors of emoji and some scripts; nothing else that people cannot see. A
- * code point that this engine's Unicode does not know is refused.
+ * Letters, digits, signs and spaces, and the selectors of emoji and some scripts; nothing else that people cannot see.
+ * A code point that this engine's Unicode does not know is refused.
  */
 const TEXT = /^(?!\p{VS})(?:[^\p{C}\p{Z}\p{DI}\u2800\u{1d159}]|[ \p{VS}]){1,200}$/u;
 const MAX_LISTED_VALUES = 12;

@@ -38,14 +38,16 @@ class Faulty {
   }
 }
 
-/** Each step, and what replaces a part of the browser or an option of the client. @type {Record<string, (it: any) => any>} */
+/** Each step; it replaces a part of the browser or an option. @type {Record<string, (it: any) => any>} */
 const STEPS = {
   "store.read": (it) => ({ store: wrapped(it.store, { read: () => it.at("store.read") }) }),
   "store.update": (it) => ({ store: wrapped(it.store, { update: () => it.at("store.update") }) }),
   "store.update after the commit": (it) => ({
     store: wrapped(it.store, {}, { update: () => it.at("store.update after the commit") }),
   }),
-  "store.read that rejects": (it) => ({ store: wrapped(it.store, { read: async () => it.at("store.read that rejects") }) }),
+  "store.read that rejects": (it) => ({
+    store: wrapped(it.store, { read: async () => it.at("store.read that rejects") }),
+  }),
   send: (it) => ({ send: (/** @type {any} */ request) => (it.at("send"), it.recorder.send(request)) }),
   "send that rejects": (it) => ({
     send: async (/** @type {any} */ request) => (it.at("send that rejects"), it.recorder.send(request)),

@@ -114,7 +114,8 @@ const CASES = [
   ["rejected total-epsilon-spent BudgetError", (make) => make({ maxTotalEpsilon: 0.5 }).client.grant()],
   ["rejected plan-changed PlanError", (make) => make({ digest: "0".repeat(64) }).client.grant()],
   ["rejected bad-signature SignatureError", (make) => {
-    const send = async (/** @type {any} */ { url }) => ({ status: 200, body: url.endsWith("e") ? toBytes("AAAA") : PLAN });
+    const bodyOf = (/** @type {string} */ url) => (url.endsWith("/signature") ? toBytes("AAAA") : PLAN);
+    const send = async (/** @type {any} */ { url }) => ({ status: 200, body: bodyOf(url) });
     return make({ publicKey: `${"A".repeat(43)}=`, send }).client.grant();
   }],
   ["rejected invalid-plan SurveyError", (make) => make({ recorder: new Recorder('{"format":1}') }).client.grant()],

@@ -45,7 +45,8 @@ for (const [name, status, content] of PAGES) {
   test(`in place of a plan: ${name}`, async () => {
     for (const options of [{}, { digest: "0".repeat(64) }, { publicKey: KEY }]) {
       let isPage = true;
-      const { client, store } = makeClient({ ...options, send: async () => (isPage ? page : { status: 200, body: PLAN }) });
+      const send = async () => (isPage ? page : { status: 200, body: PLAN });
+      const { client, store } = makeClient({ ...options, send });
       for (const call of [() => client.grant(), () => client.grant()]) {
         const { epsilon, reason, state } = await call();
         assert.equal(`${state} ${reason} ${epsilon}`, `${UNREACHABLE} 0`);
@@ -60,7 +61,8 @@ for (const [name, status, content] of PAGES) {
 
   test(`in place of a signature: ${name}`, async () => {
     if (name === "null") return; // it is base64
-    const send = async (/** @type {any} */ { url }) => (url.endsWith("/signature") ? page : { status: 200, body: PLAN });
+    const whole = { status: 200, body: PLAN };
+    const send = async (/** @type {any} */ { url }) => (url.endsWith("/signature") ? page : whole);
     const { reason, state } = await makeClient({ publicKey: KEY, send }).client.grant();
     assert.equal(`${state} ${reason}`, UNREACHABLE);
   });
@@ -68,7 +70,8 @@ for (const [name, status, content] of PAGES) {
   test(`in place of texts: ${name}`, async () => {
     const { plan, texts } = readVectors("good-texts");
     let body = page;
-    const send = async (/** @type {any} */ { url }) => (url.endsWith("/texts") ? body : { status: 200, body: toBytes(plan) });
+    const whole = { status: 200, body: toBytes(plan) };
+    const send = async (/** @type {any} */ { url }) => (url.endsWith("/texts") ? body : whole);
     const { client } = makeClient({ survey: `https://collector.example/v1/surveys/${JSON.parse(plan).id}`, send });
     await assert.rejects(client.texts(), { reason: "collector-unreachable" });
     body = { status: 200, body: toBytes(texts) };

@@ -510,7 +510,7 @@ class HttpTransportTest {
         }
         behaviour = responding("HTTP/1.1 200 OK", "", "<html>Sign in</html>");
         try (Client client = new Client(url, Clients.options(new MemoryStore(), new HttpTransport()))) {
-            assertEquals("invalid-plan", client.grant().reason());
+            assertEquals("collector-unreachable", client.grant().reason());
         }
     }
 }

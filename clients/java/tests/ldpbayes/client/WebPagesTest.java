@@ -22,7 +22,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** A web page in place of a collector's response is a fault of the network: nothing is lost, and it passes. */
+/** A web page in place of a collector's response is a fault of the network, which passes. */
 class WebPagesTest {
     private static final String TEXT = new String(PLAN, StandardCharsets.UTF_8);
     private static final String KEY = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
@@ -107,7 +107,8 @@ class WebPagesTest {
             AtomicReference<Transport.Response> texts = new AtomicReference<>(page);
             Client client = clients.make(survey, options -> options.transport((method, url, body, timeout) ->
                 url.endsWith("/texts") ? texts.get() : new Transport.Response(200, plan, 0)));
-            assertEquals("collector-unreachable", assertThrows(TransportException.class, client::texts).reason());
+            TransportException error = assertThrows(TransportException.class, client::texts);
+            assertEquals("collector-unreachable", error.reason());
             texts.set(page(200, (String) vectors.get("texts")));
             assertFalse(client.texts().language().isEmpty());
         });

@@ -474,11 +474,11 @@ def test_without_web_locks_the_next_visit_sends_the_report_by_itself(context, vi
     assert len(set(site.bodies)) == 1
 
 
-def test_html_in_place_of_the_plan_is_refused_and_nothing_is_stored(visit, site):
+def test_html_in_place_of_the_plan_is_a_fault_of_the_network_and_nothing_is_stored(visit, site):
     page = visit()
     page.route("**/sleep", respond(200, "text/html", HTML))
     receipt = call(page, "grant")
-    assert (receipt["state"], receipt["reason"]) == ("rejected", "invalid-plan")
+    assert (receipt["state"], receipt["reason"]) == ("unavailable", "collector-unreachable")
     assert page.evaluate("indexedDB.databases()") == []
     page.unroute("**/sleep")
     assert call(page, "grant")["state"] == "ready"

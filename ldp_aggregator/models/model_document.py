@@ -67,7 +67,7 @@ def parse_content(data: bytes, name: str) -> dict[str, Any]:
         If the bytes are no model file, are truncated, were edited by hand, or have another version or kind;
         the message begins with `name`.
     """
-    if other := describe_other(data, "model", "json"):
+    if other := describe_other(data, "model", "json", "empty", "text", "binary"):
         raise ModelError(f"{name}: this is not a model file{other}")
     content = _parse_json(data, name)
     if content.get("format") != FORMAT:
@@ -95,9 +95,8 @@ def _parse_json(data: bytes, name: str) -> dict[str, Any]:
             object_pairs_hook=_build_dict,
         )
     except (ValueError, RecursionError) as error:
-        raise ModelError(
-            f"{name}: not readable ({error}): the file was truncated or edited. {RETRAIN_HINT}"
-        ) from error
+        why = f"not readable ({error}): the file was truncated or edited. {RETRAIN_HINT}"
+        raise ModelError(f"{name}: {why}{describe_other(data, 'model', 'json')}") from error
     if not isinstance(content, dict):
         raise ModelError(f"{name}: this is not a model file; ldp-train and ldp-central write model files")
     return content

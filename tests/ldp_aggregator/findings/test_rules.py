@@ -31,7 +31,7 @@ from tests.support.surveys import survey_toml
 def test_an_estimate_is_known_if_its_interval_and_its_margin_are_narrow(low, high, stderr, known):
     assert is_known(low, high, stderr=stderr) == known
     if low is not None:
-        assert is_known(2 * low - 1, 2 * high - 1, (-1.0, 1.0), 2 * stderr) == known
+        assert is_known(2 * low - 1, 2 * high - 1, 2.0, 2 * stderr) == known
 
 
 @pytest.mark.parametrize(

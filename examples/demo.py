@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 import click
 import numpy as np
@@ -78,14 +79,18 @@ def main(people: int | None, picture: str | None, keep: bool, store: str) -> Non
     )
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir(parents=True)
-    with open_store(store, OUTPUT) as store_options, collector(SURVEY, store_options) as url:
-        report_all(url, reporting)
+    with (
+        LOG.open("w") as log,
+        open_store(store, OUTPUT, log) as store_options,
+        collector(SURVEY, store_options, log) as url,
+    ):
+        report_all(url, reporting, log)
         if picture:
             save_picture(url, picture)
-        run("ldp-train", url, "-o", str(MODEL))
+        run("ldp-train", url, "-o", str(MODEL), log=log)
         model = load_model(MODEL)
         accuracy = compare_accuracy(model, plan, reporting, others)
-        run("ldp-results", str(MODEL), "--note", accuracy.replace("\n", " "), "-o", str(PAGE))
+        run("ldp-results", str(MODEL), "--note", accuracy.replace("\n", " "), "-o", str(PAGE), log=log)
         write_comparison(model.estimates_, plan, reporting)
         show_results(model, plan, reporting, accuracy)
         if keep:
@@ -114,7 +119,7 @@ def wait_for_interrupt(url: str) -> None:
 
 
 @contextmanager
-def open_store(store: str, folder: Path) -> Iterator[list[str]]:
+def open_store(store: str, folder: Path, log: TextIO) -> Iterator[list[str]]:
     """Start a redis-server if it is the store; yield the collector's options for the store."""
     if store == "sqlite":
         yield ["--store", f"sqlite:///{folder}/ldp.db"]
@@ -127,7 +132,7 @@ def open_store(store: str, folder: Path) -> Iterator[list[str]]:
         socket = f"{private}/redis.sock"
         command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", private]
         command += ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
-        log_command(command)
+        log_command(command, log)
         process = subprocess.Popen([program, *command[1:]], stdout=subprocess.DEVNULL)
         try:
             for _ in range(100):
@@ -141,26 +146,25 @@ def open_store(store: str, folder: Path) -> Iterator[list[str]]:
 
 
 @contextmanager
-def collector(survey: Path, store_options: Sequence[str]) -> Iterator[str]:
-    """Run a collector on a free port; yield the survey's URL."""
+def collector(survey: Path, store_options: Sequence[str], log: TextIO = sys.stderr) -> Iterator[str]:
+    """Run a collector on a free port, whose messages the log receives; yield the survey's URL."""
     os.environ["LDP_OPERATOR_TOKEN"] = secrets.token_urlsafe()
     command = ["ldp-collector", "serve", str(survey), *store_options, "--bind", "127.0.0.1:0"]
-    log_command(command)
-    with LOG.open("a") as log:
-        process = subprocess.Popen(
-            [tool(command[0]), *command[1:]], stdout=subprocess.PIPE, stderr=log, text=True
-        )
+    log_command(command, log)
+    process = subprocess.Popen(
+        [tool(command[0]), *command[1:]], stdout=subprocess.PIPE, stderr=log, text=True
+    )
     try:
         match = re.search(r"http://\S+", process.stdout.readline() if process.stdout else "")
         if match is None:
-            raise SystemExit(f"the collector did not start: {LOG} says why")
+            raise SystemExit(f"the collector did not start: {log.name} says why")
         yield match[0]
     finally:
         process.terminate()
         process.wait()
 
 
-def report_all(url: str, people: Sequence[Person]) -> None:
+def report_all(url: str, people: Sequence[Person], log: TextIO = sys.stdout) -> None:
     """Let every person answer, with one process per processor."""
     batches = [people[start : start + 100] for start in range(0, len(people), 100)]
     outcome: Counter[str] = Counter()
@@ -172,8 +176,11 @@ def report_all(url: str, people: Sequence[Person]) -> None:
         for states in pool.map(answer, [url] * len(batches), batches):
             outcome.update(states)
             progress.advance(len(states))
-    with LOG.open("a") as log:
-        log.write("receipts: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()) + "\n")
+    print(
+        "receipts: " + ", ".join(f"{count:,} {state}" for state, count in outcome.items()),
+        file=log,
+        flush=True,
+    )
 
 
 def save_picture(url: str, path: str) -> None:
@@ -212,17 +219,15 @@ def tool(name: str) -> str:
     return str(Path(sys.executable).parent / name)
 
 
-def run(name: str, *arguments: str) -> None:
-    """Run a command; the log receives what it prints."""
-    log_command([name, *arguments])
-    with LOG.open("a") as log:
-        subprocess.run([tool(name), *arguments], stdout=log, stderr=log, check=True)
+def run(name: str, *arguments: str, log: TextIO = sys.stdout) -> None:
+    """Run a command; the log receives it and what it prints."""
+    log_command([name, *arguments], log)
+    subprocess.run([tool(name), *arguments], stdout=log, stderr=log, check=True)
 
 
-def log_command(command: Sequence[str]) -> None:
-    """Append a command to the log."""
-    with LOG.open("a") as log:
-        log.write(f"\n$ {shlex.join(command)}\n")
+def log_command(command: Sequence[str], log: TextIO) -> None:
+    """Write a command to the log."""
+    print(f"\n$ {shlex.join(command)}", file=log, flush=True)
 
 
 # -- the comparison with the truth ----------------------------------------------------------------

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from encoders.errors import RowError, combine_errors, map_collecting_errors
 from encoders.survey.parse_value import is_missing, parse_number
@@ -152,6 +151,9 @@ def read_labels(y: Any) -> NDArray[Any]:
     ValueError
         If a label is missing or infinite; names the first row without a label, counted from 1.
     """
+    # the import is slow: commands that only read rows start without it
+    from sklearn.utils.validation import assert_all_finite, column_or_1d
+
     cells = read_cells(y) if column_names(y) is None else y
     for row, label in enumerate(cells if np.ndim(cells) == 1 else (), 1):
         if is_missing(label):

@@ -113,7 +113,7 @@ def _infer_categories(cells: Sequence[str], counts: Mapping[str, int]) -> Inferr
 
 def _infer_choices(cells: Sequence[str], answers: Sequence[str], choices: Sequence[str]) -> InferredFeature:
     entries = [
-        "# guess: several answers; all choices that occur at least twice; confirm",
+        "# guess: several answers; confirm that all choices are listed",
         f'# In a CSV file an empty cell is a missing answer, and "{SEPARATOR}" alone ticks no choice.',
         *_list_missing_words(cells),
         format_values(choices, name="choices"),
@@ -188,6 +188,7 @@ def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
     """
     spellings = Counter(map(_fold, counts))
     has_lists = 2 * sum("," in text for text in counts) >= len(counts)
+    numbers = list(filter(is_whole_number, counts))
     tests: dict[str, Callable[[str], object]] = {
         'if it means "no answer", leave it out and write missing = "category"': (
             lambda text: text.strip().lower() in NO_ANSWER | {"none"}
@@ -198,6 +199,9 @@ def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
         ),
         "spellings differ in case or blanks only: keep one, and let applications pass it": (
             lambda text: spellings[_fold(text)] > 1
+        ),
+        'numbers among texts: if they are codes for "no answer", move them to missing_codes': (
+            lambda text: text in numbers and 2 * len(numbers) <= len(counts)
         ),
         'codes of statistical software: write what applications pass, and leave out "no answer"': (
             _LABELLED_CODE.fullmatch

@@ -37,7 +37,7 @@ def read_sample(path: Path, *, multiline: bool = False) -> Sample:
     has_choices = bool(unnamed) and not first[0] and all(first[index] for index in unnamed)
     lines = 1 if has_choices else _count_header_lines(header, rows)
     if lines:
-        sample.notes.append(f"{lines} more header lines follow the first one, and are no rows")
+        sample.notes.append(f"header lines below the first one: {lines}; they are no rows")
     rows = rows[lines:]
     last = next(filter(None, rows[-1]), "") if rows else ""
     if _FOOTER.match(last) and not any(last in row for row in rows[:-1]):

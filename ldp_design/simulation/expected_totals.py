@@ -60,7 +60,7 @@ def _average_report(question: Question, population: SyntheticPopulation) -> Floa
         ]
     )
     estimated = np.isfinite(intercept)
-    counters = np.linalg.lstsq(slopes[estimated], (moments - intercept)[estimated])[0]
+    counters = np.linalg.lstsq(slopes[estimated], (moments - intercept)[estimated], rcond=None)[0]
     return np.asarray(counters, dtype=np.float64)
 
 

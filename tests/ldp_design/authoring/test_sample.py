@@ -189,7 +189,7 @@ def test_the_further_header_lines_of_qualtrics_are_no_rows(draft, lines):
     assert features["Q1"]["values"] == [1, 2, 3]
     assert features["Q2"]["values"] == ["20", "33", "47", "50", "other"]
     assert list(features) == ["Q1", "Q2"]
-    assert f"{lines - 1} more header lines follow" in printed
+    assert f"header lines below the first one: {lines - 1}" in printed
 
 
 def test_a_row_that_repeats_names_is_a_row_if_others_do_too(draft):
@@ -216,7 +216,7 @@ def test_the_columns_of_a_question_of_surveymonkey_are_one_feature(draft):
         "Your age": {"values": ["18-29", "30-44"]},
     }
     assert '"Drinks?: Other (please specify)": ' in text
-    assert "1 more header lines follow" in printed
+    assert "header lines below the first one: 1" in printed
 
 
 def test_columns_without_names_are_ordinary_without_a_second_header_line(draft):
@@ -300,6 +300,7 @@ def test_joined_answers_that_cannot_be_split_get_a_hint():
         (["(1) Agree", "(2) Disagree"], "codes of statistical software"),
         (["-1. Inapplicable", "1 = Agree", "2 - Disagree"], "codes of statistical software"),
         (["yes", "NA"], '"NA": if it means "no answer"'),
+        (["m", "f", "-99"], '"-99": numbers among texts: if they are codes for "no answer"'),
     ],
 )
 def test_odd_spellings_get_a_hint(column, hint):

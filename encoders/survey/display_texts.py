@@ -10,7 +10,7 @@ from encoders.survey.choices import ChoiceFeature
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.conditions import Condition
 from encoders.survey.features import Feature
-from encoders.survey.texts import values_with_texts
+from encoders.survey.texts import ABOUT_KEYS, values_with_texts
 
 
 class DisplayText(str):
@@ -59,7 +59,8 @@ class DisplayTexts:
     help: str
     """An explanation of the survey. It is empty if the author wrote no explanation."""
     about: Mapping[str, str]
-    """The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``."""
+    """The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``. All but the
+    title can differ from language to language."""
     label: EntryTexts | None
     """None for a survey without a label."""
     features: Mapping[str, EntryTexts]
@@ -88,9 +89,12 @@ def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
         A language tag, for example "de" or "pt-BR". Upper and lower case do not differ, nor do "-" and "_".
     """
     languages = plan.texts.languages if plan.texts else {}
-    about = {key: DisplayText(text, "") for key, text in plan.texts.about.items()} if plan.texts else {}
     chain = list(dict.fromkeys(_fallbacks(language, list(languages))))
     tables = {tag: languages[tag] for tag in chain}
+    stated = {tag: table.get("about", {}) for tag, table in tables.items()}
+    general = plan.texts.about if plan.texts else {}
+    found = {key: _first(stated, key, default=DisplayText(general.get(key, ""), "")) for key in ABOUT_KEYS}
+    about = {key: text for key, text in found.items() if text}
     label, conditions = plan.row_label, plan.texts.conditions if plan.texts else {}
     return DisplayTexts(
         language=chain[0] if chain else "",

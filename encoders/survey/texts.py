@@ -29,9 +29,11 @@ MAX_TITLE = 300
 MAX_VALUE_TEXT = 200
 MAX_LONG_TEXT = 4000
 ABOUT_KEYS = ("title", "purpose", "contact", "ethics", "retention")
-LANGUAGE_KEYS = ("title", "help", "label", "features")
+LANGUAGE_KEYS = ("title", "help", "about", "label", "features")
 ENTRY_KEYS = ("title", "help", "values")
 
+_LONG_ABOUT = dict.fromkeys(ABOUT_KEYS[1:], MAX_LONG_TEXT)
+"""The entries of [texts.LANGUAGE.about]; the title is that of [texts.LANGUAGE]."""
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
 _SPACING = frozenset("\u00a0\u200c\u200d\u200e\u200f\u202f")
 """No-break spaces, joiners and direction marks, without which some languages cannot be written."""
@@ -161,8 +163,7 @@ def find_problems(
     for name, why in find_condition_problems(conditions, {**label, **names.features}):
         yield TextProblem(("features", name, KEY), why)
     yield from _find_in_table(about, ("about",), ABOUT_KEYS)
-    limits = {**dict.fromkeys(ABOUT_KEYS, MAX_LONG_TEXT), "title": MAX_TITLE}
-    yield from _find_in_texts(about, ("about",), limits)
+    yield from _find_in_texts(about, ("about",), {**_LONG_ABOUT, "title": MAX_TITLE})
     if not isinstance(languages, dict):
         yield TextProblem(("texts",), "must be tables: [texts.LANGUAGE], for example [texts.en]")
         return
@@ -183,6 +184,9 @@ def _find_in_language(table: Any, path: Path, names: EntryNames) -> Iterator[Tex
     if not isinstance(table, dict):
         return
     yield from _find_in_texts(table, path, {"title": MAX_TITLE, "help": MAX_LONG_TEXT})
+    about = table.get("about", {})
+    yield from _find_in_table(about, (*path, "about"), _LONG_ABOUT)
+    yield from _find_in_texts(about, (*path, "about"), _LONG_ABOUT)
     if "label" in table and names.label is None:
         yield TextProblem((*path, "label"), "the survey has no label: delete this table")
     elif "label" in table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +16,8 @@ _TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
 ENGLISH: dict[str, str] = json.loads(files(__package__).joinpath("words.json").read_bytes())
 """What the form says in English, by name; {0} and {1} are holes. The file is written by
 clients/javascript/build.js."""
+_COMPLETE = ("en", "de")
+"""The languages whose words the form has itself."""
 
 
 def read_words(data: bytes) -> dict[str, dict[str, str]]:
@@ -42,6 +45,21 @@ def read_words(data: bytes) -> dict[str, dict[str, str]]:
     return {
         language: {name: to_nfc(text) for name, text in words.items()} for language, words in document.items()
     }
+
+
+def find_untranslated(
+    languages: Iterable[str], words: Mapping[str, Mapping[str, str]]
+) -> dict[str, list[str]]:
+    """Return, for each of these languages, the words that the form would say in English.
+
+    A language has the words of its base languages too: "pt-BR" those of "pt".
+    """
+    known = {**words, **{tag: {**ENGLISH, **words.get(tag, {})} for tag in _COMPLETE}}
+    found = {}
+    for language in languages:
+        tables = [each for tag, each in known.items() if f"{language}-".lower().startswith(f"{tag}-".lower())]
+        found[language] = [name for name in ENGLISH if not any(name in each for each in tables)]
+    return {language: missing for language, missing in found.items() if missing}
 
 
 def _fault(name: str, text: Any) -> str:

@@ -11,6 +11,7 @@ from encoders.survey import CategoricalFeature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.plan_files import texts_path
+from encoders.survey.texts import ABOUT_KEYS
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_design.authoring.toml_edit import is_whole_number
 
@@ -50,9 +51,19 @@ def describe_texts(plan: AnyPlan) -> list[str]:
 
 
 def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the titles and the texts of values that a language lacks; whole numbers need no text."""
+    """Yield the titles and the texts of values that a language lacks; whole numbers need no text.
+
+    [about] counts as the first language's.
+    """
     if "title" not in table:
         yield "title"
+    assert plan.texts
+    first, *others = plan.texts.languages.values()
+    stated = [plan.texts.about, *(each.get("about", {}) for each in (first, *others))]
+    own = {**table.get("about", {}), **(plan.texts.about if table is first else {})}
+    for key in ABOUT_KEYS[1:]:
+        if key not in own and any(key in each for each in stated):
+            yield f"about.{key}"
     features = table.get("features", {})
     entries: Iterable[tuple[str, Label | CategoricalFeature | BinnedFeature | NumericFeature, Any]] = [
         *(("label", plan.row_label, table.get("label", {})) for _ in plan.row_label.names),

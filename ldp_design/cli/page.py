@@ -21,7 +21,7 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
-from ldp_aggregator.form_page.words import read_words
+from ldp_aggregator.form_page.words import ENGLISH, find_untranslated, read_words
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 
 _MAX_EPSILON = 2
@@ -48,6 +48,11 @@ _PAGE = re.compile(_HOST + r'([/?#][^\s"<>]*)?')
 )
 @option("--words", type=INPUT_FILE, help="The form's own words in further languages, a JSON file.")
 @option(
+    "--allow-english",
+    is_flag=True,
+    help="Let the form ask for consent in English below a survey in another language.",
+)
+@option(
     "--public-key",
     metavar="KEY",
     default="",
@@ -61,6 +66,7 @@ def page(
     collector: str | None,
     output: Path,
     words: Path | None,
+    allow_english: bool,
     public_key: str,
     qr: str | None,
     max_epsilon: float | None,
@@ -90,12 +96,15 @@ def page(
         )
     if plan.texts_digest and not plan.texts:
         raise click.UsageError("the file of the survey's texts is not beside the plan: give the TOML survey")
+    translated = _read_words(words)
+    if not allow_english:
+        _require_words(plan, translated)
     content = render_page(
         plan,
         url,
         public_key=_check_key(public_key),
         max_epsilon=max_epsilon,
-        words=_read_words(words),
+        words=translated,
     )
     files = {"index.html": content, SCRIPT: read_script()}
     if qr:
@@ -174,6 +183,16 @@ def _read_words(path: Path | None) -> Mapping[str, Mapping[str, str]]:
         return read_words(path.read_bytes()) if path else {}
     except SurveyError as error:
         raise click.BadParameter(f"{path}: {error}", param_hint="--words") from error
+
+
+def _require_words(plan: Plan, words: Mapping[str, Mapping[str, str]]) -> None:
+    """Raise UsageError if the form would ask for consent in another language than the survey's."""
+    for language, missing in find_untranslated(plan.texts.languages if plan.texts else (), words).items():
+        listed = "its own words" if len(missing) == len(ENGLISH) else ", ".join(missing)
+        raise click.UsageError(
+            f"the form says {listed} in English to people who read {language}: translate them in the file of "
+            "--words (docs/page.md), or give --allow-english"
+        )
 
 
 def _draw_qr(address: str) -> bytes:

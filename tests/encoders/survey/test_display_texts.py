@@ -29,6 +29,17 @@ def test_texts_of_the_requested_language_are_displayed(plan):
     assert texts.about["contact"] == "A. Researcher, 1 Main Street"
 
 
+def test_what_the_author_wrote_about_the_survey_can_be_translated():
+    text = SLEEP + SLEEP_TEXTS + '[texts.de.about]\npurpose = "Wer gut schläft."\nethics = "Ja"\n'
+    german, english = (display_texts(read_survey(text).compile(), tag).about for tag in ("de-AT", "en"))
+    assert german["purpose"] == "Wer gut schläft."
+    assert german["purpose"].language == "de"
+    assert german["ethics"] == "Ja"
+    assert german["contact"] == english["contact"] == "A. Researcher, 1 Main Street"
+    assert english["purpose"] == "To learn who sleeps well."
+    assert "ethics" not in english
+
+
 def test_missing_text_falls_back_to_the_first_language_and_then_to_the_name(plan):
     texts = display_texts(plan, "de")
     assert texts.help == "It takes one minute."

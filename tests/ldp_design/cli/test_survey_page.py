@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from encoders.survey.plan_files import load_plan_file
+from ldp_aggregator.form_page.words import ENGLISH
 from tests.support.commands import command
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
@@ -93,6 +94,22 @@ def test_words_of_further_languages_are_in_the_page(survey):
     folder, _ = write(survey, "--collector", COLLECTOR, "--words", words)
     [content] = re.findall('<script type="application/json">(.*?)</script>', page_of(folder))
     assert json.loads(content) == {"fr": {"agree": "Oui </script>", "draw": "Un {0} deux"}}
+
+
+def test_nobody_is_asked_for_consent_in_another_language_than_the_surveys(survey):
+    text = survey.read_text("utf-8")
+    survey.write_text(text + '[texts.ar-EG]\ntitle = "نوم"\n', encoding="utf-8")
+    _, refused = write(survey, "--collector", COLLECTOR, check=False)
+    assert "its own words in English to people who read ar-EG: translate them" in refused.output
+    write(survey, "--collector", COLLECTOR, "--allow-english")
+    words = survey.parent / "words.json"
+    complete = {name: f"{text} ع" for name, text in ENGLISH.items()}
+    partly = {name: text for name, text in complete.items() if name not in ("agree", "decline")}
+    words.write_text(json.dumps({"ar": partly}), encoding="utf-8")
+    _, refused = write(survey, "--collector", COLLECTOR, "--words", words, check=False)
+    assert "the form says agree, decline in English to people who read ar-EG" in refused.output
+    words.write_text(json.dumps({"ar": complete}), encoding="utf-8")
+    write(survey, "--collector", COLLECTOR, "--words", words)
 
 
 @pytest.mark.parametrize(

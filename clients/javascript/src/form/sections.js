@@ -56,7 +56,7 @@ export function makeHeader({ language, level, texts, words }, translate) {
     { part: "header" },
     make(`h${level}`, { part: "title", ...tongue("title") }, texts.title),
     texts.help && make("p", { class: "quiet", ...tongue("help") }, texts.help),
-    makeFacts(ABOUT.filter((key) => about[key]).map((key) => [words[key], about[key]])),
+    makeFacts(ABOUT.filter((key) => about[key]).map((key) => [words[key], about[key], tongue(`about.${key}`)])),
     texts.languages.length > 1 && make("label", {}, words.language, list),
   );
 }
@@ -161,9 +161,10 @@ export function makeRules({ words }, plan) {
   return make("details", { part: "rules" }, make("summary", {}, words.rules), facts);
 }
 
-/** @param {readonly (readonly [term: string, text: string])[]} facts */
+/** @param {readonly (readonly [term: string, text: string, tongue?: object])[]} facts */
 function makeFacts(facts) {
-  const pairs = facts.map(([term, text]) => make("div", {}, make("dt", {}, term), make("dd", { dir: "auto" }, text)));
+  const pairs = facts.map(([term, text, tongue]) =>
+    make("div", {}, make("dt", {}, term), make("dd", { dir: "auto", ...tongue }, text)));
   return pairs.length > 0 && make("dl", {}, ...pairs);
 }
 

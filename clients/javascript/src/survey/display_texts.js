@@ -1,6 +1,6 @@
 /** Chooses the texts of a survey to display in a language; a missing text falls back to another language's. */
 
-import { valuesWithTexts } from "./survey_texts.js";
+import { ABOUT, valuesWithTexts } from "./survey_texts.js";
 
 /** @typedef {import("./features.js").Feature} Feature */
 /** @typedef {import("./plan.js").Plan} Plan */
@@ -27,10 +27,12 @@ import { valuesWithTexts } from "./survey_texts.js";
  * @typedef {object} DisplayTexts
  * @property {string} language the survey's language that fits the requested one best; empty if there are no texts
  * @property {readonly string[]} languages all languages of the survey, in the author's order
- * @property {ReadonlyMap<string, string>} textLanguages the language of the texts "title" and "help"
+ * @property {ReadonlyMap<string, string>} textLanguages the language of the texts "title", "help" and
+ *   "about.KEY", as far as the author states it
  * @property {string} title the title of the survey; its id if there is no text
  * @property {string} help an explanation of the survey; empty if the author wrote none
- * @property {Readonly<Record<string, string>>} about any of `title`, `purpose`, `contact`, `ethics` and `retention`
+ * @property {Readonly<Record<string, string>>} about any of `title`, `purpose`, `contact`, `ethics` and `retention`,
+ *   of which all but the title can differ from language to language
  * @property {EntryTexts | undefined} label undefined for a survey without a label
  * @property {ReadonlyMap<string, EntryTexts>} features the texts of each entry of the row, by name
  */
@@ -61,13 +63,16 @@ export function displayTexts(plan, { about, conditions, languages, texts } = NO_
    */
   const entryTexts = (entry, find) =>
     chooseTexts(entry, chain.map((tag) => [tag, find(texts[tag]) ?? {}]), own(conditions, entry.name));
+  const stated = Object.keys(ABOUT).map((key) => /** @type {const} */ (
+    [key, head.choose(`about.${key}`, about[key], (table) => table.about?.[key])]
+  ));
   return {
     language: chain[0] ?? "",
     languages,
     title: head.choose("title", about.title ?? plan.id, (table) => table.title),
     help: head.choose("help", "", (table) => table.help),
     textLanguages: head.textLanguages,
-    about,
+    about: Object.fromEntries(stated.filter(([, text]) => text)),
     label: label.name ? entryTexts(label, (table) => table.label) : undefined,
     features: new Map(
       plan.entries.map((each) => [each.name, entryTexts(each, (table) => own(table.features ?? {}, each.name))]),
@@ -114,8 +119,10 @@ function makeChooser(tables) {
   const textLanguages = new Map();
   /**
    * @param {string} path
-   * @param {string} otherwise
+   * @template {string | undefined} T
+   * @param {T} otherwise
    * @param {(table: any) => string | undefined} find
+   * @returns {string | T}
    */
   const choose = (path, otherwise, find) => {
     const found = tables.find(([, table]) => find(table) !== undefined);

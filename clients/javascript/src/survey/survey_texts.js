@@ -35,7 +35,9 @@ const TAG = /^[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}$/;
 /** Printable characters, and the spaces, joiners and direction marks that some languages need. */
 const LINE = /^(?:[^\p{C}\p{Z}]|[ \u00a0\u200c-\u200f\u202f])+$/u;
 const PARAGRAPHS = /^(?:[^\p{C}\p{Z}]|[ \u00a0\u200c-\u200f\u202f\n])+$/u;
-const ABOUT = { title: MAX_TITLE, purpose: MAX_LONG, contact: MAX_LONG, ethics: MAX_LONG, retention: MAX_LONG };
+/** A language has no title among these, but one of its own. */
+const LANGUAGE_ABOUT = { purpose: MAX_LONG, contact: MAX_LONG, ethics: MAX_LONG, retention: MAX_LONG };
+export const ABOUT = { title: MAX_TITLE, ...LANGUAGE_ABOUT };
 const HEAD = { title: MAX_TITLE, help: MAX_LONG };
 
 /**
@@ -85,8 +87,9 @@ export function valuesWithTexts({ kind, missing, name, values }) {
  * @param {Feature} label
  * @param {ReadonlyMap<string, readonly string[]>} named
  */
-function checkLanguage({ features = {}, label: labelTexts, ...head }, label, named) {
+function checkLanguage({ about = {}, features = {}, label: labelTexts, ...head }, label, named) {
   checkTexts(head, HEAD);
+  checkTexts(about, LANGUAGE_ABOUT);
   if (labelTexts) checkEntry(labelTexts, label.values);
   for (const [name, entry] of Object.entries(features)) {
     requireValid(name !== label.name);

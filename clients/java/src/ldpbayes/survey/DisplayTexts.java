@@ -19,17 +19,16 @@ public final class DisplayTexts {
     private final Map<String, String> textLanguages = new LinkedHashMap<>();
     private final String title;
     private final String help;
-    private final Map<String, String> about;
+    private final Map<String, String> about = new LinkedHashMap<>();
     private final EntryTexts label;
     private final Map<String, EntryTexts> features = new LinkedHashMap<>();
 
     private DisplayTexts(Plan plan, SurveyTexts source, List<String> wanted) {
         if (source == null) {
             languages = Collections.emptyList();
-            about = Collections.emptyMap();
         } else {
             languages = source.languages();
-            about = Collections.unmodifiableMap(source.about);
+            about.putAll(source.about);
         }
         for (int i = 0; i < wanted.size() && chain.isEmpty(); i++) {
             addFallbacks(wanted.get(i));
@@ -38,17 +37,25 @@ public final class DisplayTexts {
             chain.add(languages.get(0));
         }
         List<Map<?, ?>> heads = new ArrayList<>();
+        List<Map<?, ?>> stated = new ArrayList<>();
         List<Map<?, ?>> labels = new ArrayList<>();
         List<Map<?, ?>> entries = new ArrayList<>();
         for (String tag : chain) {
             Map<?, ?> table = (Map<?, ?>) source.texts.get(tag);
             heads.add(table);
+            stated.add(tableOf(table, "about"));
             labels.add(tableOf(table, "label"));
             entries.add(tableOf(table, "features"));
         }
         String name = about.containsKey("title") ? about.get("title") : plan.id();
         title = choose(heads, "title", "title", name, textLanguages);
         help = choose(heads, "help", "help", "", textLanguages);
+        for (String key : SurveyTexts.LANGUAGE_ABOUT) {
+            String text = choose(stated, key, "about." + key, about.get(key), textLanguages);
+            if (text != null) {
+                about.put(key, text);
+            }
+        }
         label = plan.label() == null ? null : choose(plan.label(), labels, source);
         for (Feature entry : plan.entries()) {
             List<Map<?, ?>> tables = new ArrayList<>();
@@ -92,7 +99,7 @@ public final class DisplayTexts {
     }
 
     /**
-     * Returns the languages of the texts "title" and "help" of the survey.
+     * Returns the languages of the texts "title", "help" and "about.KEY" of the survey.
      *
      * @return a map that cannot be changed; what is not there is a name
      */
@@ -119,12 +126,13 @@ public final class DisplayTexts {
     }
 
     /**
-     * Returns what the author wrote about the survey: any of title, purpose, contact, ethics and retention.
+     * Returns what the author wrote about the survey: any of title, purpose, contact, ethics and retention,
+     * of which all but the title can differ from language to language.
      *
      * @return a map that cannot be changed
      */
     public Map<String, String> about() {
-        return about;
+        return Collections.unmodifiableMap(about);
     }
 
     /**

@@ -53,11 +53,12 @@ class OrderedResult:
         """Build the result from the frequencies of values and classes, (A k,), and of values, (A,)."""
         values = count_values(feature)
         edges = feature.edges if isinstance(feature, BinnedFeature) else ()
+        cumulative = _estimate_cumulative(shares, values, 1)
         return cls(
             limits=feature.edges[1:-1] if isinstance(feature, BinnedFeature) else feature.values[:-1],
             edges=tuple(map(float, edges)),
-            cumulative=_estimate_cumulative(shares, values, 1).reshape(-1),
-            by_class=_estimate_cumulative(joint, values, k),
+            cumulative=cumulative.reshape(-1),
+            by_class=cumulative if k == 1 else _estimate_cumulative(joint, values, k),
         )
 
     @property
@@ -173,8 +174,10 @@ def _estimate_class(estimate: TableEstimate, values: int, k: int, label: int) ->
         np.full_like(top, covariance[-1, -1]),
     )
     likely = np.clip(np.where(known, ratio, 0.5), 0.0, 1.0)
-    contrasts = np.hstack([np.eye(values - 1), -likely[:, None]])
-    residual = contrasts @ covariance @ contrasts.T
+    crossed = np.outer(
+        covariance[:-1, -1], likely
+    )  # the covariance of each sum less its share of the last one
+    residual = covariance[:-1, :-1] - crossed - crossed.T + covariance[-1, -1] * np.outer(likely, likely)
     intervals = ratio_intervals(top, whole, *coefficients, _count_independent(residual, k))
     stderr = np.sqrt(np.maximum(np.diag(residual), 0.0)) / np.where(known, whole, 1.0)
     return ratio, np.where(known, stderr, np.inf), *intervals

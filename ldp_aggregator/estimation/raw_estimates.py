@@ -85,12 +85,13 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
             for index, feature in enumerate(plan.features)
         ]
 
+    of_classes = combine(k)
     return RawEstimates(
         k=k,
         features=plan.features,
         label=next((each for each in estimates if not each.question.feature_indices), None),
-        feature_estimates=combine(k),
-        share_estimates=combine(1),
+        feature_estimates=of_classes,
+        share_estimates=of_classes if k == 1 else combine(1),
         tables=[each for each in estimates if len(each.question.feature_indices) > 1],
         margins=margins,
         prior=prior,

@@ -131,10 +131,10 @@ def _combine_levels(tables: dict[tuple[int, int], TableEstimate], feature: Featu
         interval: 1 / float(table.covariance.independent_variance.mean()) for interval, table in known.items()
     }
     normal = np.asarray(sum(weights[each] * sums[each].T @ sums[each] for each in known))
-    levels = tuple(
-        Level(table, np.asarray(np.linalg.solve(normal, weights[each] * sums[each].T)))
-        for each, table in known.items()
-    )
+    weighted = np.hstack([weights[each] * sums[each].T for each in known])
+    ends = np.cumsum([len(sums[each]) for each in known])[:-1]
+    spreads = np.split(np.linalg.solve(normal, weighted), ends, axis=1)
+    levels = tuple(Level(table, spread) for table, spread in zip(known.values(), spreads, strict=True))
     raw = np.asarray(sum(each.spread @ each.estimate.raw for each in levels))
     return CombinedFrequencies(
         n=sum(table.n for table in known.values()),
@@ -149,8 +149,10 @@ def _combine_levels(tables: dict[tuple[int, int], TableEstimate], feature: Featu
 def _describe_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> FrequencyCovariance:
     """Return a covariance with the variance of each cell, and with that of their sum."""
     size = len(raw)
-    variance = np.diag(_sum_covariances(levels, np.eye(size)))
-    whole = float(_sum_covariances(levels, np.ones((1, size)))[0, 0])
+    variance = np.asarray(sum(_sum_variances(each.estimate, each.spread) for each in levels))
+    whole = sum(
+        _sum_variances(each.estimate, each.spread.sum(axis=0, keepdims=True)).item() for each in levels
+    )
     likely = find_likely_frequencies(raw, math.sqrt(variance.mean()))
     # a cell's variance is noise + sampling, with noise = floor + shared + offset. The sum of all cells has no
     # sampling error: its variance is size floor + size^2 shared
@@ -169,10 +171,21 @@ def _describe_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> Fr
     )
 
 
+def _sum_variances(estimate: TableEstimate, weights: FloatArray) -> FloatArray:
+    """Return the variance, (m,), of sums of the frequencies of one level, with weights (m, A)."""
+    covariance = estimate.covariance
+    total, mean = weights.sum(axis=1), weights @ covariance.distribution
+    pairs = covariance.shared * total**2 + 2 * covariance.slope * mean * total - covariance.product * mean**2
+    return np.asarray(weights**2 @ covariance.independent_variance + pairs)
+
+
 def compute_sum_covariances(estimate: TableEstimate, weights: FloatArray, k: int, label: int) -> FloatArray:
     """Return the covariance, (m, m), of sums of the frequencies of one class, with weights (m, A)."""
     if isinstance(estimate, CombinedFrequencies) and estimate.levels:
-        return _sum_covariances(estimate.levels, weights)
+        parts = (
+            compute_sum_covariances(each.estimate, weights @ each.spread, 1, 0) for each in estimate.levels
+        )
+        return np.asarray(sum(parts))
     covariance = estimate.covariance
     likely, own = (
         each.reshape(-1, k)[:, label] for each in (covariance.distribution, covariance.independent_variance)
@@ -183,8 +196,3 @@ def compute_sum_covariances(estimate: TableEstimate, weights: FloatArray, k: int
     found += covariance.shared * np.outer(total, total) + covariance.slope * (crossed + crossed.T)
     found -= covariance.product * np.outer(mean, mean)
     return found
-
-
-def _sum_covariances(levels: Sequence[Level], weights: FloatArray) -> FloatArray:
-    parts = [compute_sum_covariances(each.estimate, weights @ each.spread, 1, 0) for each in levels]
-    return np.asarray(sum(parts))

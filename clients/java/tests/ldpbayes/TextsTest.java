@@ -10,13 +10,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
 import java.util.function.IntFunction;
 import ldpbayes.explain.Preview;
 import ldpbayes.explain.PreviewOptions;
-import ldpbayes.survey.Condition;
 import ldpbayes.survey.DisplayTexts;
 import ldpbayes.survey.EntryTexts;
 import ldpbayes.survey.Plan;
@@ -62,32 +63,56 @@ class TextsTest {
                 assertEquals(expected.get("language"), shown.language());
                 assertEquals(expected.get("title"), shown.title());
                 EntryTexts label = shown.label();
-                assertEquals(expected.get("label"), label == null ? null : plain(label, expected));
+                assertEquals(expected.get("label"), label == null ? null : plain(label));
                 Map<String, Object> features = new LinkedHashMap<>();
                 for (Map.Entry<String, EntryTexts> entry : shown.features().entrySet()) {
-                    features.put(entry.getKey(), plain(entry.getValue(), null));
+                    features.put(entry.getKey(), plain(entry.getValue()));
                 }
                 assertEquals(expected.get("features"), features);
             }
         }
     }
 
-    /** Returns the entry of the vectors for displayed texts; a label has no condition in the vectors. */
-    private static Map<String, Object> plain(EntryTexts texts, Map<?, ?> label) {
+    /** Returns the entry of the vectors for displayed texts. */
+    private static Map<String, Object> plain(EntryTexts texts) {
         Map<String, Object> entry = new LinkedHashMap<>();
-        Condition askIf = texts.askIf();
-        if (label == null || ((Map<?, ?>) label.get("label")).containsKey("ask_if")) {
-            Map<String, Object> condition = new LinkedHashMap<>();
-            if (askIf != null) {
-                condition.put("feature", askIf.feature());
-                condition.put("value", askIf.value());
-            }
-            entry.put("ask_if", askIf == null ? null : condition);
-        }
         entry.put("help", texts.help());
         entry.put("title", texts.title());
         entry.put("values", texts.values());
         return entry;
+    }
+
+    @Test
+    void theSameQuestionsAreHiddenAsByPython() {
+        Map<?, ?> vectors = Answer.readVectors("conditions");
+        Plan plan = Answer.readPlan("conditions");
+        SurveyTexts texts = SurveyTexts.read(plan, Bytes.fromText((String) vectors.get("texts")));
+        DisplayTexts shown = DisplayTexts.of(plan, texts, Collections.<String>emptyList());
+        for (Object each : (List<?>) vectors.get("hidden")) {
+            Map<String, Object> answers = new LinkedHashMap<>();
+            for (Map.Entry<?, ?> answer : ((Map<?, ?>) ((Map<?, ?>) each).get("answers")).entrySet()) {
+                answers.put((String) answer.getKey(), answer.getValue());
+            }
+            List<?> expected = (List<?>) ((Map<?, ?>) each).get("hidden");
+            assertEquals(expected, new ArrayList<>(new TreeSet<>(shown.hidden(answers))), answers.toString());
+            answers.replaceAll((name, value) -> value instanceof List ? ((List<?>) value).toArray() : value);
+            assertEquals(new HashSet<Object>(expected), shown.hidden(answers));
+        }
+    }
+
+    @Test
+    void mistakenConditionsOfTheVectorsAreRefused() {
+        Map<?, ?> vectors = Answer.readVectors("conditions");
+        Plan plan = Answer.readPlan("conditions");
+        for (Object each : (List<?>) vectors.get("refused")) {
+            Map<?, ?> wrong = (Map<?, ?>) each;
+            byte[] bytes = Bytes.fromText((String) wrong.get("texts"));
+            Plan other = Core.readPlan(Bytes.fromText(((String) vectors.get("plan"))
+                .replace(plan.texts(), Bytes.toHex(Sha256.of(bytes)))));
+            SurveyException error = assertThrows(
+                SurveyException.class, () -> SurveyTexts.read(other, bytes), wrong.get("case").toString());
+            assertTrue(error.getMessage().contains("the texts are not those of the plan"));
+        }
     }
 
     @Test

@@ -141,8 +141,9 @@ public final class FileStore implements JournalStore {
         byte[] before = readFile();
         Map<String, byte[]> entries = parseUndamaged(before);
         change.accept(entries);
+        if (before == null && entries.isEmpty()) return;
         byte[] after = format(entries);
-        if (!Arrays.equals(before, after)) replace(after);
+        if (!Arrays.equals(before, after)) replace(before, after);
     }
 
     /**
@@ -183,14 +184,18 @@ public final class FileStore implements JournalStore {
         }
     }
 
-    /** Replaces the file: on return, the new content is on the disk. */
-    private void replace(byte[] content) throws IOException {
+    /**
+     * Replaces the file: on return, the new content is on the disk. A file that a program without the lock
+     * has put there meanwhile stays: it may be a damaged one.
+     */
+    private void replace(byte[] before, byte[] content) throws IOException {
         Path draft = path(".new");
         Files.deleteIfExists(draft);
         try (FileChannel channel = open(".new", StandardOpenOption.CREATE_NEW)) {
             ByteBuffer buffer = ByteBuffer.wrap(content);
             while (buffer.hasRemaining()) channel.write(buffer);
             channel.force(true);
+            if (!Arrays.equals(before, readFile())) throw new IOException("another program changed it");
         } catch (IOException error) {
             Files.deleteIfExists(draft);
             throw error;

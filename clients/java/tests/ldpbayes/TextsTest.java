@@ -40,7 +40,7 @@ class TextsTest {
     /** Returns the plan whose texts are these. */
     private static Plan planWith(byte[] texts) {
         String plan = (String) VECTORS.get("plan");
-        return Core.readPlan(Bytes.fromText(plan.replace(PLAN.texts(), Bytes.toHex(Sha256.of(texts)))));
+        return Core.readPlan(Bytes.fromText(plan.replace(PLAN.texts(), Bytes.toHex(Bytes.sha256(texts)))));
     }
 
     private static SurveyTexts read(String file) {
@@ -108,7 +108,7 @@ class TextsTest {
             Map<?, ?> wrong = (Map<?, ?>) each;
             byte[] bytes = Bytes.fromText((String) wrong.get("texts"));
             Plan other = Core.readPlan(Bytes.fromText(((String) vectors.get("plan"))
-                .replace(plan.texts(), Bytes.toHex(Sha256.of(bytes)))));
+                .replace(plan.texts(), Bytes.toHex(Bytes.sha256(bytes)))));
             SurveyException error = assertThrows(
                 SurveyException.class, () -> SurveyTexts.read(other, bytes), wrong.get("case").toString());
             assertTrue(error.getMessage().contains("the texts are not those of the plan"));
@@ -229,12 +229,12 @@ class TextsTest {
     /** Returns a plan with these features and texts; it asks for the first feature, which has four codes. */
     private static Plan planOf(String features, String texts) {
         String tables = "{'keep':'13835058055282163712'}".replace('\'', '"');
-        String key = Bytes.toHex(Arrays.copyOf(Sha256.of(Bytes.fromText(tables)), 8));
+        String key = Bytes.toHex(Arrays.copyOf(Bytes.sha256(Bytes.fromText(tables)), 8));
         return Core.readPlan(Bytes.fromText(("{'epsilon':'3','features':[" + features
             + "],'format':1,'id':'x','questions':[{'domain':4,'epsilon':'2.19722457734',"
             + "'feature':0,'mechanism':'DE','ratio':"
             + "['55340232221128654848','6148914691236517205'],'tables':'" + key + "','weight':1}],'tables':{'"
-            + key + "':" + tables + "},'texts':'" + Bytes.toHex(Sha256.of(Bytes.fromText(texts))) + "'}")
+            + key + "':" + tables + "},'texts':'" + Bytes.toHex(Bytes.sha256(Bytes.fromText(texts))) + "'}")
             .replace('\'', '"')));
     }
 

@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.Set;
 import ldpbayes.Bytes;
 import ldpbayes.Json;
-import ldpbayes.Sha256;
 import ldpbayes.SurveyException;
 import ldpbayes.mechanisms.Parameters;
 
@@ -84,7 +83,7 @@ public final class SurveyTexts {
     public static SurveyTexts read(Plan plan, byte[] file) {
         try {
             byte[] bytes = file.clone();
-            requireValid(bytes.length <= MAX_BYTES && Bytes.toHex(Sha256.of(bytes)).equals(plan.texts()));
+            requireValid(bytes.length <= MAX_BYTES && Bytes.toHex(Bytes.sha256(bytes)).equals(plan.texts()));
             return new SurveyTexts(plan, (Map<?, ?>) Json.parseCanonical(Bytes.toText(bytes)));
         } catch (RuntimeException error) {
             throw new SurveyException(

@@ -28,8 +28,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import ldpbayes.Bytes;
 import ldpbayes.Reason;
-import ldpbayes.Sha256;
 import ldpbayes.client.JournalException;
 import ldpbayes.client.OptionException;
 
@@ -250,7 +250,8 @@ public final class FileStore implements JournalStore {
         }
         int first = HEADER.length + HASH_BYTES;
         byte[] body = Arrays.copyOfRange(content, first, content.length);
-        if (!Arrays.equals(Sha256.of(body), Arrays.copyOfRange(content, HEADER.length, first))) return null;
+        byte[] hash = Arrays.copyOfRange(content, HEADER.length, first);
+        if (!Arrays.equals(Bytes.sha256(body), hash)) return null;
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(body));
         while (in.available() > 0) {
             String key = in.readUTF();
@@ -271,7 +272,7 @@ public final class FileStore implements JournalStore {
         }
         ByteArrayOutputStream content = new ByteArrayOutputStream();
         content.write(HEADER);
-        content.write(Sha256.of(body.toByteArray()));
+        content.write(Bytes.sha256(body.toByteArray()));
         body.writeTo(content);
         return content.toByteArray();
     }

@@ -34,9 +34,9 @@ import { termsOf, valuesWithTexts } from "./survey_texts.js";
  * @property {EntryTexts | undefined} label undefined for a survey without a label
  * @property {ReadonlyMap<string, EntryTexts>} features the texts of each entry of the row, by name
  * @property {ReadonlySet<string>} deciding the names of the questions whose answers hide others
- * @property {(answers: Readonly<Record<string, unknown>>) => Set<string>} hidden returns the names of the questions that
- *   do not concern a person, for which the row contains null; the answers are those of a row, and the label's under its
- *   name
+ * @property {(answers: Readonly<Record<string, unknown>>) => Set<string>} hidden returns the names of the questions
+ *   that do not concern a person, for which the row contains null; the answers are those of a row, and the label's
+ *   under its name
  */
 
 /** @type {SurveyTexts} */

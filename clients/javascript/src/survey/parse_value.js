@@ -52,7 +52,8 @@ export function codeUnlessMissing(feature, count, code, absent = count) {
  */
 export function categoryText(value) {
   // the normal form of a longer text has more characters than a category, and takes long to compute
-  if (typeof value === "string" || typeof value === "boolean") return String(value).slice(0, 2e3).normalize();
+  if (typeof value === "string") return value.slice(0, 2e3).normalize();
+  if (typeof value === "boolean") return String(value);
   const integer = Number.isInteger(value) ? BigInt(/** @type {number} */ (value)) : value;
   if (typeof integer === "bigint" && -MAX_INTEGER < integer && integer < MAX_INTEGER) return String(integer);
   return undefined;

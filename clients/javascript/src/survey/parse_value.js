@@ -51,12 +51,10 @@ export function codeUnlessMissing(feature, count, code, absent = count) {
  * @returns {string | undefined}
  */
 export function categoryText(value) {
-  // the normal form of a longer text has more characters than a category, and takes long to compute
-  if (typeof value === "string") return value.slice(0, 2e3).normalize();
-  if (typeof value === "boolean") return String(value);
   const integer = Number.isInteger(value) ? BigInt(/** @type {number} */ (value)) : value;
   if (typeof integer === "bigint" && -MAX_INTEGER < integer && integer < MAX_INTEGER) return String(integer);
-  return undefined;
+  // the normal form of a longer text has more characters than a category, and takes long to compute
+  return typeof value === "string" || typeof value === "boolean" ? String(value).slice(0, 2e3).normalize() : undefined;
 }
 
 /**

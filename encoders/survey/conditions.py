@@ -1,35 +1,91 @@
 """Conditions on which a form asks a question: `ask_if = { feature = "smokes", value = true }`.
 
 A condition is part of the survey's texts, and no report depends on it: a question that is not asked has a
-missing answer, which is reported like any other. A form hides a question if its condition does not hold, or
-if it hides the question that the condition names.
+missing answer, which is reported like any other. A condition has one term or several: another question, and
+one of its answers. A term on a question that is not asked does not hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import dropwhile
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
-from encoders.survey.parse_value import MISSING_TEXT, category_text
+from encoders.survey.parse_value import MISSING_TEXT, category_text, unwrap_scalar
 
 KEY = "ask_if"
+MAX_TERMS = 100
 _KEYS = {"feature", "value"}
+_LISTS = {"any": any, "all": all}
 _EXAMPLE = '{ feature = "smokes", value = "yes" }'
+_FORMS = (
+    'is nested or has several keys: write "any" or "all" alone, with a list of conditions such as '
+    f"{_EXAMPLE} or {{ not = {_EXAMPLE} }}"
+)
 
 
-class Condition(NamedTuple):
-    """Ask a question only of a person who gave this answer to another question."""
+class Term(NamedTuple):
+    """Another question, and an answer that a person gave to it or did not give."""
 
     feature: str
     """Name of the other entry of the row, or of the label."""
     value: str
     """The answer; of an entry with several answers, one of the ticked choices."""
+    is_negated: bool = False
+    """Whether the term holds for every other answer, including a missing one."""
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> Term:
+        """Return the term of an entry without mistakes."""
+        answer = entry.get("not", entry)
+        return cls(answer["feature"], str(category_text(answer["value"])), "not" in entry)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry of the side file."""
+        answer = {"feature": self.feature, "value": self.value}
+        return {"not": answer} if self.is_negated else answer
+
+    def holds(self, answers: Mapping[str, object], hidden: Collection[str]) -> bool:
+        """Return whether the other question is not hidden, and has or has not the answer."""
+        given = unwrap_scalar(answers.get(self.feature))
+        several = given if isinstance(given, Collection) and not isinstance(given, str | bytes) else [given]
+        is_given = self.value in map(category_text, several)
+        return self.feature not in hidden and is_given != self.is_negated
+
+
+class Condition(NamedTuple):
+    """Ask a question only of a person for whose answers this holds."""
+
+    terms: tuple[Term, ...]
+    key: str = ""
+    """``any`` or ``all`` of the terms must hold; empty for a condition without a list."""
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Condition:
         """Return the condition of an entry that :func:`find_condition_problems` accepts."""
-        return cls(entry["feature"], str(category_text(entry["value"])))
+        [key] = _LISTS.keys() & entry.keys() or [""]
+        return cls(tuple(map(Term.read, entry[key] if key else [entry])), key)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry of the side file."""
+        entries = [each.as_dict() for each in self.terms]
+        return {self.key: entries} if self.key else entries[0]
+
+
+def read_conditions(entries: Mapping[str, Any]) -> dict[str, Condition]:
+    """Return conditions, each after those that it depends on; raises CycleError if one depends on itself."""
+    conditions = {name: Condition.read(each) for name, each in entries.items()}
+    named = {name: [term.feature for term in each.terms] for name, each in conditions.items()}
+    return {name: conditions[name] for name in TopologicalSorter(named).static_order() if name in conditions}
+
+
+def find_hidden(conditions: Mapping[str, Condition], answers: Mapping[str, object]) -> set[str]:
+    """Return the names of the questions whose conditions, in the order of reading, do not hold."""
+    hidden: set[str] = set()
+    for name, condition in conditions.items():
+        if not _LISTS.get(condition.key, all)(each.holds(answers, hidden) for each in condition.terms):
+            hidden.add(name)
+    return hidden
 
 
 def find_condition_problems(
@@ -54,12 +110,29 @@ def find_condition_problems(
         if why := _entry_fault(entry, values):
             yield name, why
     known = {name: entry for name, entry in conditions.items() if not _entry_fault(entry, values)}
-    for name in _find_cycles({name: entry["feature"] for name, entry in known.items()}):
-        yield name, "depends on itself through other conditions: delete one of them"
+    try:
+        read_conditions(known)
+    except CycleError as error:
+        for name in dict.fromkeys(error.args[1]):
+            yield name, "depends on itself through other conditions: delete one of them"
 
 
 def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
     """Return what is wrong with one condition; empty if it can be read."""
+    key = next(iter(entry)) if isinstance(entry, dict) and len(entry) == 1 else ""
+    if key not in _LISTS:
+        return _term_fault(entry, values)
+    if not isinstance(entry[key], list) or not 0 < len(entry[key]) <= MAX_TERMS:
+        return f"needs a list of 1 to {MAX_TERMS} conditions: {{ {key} = [{_EXAMPLE}] }}"
+    return next(filter(None, (_term_fault(each, values) for each in entry[key])), "")
+
+
+def _term_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
+    """Return what is wrong with one term; empty if it can be read."""
+    if isinstance(entry, dict) and set(entry) == {"not"}:
+        entry = entry["not"]
+    if isinstance(entry, dict) and {"not", *_LISTS} & set(entry):
+        return _FORMS
     if not (isinstance(entry, dict) and set(entry) == _KEYS and isinstance(entry["feature"], str)):
         return f"needs the name of a question and one of its answers, for example {_EXAMPLE}"
     if entry["feature"] not in values:
@@ -69,16 +142,3 @@ def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> st
         return ""
     known = ", ".join(each for each in listed if each != MISSING_TEXT)
     return f"needs an answer to {entry['feature']}: {known or 'none, because it is a number: ask for values'}"
-
-
-def _find_cycles(named: Mapping[str, str]) -> Iterator[str]:
-    """Yield the questions that are hidden depending on themselves; `named` has the other question of each."""
-    seen: set[str] = set()
-    for name in named:
-        chain: dict[str, None] = {}
-        while name in named and name not in seen:
-            seen.add(name)
-            chain[name] = None
-            name = named[name]
-        if name in chain:
-            yield from dropwhile(name.__ne__, chain)

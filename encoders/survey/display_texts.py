@@ -8,7 +8,7 @@ from typing import Any
 
 from encoders.survey.choices import ChoiceFeature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.conditions import Condition
+from encoders.survey.conditions import Condition, find_hidden
 from encoders.survey.features import Feature
 from encoders.survey.texts import ABOUT_KEYS, values_with_texts
 
@@ -44,8 +44,6 @@ class EntryTexts:
     values: Mapping[str, str]
     """The text of each value to choose from, in the survey's order. ``(missing)``, if it is there, stands
     for a missing answer, which an application passes as None. Empty for a number."""
-    ask_if: Condition | None = None
-    """Ask the question only if this condition holds; otherwise pass None. None: ask it always."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,18 @@ class DisplayTexts:
     """None for a survey without a label."""
     features: Mapping[str, EntryTexts]
     """The texts of each entry of the row, by name."""
+    conditions: Mapping[str, Condition]
+    """The conditions of questions that do not concern everybody, by name."""
+
+    def hidden(self, answers: Mapping[str, object]) -> set[str]:
+        """Return the names of the questions that do not concern a person; pass None for their answers.
+
+        Parameters
+        ----------
+        answers : Mapping of str to object
+            The answers as in a row, and the label's under its name. A name that is not there has no answer.
+        """
+        return find_hidden(self.conditions, answers)
 
     def find(self, feature: Feature) -> EntryTexts:
         """Return the texts of a feature or of one choice."""
@@ -95,7 +105,7 @@ def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
     general = plan.texts.about if plan.texts else {}
     found = {key: _first(stated, key, default=DisplayText(general.get(key, ""), "")) for key in ABOUT_KEYS}
     about = {key: text for key, text in found.items() if text}
-    label, conditions = plan.row_label, plan.texts.conditions if plan.texts else {}
+    label = plan.row_label
     return DisplayTexts(
         language=chain[0] if chain else "",
         title=_first(tables, "title", default=about.get("title", plan.id)),
@@ -109,10 +119,10 @@ def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
                 {tag: table.get("features", {}).get(each.name, {}) for tag, table in tables.items()},
                 each.name,
                 values_with_texts(each),
-                conditions.get(each.name),
             )
             for each in plan.entries
         },
+        conditions=plan.texts.conditions if plan.texts else {},
     )
 
 
@@ -127,18 +137,12 @@ def _fallbacks(language: str, known: list[str]) -> Iterator[str]:
     yield from known[:1]
 
 
-def _entry(
-    tables: Mapping[str, Mapping[str, Any]],
-    name: str,
-    values: tuple[str, ...],
-    ask_if: Condition | None = None,
-) -> EntryTexts:
+def _entry(tables: Mapping[str, Mapping[str, Any]], name: str, values: tuple[str, ...]) -> EntryTexts:
     texts = {tag: table.get("values", {}) for tag, table in tables.items()}
     return EntryTexts(
         title=_first(tables, "title", default=name),
         help=_first(tables, "help"),
         values={value: _first(texts, value, default=value) for value in values},
-        ask_if=ask_if,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from encoders.survey.choices import row_entries
-from encoders.survey.conditions import KEY, Condition
+from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.table_entries import EntryReader, Table
@@ -36,7 +36,7 @@ def read_texts(
         reader.note(path, why)
     if problems or not (about or languages or conditions):
         return None
-    texts = SurveyTexts(about, languages, {name: Condition.read(each) for name, each in conditions.items()})
+    texts = SurveyTexts(about, languages, read_conditions(conditions))
     if len(texts.json) > MAX_TEXTS_BYTES:
         size = f"{len(texts.json):,} bytes, more than {MAX_TEXTS_BYTES:,}"
         reader.note(("texts",), f"has {size} with [about]: shorten texts, or use fewer languages")

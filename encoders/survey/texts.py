@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from encoders.errors import SurveyError, combine_errors
 from encoders.nfc import look_of
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
-from encoders.survey.conditions import KEY, Condition, find_condition_problems
+from encoders.survey.conditions import KEY, Condition, find_condition_problems, read_conditions
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import nfc_fault, printable_fault
@@ -82,7 +82,8 @@ class SurveyTexts:
     languages: Mapping[str, Mapping[str, Any]]
     """The tables [texts.TAG], in the author's order."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
-    """The condition on which a question is asked, by the name of the question."""
+    """The condition on which a question is asked, by the name of the question; each follows those of the
+    questions it names."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SurveyTexts) and self.json == other.json
@@ -100,7 +101,7 @@ class SurveyTexts:
             "texts": self.languages,
         }
         if self.conditions:
-            document[KEY] = {name: each._asdict() for name, each in self.conditions.items()}
+            document[KEY] = {name: each.as_dict() for name, each in self.conditions.items()}
         return dump_canonical_json(document)
 
     @cached_property
@@ -152,7 +153,11 @@ class SurveyTexts:
         languages = {tag: tables[tag] for tag in order}
         if problems := list(find_problems(about, languages, conditions, names)):
             raise combine_errors([SurveyError(each.why, ".".join(each.path)) for each in problems])
-        return cls(about or {}, languages, {name: Condition.read(each) for name, each in conditions.items()})
+        texts = cls(about or {}, languages, read_conditions(conditions))
+        if texts.json != data:
+            why = "has a condition whose value is not in quotes: compile the survey again"
+            raise SurveyError(why, f"texts.{KEY}")
+        return texts
 
 
 def find_problems(

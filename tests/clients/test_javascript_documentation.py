@@ -109,7 +109,8 @@ def test_the_answers_of_a_form_are_reported(browser, origin, plan):
 
 
 def test_every_question_is_shown_with_its_text(browser, origin, plan):
-    form = "const form = { add: (name, { title, choices }) => console.log(name, title, choices.length) };"
+    form = """const form = { add: (name, { title, choices }) => console.log(name, title, choices.length),
+        hide: (names) => names.forEach((name) => console.log("hidden", name)) }, answers = {};"""
     logged, methods, _ = run_in_page(browser, origin, plan, f"{CLIENT}{form}{blocks_of(WEB, 'js')[2]}")
     assert logged == ["age age 5", "income income 1", "debt debt 1"]
     assert methods == ["GET"]

@@ -27,7 +27,7 @@ missing = "category"
 [features.cigarettes]
 range = [0, 60]
 missing = "category"
-ask_if = { feature = "smokes", value = true }
+ask_if = { all = [{ feature = "smokes", value = true }, { not = { feature = "drinks", value = "coffee" } }] }
 [features.city]
 values = ["a", "b", "c", "d", "e", "f", "g", "other"]
 [features.drinks]

@@ -417,7 +417,7 @@ def files() -> dict[str, str]:
     documents["good-together.json"] = good_together()
     documents["good-tables.json"] = good_tables(labelled=True)
     documents["good-tables-unlabelled.json"] = good_tables(labelled=False)
-    documents["good-texts.json"] = good_texts()
+    documents |= {"good-texts.json": good_texts(), "conditions.json": texts.conditions()}
     documents["good-values.json"] = values.good()
     documents["good-validation.json"] = good_validation()
     documents["good-validation-together.json"] = good_validation_together()

@@ -3,17 +3,19 @@
 import re
 import shutil
 import subprocess
+from zipfile import ZipFile
 
 import pytest
 
+from encoders import __version__
 from tests.support.java import CLASSES, FOLDER, require_java_client, run_java, run_make
 from tools import android_api
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 ROOT = FOLDER.parents[1]
-MAX_JAR_BYTES, MAX_CORE_BYTES = 156_000, 61_000
-"""Of any JDK; the goals, with JDK 17, are 120,000 and 60,000."""
+MAX_JAR_BYTES, MAX_CORE_BYTES = 173_000, 61_000
+"""Of any JDK, the first with line numbers; the goals, with JDK 17, are 120,000 without them and 60,000."""
 MAX_ANDROID_LEVEL = 26
 MAX_SOURCE_LINES, MAX_TEST_LINES, MAX_LINE = 450, 600, 110
 LAYERS = ["", "mechanisms", "survey", "explain", "client", "testing"]
@@ -37,6 +39,32 @@ def test_the_junit_tests_pass():
 def test_the_jars_are_small():
     assert (FOLDER / "build" / "ldp-bayes.jar").stat().st_size <= MAX_JAR_BYTES
     assert (FOLDER / "build" / "ldp-bayes-core.jar").stat().st_size <= MAX_CORE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("jar", "module"),
+    [
+        ("ldp-bayes", "ldpbayes"),
+        ("ldp-bayes-core", "ldpbayes.core"),
+        ("ldp-bayes-testing", "ldpbayes.testing"),
+    ],
+)
+def test_a_jar_names_its_version_and_module(jar, module):
+    with ZipFile(FOLDER / "build" / f"{jar}.jar") as opened:
+        manifest = opened.read("META-INF/MANIFEST.MF").decode().split("\r\n")
+    assert {f"Implementation-Version: {__version__}", f"Automatic-Module-Name: {module}"} <= set(manifest)
+
+
+def test_stack_traces_have_lines(tmp_path):
+    jar = FOLDER / "build" / "ldp-bayes.jar"
+    with ZipFile(jar) as opened:
+        opened.extract("ldpbayes/client/Client.class", tmp_path)
+    code = subprocess.run(
+        ["javap", "-l", str(tmp_path / "ldpbayes" / "client" / "Client.class")],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert 'Compiled from "Client.java"' in code
+    assert "LineNumberTable" in code
 
 
 def test_times_are_measured():
@@ -98,6 +126,8 @@ def layer_of(package: tuple[str, ...]) -> int:
 
 
 def test_the_core_has_no_other_packages():
-    makefile = (FOLDER / "Makefile").read_text("utf-8")
-    [core] = re.findall(r"^CORE := (.*)$", makefile, re.M)
-    assert core.split() == [f"ldpbayes/{each}".rstrip("/") for each in CORE]
+    with ZipFile(FOLDER / "build" / "ldp-bayes-core.jar") as opened:
+        names = [each for each in opened.namelist() if each.endswith(".class")]
+    assert {name.rpartition("/")[0] for name in names} == {f"ldpbayes/{each}".rstrip("/") for each in CORE}
+    assert {f"ldpbayes/{each}.class" for each in ("Core", "RandomSource", "Reason")} <= set(names)
+    assert not [name for name in names if "Texts" in name or "Ed25519" in name]

@@ -1,8 +1,11 @@
 """Conditions on which a form asks a question: read from a survey file, kept with the texts, displayed."""
 
+import json
 import tomllib
 from hashlib import sha256
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from encoders.errors import SurveyError
@@ -34,13 +37,45 @@ missing = "category"
 edges = [0, 40, 120]
 """
 CONDITION = 'ask_if = { feature = "smokes", value = true }'
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors/conditions.json").read_text(encoding="utf-8"))
 
 
-def test_a_condition_is_displayed_with_the_texts_of_its_question():
-    features = display_texts(read_survey(SURVEY).compile()).features
-    assert features["smokes"].ask_if == ("ill", "yes")
-    assert features["cigarettes"].ask_if == ("smokes", "true")
-    assert features["kinds"].ask_if is None
+def hidden_by(condition, **answers):
+    texts = display_texts(read_survey(SURVEY.replace(CONDITION, f"ask_if = {condition}")).compile())
+    return "cigarettes" in texts.hidden({"ill": "yes", **answers})
+
+
+def test_a_question_is_hidden_unless_the_other_one_is_asked_and_has_the_answer():
+    texts = display_texts(read_survey(SURVEY).compile())
+    assert texts.hidden({"ill": "yes", "smokes": True}) == set()
+    assert texts.hidden({"ill": "yes", "smokes": "false"}) == {"cigarettes"}
+    assert texts.hidden({"ill": "no", "smokes": True}) == {"smokes", "cigarettes"}
+    assert texts.hidden({}) == {"smokes", "cigarettes"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "answers", "hidden"),
+    [
+        ('{ not = { feature = "smokes", value = true } }', {"smokes": False}, False),
+        ('{ not = { feature = "smokes", value = true } }', {"smokes": None}, False),
+        ('{ not = { feature = "smokes", value = true } }', {"ill": "no"}, True),
+        ('{ feature = "kinds", value = "snus" }', {"kinds": ["pipe", "snus"]}, False),
+        ('{ feature = "kinds", value = "snus" }', {"kinds": np.array(["pipe"])}, True),
+        ('{ not = { feature = "kinds", value = "snus" } }', {"kinds": []}, False),
+        ('{ any = [{ feature = "smokes", value = true }] }', {"smokes": np.bool_(True)}, False),
+    ],
+)
+def test_a_term_depends_on_the_answer_as_a_row_contains_it(condition, answers, hidden):
+    assert hidden_by(condition, **answers) == hidden
+
+
+def test_one_term_of_any_must_hold_and_each_of_all():
+    terms = '[{ feature = "smokes", value = false }, { not = { feature = "kinds", value = "pipe" } }]'
+    for smokes in (True, False):
+        for kinds in (["pipe"], ["snus"]):
+            holds = [not smokes, kinds != ["pipe"]]
+            assert hidden_by(f"{{ any = {terms} }}", smokes=smokes, kinds=kinds) != any(holds)
+            assert hidden_by(f"{{ all = {terms} }}", smokes=smokes, kinds=kinds) != all(holds)
 
 
 def test_conditions_change_the_digest_of_the_texts_and_nothing_else_of_the_plan():
@@ -57,11 +92,6 @@ def test_a_side_file_keeps_the_conditions():
     assert read.texts.conditions == plan.texts.conditions
 
 
-def test_a_condition_may_name_a_choice():
-    text = SURVEY.replace(CONDITION, 'ask_if = { feature = "kinds", value = "snus" }')
-    assert display_texts(read_survey(text).compile()).features["cigarettes"].ask_if == ("kinds", "snus")
-
-
 @pytest.mark.parametrize(
     ("condition", "why"),
     [
@@ -74,6 +104,15 @@ def test_a_condition_may_name_a_choice():
         ('{ feature = 1, value = "yes" }', "needs the name of a question and one of its answers"),
         ('{ feature = "smokes", value = [1] }', "needs an answer to smokes"),
         ('"smokes"', "needs the name of a question and one of its answers"),
+        ('{ not = { feature = "smokes", value = "(missing)" } }', "needs an answer to smokes: true, false"),
+        ('{ all = [{ feature = "drinks", value = 1 }] }', "names 'drinks', which is no question"),
+        ("{ any = [] }", "needs a list of 1 to 100 conditions"),
+        ('{ any = { feature = "smokes", value = true } }', "needs a list of 1 to 100 conditions"),
+        ("{ any = [{}] }", "needs the name of a question and one of its answers"),
+        ('{ any = [{ all = [{ feature = "smokes", value = true }] }] }', "is nested or has several keys"),
+        ('{ not = { any = [{ feature = "smokes", value = true }] } }', "is nested or has several keys"),
+        ("{ any = [], all = [] }", "is nested or has several keys"),
+        ('{ feature = "smokes", value = true, not = 1 }', "is nested or has several keys"),
     ],
 )
 def test_a_mistaken_condition_is_named_with_its_line(condition, why):
@@ -107,6 +146,18 @@ def test_a_cycle_of_conditions_is_refused_at_each_of_its_questions():
     assert "depends on itself" in str(caught.value)
 
 
+def test_a_cycle_through_one_of_several_terms_is_refused():
+    kinds = '{ feature = "kinds", value = "snus" }'
+    text = SURVEY.replace(
+        '{ feature = "ill", value = "yes" }', f'{{ any = [{{ feature = "ill", value = "no" }}, {kinds}] }}'
+    )
+    text = text.replace(
+        'choices = ["pipe", "snus"]', f'choices = ["pipe", "snus"]\nask_if = {{ not = {CONDITION[9:]} }}'
+    )
+    with pytest.raises(SurveyError, match=r"smokes.ask_if: depends on itself through other conditions"):
+        read_survey(text)
+
+
 def test_a_silo_has_no_conditions():
     _, mistakes = read_silo_tables(tomllib.loads(SURVEY.replace('id = "smoking"', 'kind = "silo"')))
     paths = [path for path, why, _ in mistakes if "is not an entry here" in why]
@@ -132,3 +183,17 @@ def test_a_condition_must_name_a_question_although_the_survey_has_no_label():
     label = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
     with pytest.raises(SurveyError, match="names '', which is no question"):
         read_survey(SURVEY.replace(label, "").replace('feature = "ill"', 'feature = ""'))
+
+
+def test_the_conditions_of_the_vectors_hide_the_same_questions_in_every_client():
+    texts = display_texts(Plan.from_json(VECTORS["plan"].encode()).with_texts(VECTORS["texts"].encode()))
+    for each in VECTORS["hidden"]:
+        assert sorted(texts.hidden(each["answers"])) == each["hidden"], each["answers"]
+
+
+@pytest.mark.parametrize("case", VECTORS["refused"], ids=lambda each: each["case"])
+def test_mistaken_conditions_of_the_vectors_are_refused(case):
+    plan, data = Plan.from_json(VECTORS["plan"].encode()), case["texts"].encode()
+    names = EntryNames.from_row(plan.row_label, plan.entries)
+    with pytest.raises(SurveyError, match=r"(last|often|texts)\.ask_if: "):
+        SurveyTexts.from_json(data, sha256(data).hexdigest(), names)

@@ -1,9 +1,11 @@
 package ldpbayes;
 
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 
-/** Helpers for arrays of bytes: hexadecimal digits, texts, words, concatenation. */
+/** Helpers for arrays of bytes: hexadecimal digits, texts, words, digests. */
 public final class Bytes {
     private static final String DIGITS = "0123456789abcdef";
 
@@ -67,6 +69,24 @@ public final class Bytes {
             end += part.length;
         }
         return whole;
+    }
+
+    /**
+     * Returns the SHA-256 of plans, texts and tokens, which are public or random, never of a value of a row.
+     *
+     * @param parts arrays of bytes, which are hashed as one
+     * @return 32 bytes
+     */
+    public static byte[] sha256(byte[]... parts) {
+        return digest("SHA-256", parts);
+    }
+
+    static byte[] digest(String algorithm, byte[]... parts) {
+        try {
+            return MessageDigest.getInstance(algorithm).digest(concatenate(parts));
+        } catch (NoSuchAlgorithmException error) {
+            throw new LdpException("the platform lacks SHA-2", Reason.INTERNAL_ERROR);
+        }
     }
 
     /**

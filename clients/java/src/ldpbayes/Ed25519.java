@@ -43,7 +43,7 @@ public final class Ed25519 {
         if (key == null || isOfLowOrder(key) || s.compareTo(ORDER) >= 0) {
             return false;
         }
-        byte[] hash = Sha256.digest("SHA-512", r, publicKey, message);
+        byte[] hash = Bytes.digest("SHA-512", r, publicKey, message);
         BigInteger h = fromLittleEndian(hash).mod(ORDER);
         BigInteger[] base = decode(toLittleEndian(
             BigInteger.valueOf(4).multiply(BigInteger.valueOf(5).modInverse(P)).mod(P)));

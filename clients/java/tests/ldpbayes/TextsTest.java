@@ -10,13 +10,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeSet;
 import java.util.function.IntFunction;
 import ldpbayes.explain.Preview;
 import ldpbayes.explain.PreviewOptions;
-import ldpbayes.survey.Condition;
 import ldpbayes.survey.DisplayTexts;
 import ldpbayes.survey.EntryTexts;
 import ldpbayes.survey.Plan;
@@ -39,7 +40,7 @@ class TextsTest {
     /** Returns the plan whose texts are these. */
     private static Plan planWith(byte[] texts) {
         String plan = (String) VECTORS.get("plan");
-        return Core.readPlan(Bytes.fromText(plan.replace(PLAN.texts(), Bytes.toHex(Sha256.of(texts)))));
+        return Core.readPlan(Bytes.fromText(plan.replace(PLAN.texts(), Bytes.toHex(Bytes.sha256(texts)))));
     }
 
     private static SurveyTexts read(String file) {
@@ -62,32 +63,56 @@ class TextsTest {
                 assertEquals(expected.get("language"), shown.language());
                 assertEquals(expected.get("title"), shown.title());
                 EntryTexts label = shown.label();
-                assertEquals(expected.get("label"), label == null ? null : plain(label, expected));
+                assertEquals(expected.get("label"), label == null ? null : plain(label));
                 Map<String, Object> features = new LinkedHashMap<>();
                 for (Map.Entry<String, EntryTexts> entry : shown.features().entrySet()) {
-                    features.put(entry.getKey(), plain(entry.getValue(), null));
+                    features.put(entry.getKey(), plain(entry.getValue()));
                 }
                 assertEquals(expected.get("features"), features);
             }
         }
     }
 
-    /** Returns the entry of the vectors for displayed texts; a label has no condition in the vectors. */
-    private static Map<String, Object> plain(EntryTexts texts, Map<?, ?> label) {
+    /** Returns the entry of the vectors for displayed texts. */
+    private static Map<String, Object> plain(EntryTexts texts) {
         Map<String, Object> entry = new LinkedHashMap<>();
-        Condition askIf = texts.askIf();
-        if (label == null || ((Map<?, ?>) label.get("label")).containsKey("ask_if")) {
-            Map<String, Object> condition = new LinkedHashMap<>();
-            if (askIf != null) {
-                condition.put("feature", askIf.feature());
-                condition.put("value", askIf.value());
-            }
-            entry.put("ask_if", askIf == null ? null : condition);
-        }
         entry.put("help", texts.help());
         entry.put("title", texts.title());
         entry.put("values", texts.values());
         return entry;
+    }
+
+    @Test
+    void theSameQuestionsAreHiddenAsByPython() {
+        Map<?, ?> vectors = Answer.readVectors("conditions");
+        Plan plan = Answer.readPlan("conditions");
+        SurveyTexts texts = SurveyTexts.read(plan, Bytes.fromText((String) vectors.get("texts")));
+        DisplayTexts shown = DisplayTexts.of(plan, texts, Collections.<String>emptyList());
+        for (Object each : (List<?>) vectors.get("hidden")) {
+            Map<String, Object> answers = new LinkedHashMap<>();
+            for (Map.Entry<?, ?> answer : ((Map<?, ?>) ((Map<?, ?>) each).get("answers")).entrySet()) {
+                answers.put((String) answer.getKey(), answer.getValue());
+            }
+            List<?> expected = (List<?>) ((Map<?, ?>) each).get("hidden");
+            assertEquals(expected, new ArrayList<>(new TreeSet<>(shown.hidden(answers))), answers.toString());
+            answers.replaceAll((name, value) -> value instanceof List ? ((List<?>) value).toArray() : value);
+            assertEquals(new HashSet<Object>(expected), shown.hidden(answers));
+        }
+    }
+
+    @Test
+    void mistakenConditionsOfTheVectorsAreRefused() {
+        Map<?, ?> vectors = Answer.readVectors("conditions");
+        Plan plan = Answer.readPlan("conditions");
+        for (Object each : (List<?>) vectors.get("refused")) {
+            Map<?, ?> wrong = (Map<?, ?>) each;
+            byte[] bytes = Bytes.fromText((String) wrong.get("texts"));
+            Plan other = Core.readPlan(Bytes.fromText(((String) vectors.get("plan"))
+                .replace(plan.texts(), Bytes.toHex(Bytes.sha256(bytes)))));
+            SurveyException error = assertThrows(
+                SurveyException.class, () -> SurveyTexts.read(other, bytes), wrong.get("case").toString());
+            assertTrue(error.getMessage().contains("the texts are not those of the plan"));
+        }
     }
 
     @Test
@@ -96,6 +121,21 @@ class TextsTest {
         assertEquals("en", display("xx").language());
         assertEquals("en", display().language());
         assertEquals("en", display("en-GB", "pt").language());
+    }
+
+    @Test
+    void whatTheAuthorWroteAboutTheSurveyIsShownInThePersonsLanguage() {
+        byte[] bytes = Bytes.fromText(BASE.replace("'about':{}", "'about':{'contact':'A','purpose':'Purpose'}")
+            .replace("['en']", "['en','de']")
+            .replace("'texts':{", "'texts':{'de':{'about':{'purpose':'Zweck'}},").replace('\'', '"'));
+        Plan plan = planWith(bytes);
+        SurveyTexts texts = SurveyTexts.read(plan, bytes);
+        DisplayTexts shown = DisplayTexts.of(plan, texts, Collections.singletonList("de-AT"));
+        assertEquals("Zweck", shown.about().get("purpose"));
+        assertEquals("A", shown.about().get("contact"));
+        assertEquals("de", shown.textLanguages().get("about.purpose"));
+        assertEquals(
+            "Purpose", DisplayTexts.of(plan, texts, Collections.<String>emptyList()).about().get("purpose"));
     }
 
     @Test
@@ -207,12 +247,12 @@ class TextsTest {
     /** Returns a plan with these features and texts; it asks for the first feature, which has four codes. */
     private static Plan planOf(String features, String texts) {
         String tables = "{'keep':'13835058055282163712'}".replace('\'', '"');
-        String key = Bytes.toHex(Arrays.copyOf(Sha256.of(Bytes.fromText(tables)), 8));
+        String key = Bytes.toHex(Arrays.copyOf(Bytes.sha256(Bytes.fromText(tables)), 8));
         return Core.readPlan(Bytes.fromText(("{'epsilon':'3','features':[" + features
             + "],'format':1,'id':'x','questions':[{'domain':4,'epsilon':'2.19722457734',"
             + "'feature':0,'mechanism':'DE','ratio':"
             + "['55340232221128654848','6148914691236517205'],'tables':'" + key + "','weight':1}],'tables':{'"
-            + key + "':" + tables + "},'texts':'" + Bytes.toHex(Sha256.of(Bytes.fromText(texts))) + "'}")
+            + key + "':" + tables + "},'texts':'" + Bytes.toHex(Bytes.sha256(Bytes.fromText(texts))) + "'}")
             .replace('\'', '"')));
     }
 

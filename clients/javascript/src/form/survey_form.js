@@ -163,8 +163,7 @@ export class SurveyForm {
   #makeFields() {
     const { language, texts, words } = this.#look;
     const { label } = this.#plan.rowSchema;
-    const named = [...texts.features.values()].some(({ askIf }) => askIf?.feature === label.name);
-    const asked = named ? [label, ...this.#plan.entries] : [...this.#plan.entries, label];
+    const asked = texts.deciding.has(label.name) ? [label, ...this.#plan.entries] : [...this.#plan.entries, label];
     return asked.filter(({ name }) => name).map((entry, index) => {
       const entered = this.#entered.get(entry.name) ?? {};
       this.#entered.set(entry.name, entered);
@@ -173,32 +172,27 @@ export class SurveyForm {
     });
   }
 
-  /**
-   * Return whether a question concerns the person, by their answers to others.
-   *
-   * @param {string} name
-   * @returns {boolean}
-   */
-  #isAsked(name) {
-    const condition = this.#look.texts.features.get(name)?.askIf;
-    if (!condition) return true;
-    const { ticked, value } = this.#entered.get(condition.feature) ?? {};
-    return this.#isAsked(condition.feature) && (ticked?.includes(condition.value) ?? value === condition.value);
+  /** Return the names of the questions that do not concern the person, by their answers to others. */
+  #findHidden() {
+    const answers = [...this.#entered].map(([name, { ticked, value }]) => [name, ticked ?? value]);
+    return this.#look.texts.hidden(Object.fromEntries(answers));
   }
 
   #hideUnasked() {
-    for (const { element, entry } of this.#fields) element.hidden = !this.#isAsked(entry.name);
+    const hidden = this.#findHidden();
+    for (const { element, entry } of this.#fields) element.hidden = hidden.has(entry.name);
   }
 
   /** Return the row and the label that the person entered; without one, show what is wrong. */
   #collect() {
     const { words } = this.#look;
     const { label } = this.#plan.rowSchema;
+    const hidden = this.#findHidden();
     /** @type {Map<string, unknown>} */
     const answers = new Map();
     const wrong = this.#fields.filter(({ entry, problem }) => {
       const entered = this.#entered.get(entry.name) ?? {};
-      const answer = this.#isAsked(entry.name) ? readAnswer(entry, entered) : null;
+      const answer = hidden.has(entry.name) ? null : readAnswer(entry, entered);
       answers.set(entry.name, answer);
       problem.hidden = answer !== undefined;
       problem.textContent = answer === undefined ? problemOf(entry, entered, words) : "";

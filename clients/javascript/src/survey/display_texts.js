@@ -1,11 +1,13 @@
 /** Chooses the texts of a survey to display in a language; a missing text falls back to another language's. */
 
-import { ABOUT, valuesWithTexts } from "./survey_texts.js";
+import { categoryText } from "./parse_value.js";
+import { ABOUT, termsOf, valuesWithTexts } from "./survey_texts.js";
 
 /** @typedef {import("./features.js").Feature} Feature */
 /** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./survey_texts.js").Condition} Condition */
 /** @typedef {import("./survey_texts.js").SurveyTexts} SurveyTexts */
+/** @typedef {import("./survey_texts.js").Term} Term */
 
 /**
  * The texts of the label, or of one entry of the row.
@@ -15,8 +17,6 @@ import { ABOUT, valuesWithTexts } from "./survey_texts.js";
  * @property {string} help an explanation; empty if the author wrote none
  * @property {ReadonlyMap<string, string>} values the text of each value to choose from, in the survey's order.
  *   "(missing)", if it is there, stands for a missing answer, which a row contains as null. Empty for a number.
- * @property {Condition | undefined} askIf ask the question only if this is the answer to the other question, and that
- *   one is asked; otherwise the row contains null
  * @property {ReadonlyMap<string, string>} textLanguages the language of the texts "title", "help" and "values.VALUE";
  *   what is not there is a name
  */
@@ -35,10 +35,14 @@ import { ABOUT, valuesWithTexts } from "./survey_texts.js";
  *   of which all but the title can differ from language to language
  * @property {EntryTexts | undefined} label undefined for a survey without a label
  * @property {ReadonlyMap<string, EntryTexts>} features the texts of each entry of the row, by name
+ * @property {ReadonlySet<string>} deciding the names of the questions whose answers hide others
+ * @property {(answers: Readonly<Record<string, unknown>>) => Set<string>} hidden returns the names of the questions
+ *   that do not concern a person, for which the row contains null; the answers are those of a row, and the label's
+ *   under its name
  */
 
 /** @type {SurveyTexts} */
-const NO_TEXTS = { about: {}, languages: [], texts: {}, conditions: {} };
+const NO_TEXTS = { about: {}, languages: [], texts: {}, conditions: new Map() };
 
 /**
  * Return the texts of a plan in a language.
@@ -62,7 +66,7 @@ export function displayTexts(plan, { about, conditions, languages, texts } = NO_
    * @param {(table: any) => any} find the entry in the table of a language
    */
   const entryTexts = (entry, find) =>
-    chooseTexts(entry, chain.map((tag) => [tag, find(texts[tag]) ?? {}]), own(conditions, entry.name));
+    chooseTexts(entry, chain.map((tag) => [tag, find(texts[tag]) ?? {}]));
   const stated = Object.keys(ABOUT).map((key) => /** @type {const} */ (
     [key, head.choose(`about.${key}`, about[key], (table) => table.about?.[key])]
   ));
@@ -77,6 +81,8 @@ export function displayTexts(plan, { about, conditions, languages, texts } = NO_
     features: new Map(
       plan.entries.map((each) => [each.name, entryTexts(each, (table) => own(table.features ?? {}, each.name))]),
     ),
+    deciding: new Set([...conditions.values()].flatMap(termsOf).map((term) => (term.not ?? term).feature)),
+    hidden: (answers) => findHidden(conditions, answers),
   };
 }
 
@@ -96,17 +102,16 @@ function fallbacks(language, known) {
 /**
  * @param {Feature} entry
  * @param {readonly (readonly [tag: string, table: any])[]} tables
- * @param {Condition | undefined} askIf
  * @returns {EntryTexts}
  */
-function chooseTexts(entry, tables, askIf) {
+function chooseTexts(entry, tables) {
   const { choose, textLanguages } = makeChooser(tables);
   const title = choose("title", entry.name, (table) => table.title);
   const help = choose("help", "", (table) => table.help);
   const values = valuesWithTexts(entry).map((value) => /** @type {const} */ ([
     value, choose(`values.${value}`, value, (table) => own(table.values ?? {}, value)),
   ]));
-  return { title, help, values: new Map(values), askIf, textLanguages };
+  return { title, help, values: new Map(values), textLanguages };
 }
 
 /**
@@ -131,6 +136,26 @@ function makeChooser(tables) {
     return /** @type {string} */ (find(found[1]));
   };
   return { choose, textLanguages };
+}
+
+/**
+ * Return the names of the questions whose conditions do not hold. A term on a hidden question does not hold.
+ *
+ * @param {ReadonlyMap<string, Condition>} conditions each follows those of the questions it names
+ * @param {Readonly<Record<string, unknown>>} answers
+ */
+function findHidden(conditions, answers) {
+  /** @type {Set<string>} */
+  const hidden = new Set();
+  const holds = (/** @type {Term} */ term) => {
+    const { feature, value } = term.not ?? term;
+    const given = [own(answers, feature)].flat().map(categoryText);
+    return !hidden.has(feature) && given.includes(value) === !term.not;
+  };
+  for (const [name, condition] of conditions) {
+    if (condition.any ? !condition.any.some(holds) : !termsOf(condition).every(holds)) hidden.add(name);
+  }
+  return hidden;
 }
 
 /**

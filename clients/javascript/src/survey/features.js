@@ -107,8 +107,7 @@ function listedFeature(entry) {
   requireValid(Array.isArray(values) && values.every(isText) && areDistinct(values));
   const codes = new Map(values.map((text, code) => [text, code]));
   return codeUnlessMissing(entry, values.length, (value) => {
-    // the texts of a plan are in NFC, of which a longer text has too many characters, and takes long to compute
-    const code = codes.get(/** @type {string} */ (categoryText(value)?.slice(0, 2e3).normalize()));
+    const code = codes.get(/** @type {string} */ (categoryText(value)));
     if (code !== undefined) return code;
     if (!name) throw new RowError("label", "this survey has no label: pass only the row");
     const listed = values.slice(0, MAX_LISTED_VALUES).join('", "');

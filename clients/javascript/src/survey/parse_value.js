@@ -45,16 +45,16 @@ export function codeUnlessMissing(feature, count, code, absent = count) {
 }
 
 /**
- * Return a category as text: text unchanged, 3 as "3", true as "true"; undefined for other types.
+ * Return a category as text: text in NFC, 3 as "3", true as "true"; undefined for other types.
  *
  * @param {unknown} value
  * @returns {string | undefined}
  */
 export function categoryText(value) {
-  if (typeof value === "string" || typeof value === "boolean") return String(value);
   const integer = Number.isInteger(value) ? BigInt(/** @type {number} */ (value)) : value;
   if (typeof integer === "bigint" && -MAX_INTEGER < integer && integer < MAX_INTEGER) return String(integer);
-  return undefined;
+  // the normal form of a longer text has more characters than a category, and takes long to compute
+  return typeof value === "string" || typeof value === "boolean" ? String(value).slice(0, 2e3).normalize() : undefined;
 }
 
 /**

@@ -14,7 +14,9 @@ import { MISSING_TEXT } from "./parse_value.js";
 /** @typedef {import("./features.js").Feature} Feature */
 /** @typedef {import("./plan.js").Plan} Plan */
 
-/** @typedef {{ readonly feature: string, readonly value: string }} Condition the answer to another question */
+/** @typedef {{ readonly feature: string, readonly value: string }} Answer to another question */
+/** @typedef {Answer & { not?: undefined } | { readonly not: Answer }} Term */
+/** @typedef {{ readonly any?: readonly Term[], readonly all?: readonly Term[] } & Partial<Term>} Condition */
 
 /**
  * The content of the file.
@@ -23,7 +25,8 @@ import { MISSING_TEXT } from "./parse_value.js";
  * @property {Readonly<Record<string, string>>} about
  * @property {readonly string[]} languages in the author's order
  * @property {Readonly<Record<string, any>>} texts by language
- * @property {Readonly<Record<string, Condition>>} conditions by the name of the question that they hide
+ * @property {ReadonlyMap<string, Condition>} conditions by the name of the question that they hide; each follows those
+ *   of the questions it names
  */
 
 const MAX_BYTES = 1 << 18;
@@ -31,6 +34,7 @@ const MAX_LANGUAGES = 100;
 const MAX_TITLE = 300;
 const MAX_VALUE = 200;
 const MAX_LONG = 4000;
+const MAX_TERMS = 100;
 const TAG = /^[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}$/;
 /** Printable characters, and the spaces, joiners and direction marks that some languages need. */
 const LINE = /^(?:[^\p{C}\p{Z}]|[ \u00a0\u200c-\u200f\u202f])+$/u;
@@ -53,7 +57,7 @@ export function readTexts(plan, bytes) {
   try {
     requireValid(bytes.length <= MAX_BYTES && toHex(plan.sha256(bytes)) === plan.texts);
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    const { about, ask_if: conditions, format, languages, texts, ...rest } = JSON.parse(text);
+    const { about, ask_if: conditions = {}, format, languages, texts, ...rest } = JSON.parse(text);
     requireValid(format === 1 && !Object.keys(rest).length && languages.length <= MAX_LANGUAGES);
     const { label } = plan.rowSchema;
     const asked = label.name ? [label, ...plan.entries] : plan.entries;
@@ -65,8 +69,7 @@ export function readTexts(plan, bytes) {
       requireValid(TAG.test(tag));
       checkLanguage(texts[tag], label, named);
     }
-    checkConditions(conditions ?? {}, named);
-    return { about, languages, texts, conditions: conditions ?? {} };
+    return { about, languages, texts, conditions: readConditions(conditions, named) };
   } catch {
     throw new SurveyError("the texts are not those of the plan; take both unchanged from the collector");
   }
@@ -132,22 +135,45 @@ function lookOf(text) {
 }
 
 /**
- * Check that each condition hides a question whose answer may be missing, names another one's answer, and is in no
- * cycle.
+ * Return the terms of a condition.
  *
- * @param {any} conditions
- * @param {ReadonlyMap<string, readonly string[]>} named
+ * @param {Condition} condition
+ * @returns {readonly Term[]}
  */
-function checkConditions(conditions, named) {
-  for (const [name, entry] of Object.entries(conditions)) {
-    checkKeyCount(entry, 2);
-    const { feature, value } = entry;
+export function termsOf(condition) {
+  return condition.any ?? condition.all ?? [/** @type {Term} */ (condition)];
+}
+
+/**
+ * Check that each condition hides a question whose answer may be missing, names answers to others, and is in no cycle.
+ *
+ * @param {any} table
+ * @param {ReadonlyMap<string, readonly string[]>} named
+ * @returns {Map<string, Condition>} the conditions; each follows those of the questions it names
+ */
+function readConditions(table, named) {
+  const sorted = new Map();
+  const opened = new Set();
+  const path = Object.keys(table);
+  for (let name = path.pop(); name !== undefined; name = path.pop()) {
+    const condition = table[name];
+    const terms = termsOf(condition);
+    if (opened.has(name)) {
+      sorted.set(name, condition); // what it names is there already
+      continue;
+    }
+    if (terms[0] !== condition) checkKeyCount(condition, 1);
     requireValid(named.get(name)?.includes(MISSING_TEXT));
-    requireValid(value !== MISSING_TEXT && named.get(feature)?.includes(value));
-    const passed = new Set([name]);
-    for (let next = feature; next !== undefined; next = conditions[next]?.feature) {
-      requireValid(!passed.has(next));
-      passed.add(next);
+    requireValid(Array.isArray(terms) && terms.length && terms.length <= MAX_TERMS);
+    opened.add(name);
+    path.push(name);
+    for (const term of terms) {
+      if (term.not) checkKeyCount(term, 1);
+      const { feature, value, ...rest } = /** @type {any} */ (term.not ?? term);
+      requireValid(value !== MISSING_TEXT && named.get(feature)?.includes(value) && !Object.keys(rest).length);
+      requireValid(sorted.has(feature) || !opened.has(feature));
+      if (Object.hasOwn(table, feature) && !sorted.has(feature)) path.push(feature);
     }
   }
+  return sorted;
 }

@@ -20,8 +20,8 @@ const URL = `https://collector.example/v1/surveys/${PLAN.id}`;
 const BASE = { about: {}, format: 1, languages: ["en"], texts: { en: {} } };
 
 /** Return an entry of the vectors for one of displayed texts. @param {any} entry */
-function plain({ askIf, help, title, values }) {
-  return { ask_if: askIf ?? null, help, title, values: Object.fromEntries(values) };
+function plain({ help, title, values }) {
+  return { help, title, values: Object.fromEntries(values) };
 }
 
 /** Return a plan whose texts are these. @param {any} texts @param {string} [name] of the vectors */
@@ -44,9 +44,21 @@ test("every language of the vectors is displayed as by Python", () => {
   for (const { features, label, language, requested, title } of VECTORS.displayed) {
     const shown = displayTexts(PLAN, TEXTS, requested);
     assert.deepEqual([shown.language, shown.title], [language, title]);
-    assert.deepEqual(shown.label && plain(shown.label), { ...label, ask_if: label.ask_if ?? null });
+    assert.deepEqual(shown.label && plain(shown.label), label);
     assert.deepEqual(Object.fromEntries([...shown.features].map(([name, entry]) => [name, plain(entry)])), features);
   }
+});
+
+test("what the author wrote about the survey is shown in the person's language", () => {
+  const texts = { en: {}, de: { about: { purpose: "Zweck" } } };
+  const about = { contact: "A. Researcher", purpose: "Purpose" };
+  const { plan, bytes } = planWith(canonical({ ...BASE, about, languages: ["en", "de"], texts }));
+  const read = readTexts(plan, bytes);
+  const shown = displayTexts(plan, read, "de-AT");
+  assert.deepEqual(shown.about, { contact: "A. Researcher", purpose: "Zweck" });
+  assert.equal(shown.textLanguages.get("about.purpose"), "de");
+  assert.equal(shown.textLanguages.get("about.contact"), undefined);
+  assert.deepEqual(displayTexts(plan, read).about, about);
 });
 
 test("each text knows its language, and a name has none", () => {
@@ -119,6 +131,48 @@ for (const [name, document] of WRONG) {
     assert.throws(() => readTexts(plan, bytes), SurveyError);
   });
 }
+
+const CONDITIONS = readVectors("conditions");
+
+test("the same questions are hidden as by Python", () => {
+  const plan = readPlan(toBytes(CONDITIONS.plan));
+  const shown = displayTexts(plan, readTexts(plan, toBytes(CONDITIONS.texts)));
+  for (const { answers, hidden } of CONDITIONS.hidden) {
+    assert.deepEqual([...shown.hidden(answers)].sort(), hidden, JSON.stringify(answers));
+  }
+});
+
+for (const { case: name, texts } of CONDITIONS.refused) {
+  test(`texts are refused with a condition with ${name}`, () => {
+    const { bytes, plan } = planWith(texts, "conditions");
+    assert.throws(() => readTexts(plan, bytes), SurveyError);
+  });
+}
+
+test("a question decides whether others are asked if a condition names it", () => {
+  const plan = readPlan(toBytes(CONDITIONS.plan));
+  const { deciding } = displayTexts(plan, readTexts(plan, toBytes(CONDITIONS.texts)));
+  assert.deepEqual([...deciding].sort(), ["a-several", "kinds", "not-often", "often", "smokes"]);
+});
+
+test("a long chain of conditions is read, and a long cycle is refused, in linear time", () => {
+  const table = Object.fromEntries(Array.from({ length: 6000 }, (_, index) => (
+    [`q${index}`, { feature: `q${index + 1}`, value: "a" }])));
+  const values = ["a"];
+  const feature = (/** @type {number} */ index) => (
+    { kind: "categorical", missing: "category", name: `q${index}`, values });
+  const document = JSON.parse(CONDITIONS.plan);
+  document.features = [...document.features, ...Array.from({ length: 6001 }, (_, index) => feature(index))];
+  const read = (/** @type {any} */ askIf) => {
+    const bytes = toBytes(canonical({ ...BASE, ask_if: askIf }));
+    document.texts = createHash("sha256").update(bytes).digest("hex");
+    return readTexts(readPlan(toBytes(canonical(document))), bytes);
+  };
+  const started = performance.now();
+  assert.equal([...read(table).conditions.keys()][0], "q5999");
+  assert.throws(() => read({ ...table, q6000: { not: { feature: "q0", value: "a" } } }), SurveyError);
+  assert.ok(performance.now() - started < 2000);
+});
 
 test("emoji, joiners and blank letters inside texts are displayed", () => {
   const texts = { title: "\u2639\ufe0f \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u2800", features: { age: {

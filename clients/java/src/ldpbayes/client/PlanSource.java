@@ -3,9 +3,9 @@ package ldpbayes.client;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Base64;
+import ldpbayes.Bytes;
 import ldpbayes.Ed25519;
 import ldpbayes.Reason;
-import ldpbayes.Sha256;
 
 /** Fetches the plan of a survey from its collector. */
 final class PlanSource {
@@ -21,7 +21,7 @@ final class PlanSource {
         if (!publicKey.isEmpty()) {
             byte[] prefix = "ldp-bayes plan v1\0".getBytes(StandardCharsets.US_ASCII);
             byte[] message = Arrays.copyOf(prefix, prefix.length + 32);
-            System.arraycopy(Sha256.of(plan), 0, message, prefix.length, 32);
+            System.arraycopy(Bytes.sha256(plan), 0, message, prefix.length, 32);
             byte[] line = fetchPage(transport, url + "/signature", true);
             byte[] signature = readBase64(new String(line, StandardCharsets.ISO_8859_1), 64);
             byte[] key = readBase64(publicKey, 32);

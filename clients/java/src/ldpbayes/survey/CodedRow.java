@@ -24,15 +24,6 @@ public final class CodedRow {
     }
 
     /**
-     * Returns the code of the label.
-     *
-     * @return the index of the class, 0 if the survey has no label
-     */
-    public int labelCode() {
-        return labelCode;
-    }
-
-    /**
      * Returns the names of the numbers that are beyond the public bounds; they are moved to the nearest end.
      *
      * @return a list that cannot be changed

@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The texts of a survey in one language: plain text, to display as it is.
@@ -22,13 +23,16 @@ public final class DisplayTexts {
     private final Map<String, String> about = new LinkedHashMap<>();
     private final EntryTexts label;
     private final Map<String, EntryTexts> features = new LinkedHashMap<>();
+    private final Map<String, Condition> conditions;
 
     private DisplayTexts(Plan plan, SurveyTexts source, List<String> wanted) {
         if (source == null) {
             languages = Collections.emptyList();
+            conditions = Collections.emptyMap();
         } else {
             languages = source.languages();
             about.putAll(source.about);
+            conditions = source.conditions;
         }
         for (int i = 0; i < wanted.size() && chain.isEmpty(); i++) {
             addFallbacks(wanted.get(i));
@@ -56,13 +60,13 @@ public final class DisplayTexts {
                 about.put(key, text);
             }
         }
-        label = plan.label() == null ? null : choose(plan.label(), labels, source);
+        label = plan.label() == null ? null : choose(plan.label(), labels);
         for (Feature entry : plan.entries()) {
             List<Map<?, ?>> tables = new ArrayList<>();
             for (Map<?, ?> each : entries) {
                 tables.add(tableOf(each, entry.name()));
             }
-            features.put(entry.name(), choose(entry, tables, source));
+            features.put(entry.name(), choose(entry, tables));
         }
     }
 
@@ -153,6 +157,17 @@ public final class DisplayTexts {
         return Collections.unmodifiableMap(features);
     }
 
+    /**
+     * Returns the names of the questions that do not concern a person, for which the row contains null.
+     *
+     * @param answers the answers as in a row, and the label's under its name; a name that is not there has no
+     *     answer
+     * @return a set that may be changed
+     */
+    public Set<String> hidden(Map<String, ?> answers) {
+        return Condition.findHidden(conditions, answers);
+    }
+
     /** Adds the survey's languages in which to look for a text: the exact one and its base languages. */
     private void addFallbacks(String language) {
         String tag = language.replace('_', '-').toLowerCase(Locale.ROOT);
@@ -169,7 +184,7 @@ public final class DisplayTexts {
         }
     }
 
-    private EntryTexts choose(Feature entry, List<Map<?, ?>> tables, SurveyTexts source) {
+    private EntryTexts choose(Feature entry, List<Map<?, ?>> tables) {
         Map<String, String> found = new LinkedHashMap<>();
         String entryTitle = choose(tables, "title", "title", entry.name(), found);
         String entryHelp = choose(tables, "help", "help", "", found);
@@ -181,8 +196,7 @@ public final class DisplayTexts {
         for (String value : SurveyTexts.valuesWithTexts(entry)) {
             values.put(value, choose(listed, value, "values." + value, value, found));
         }
-        Condition askIf = source == null ? null : source.conditions.get(entry.name());
-        return new EntryTexts(entryTitle, entryHelp, values, askIf, found);
+        return new EntryTexts(entryTitle, entryHelp, values, found);
     }
 
     /** Returns a text of the first table that has it, and records its language under a path. */

@@ -8,16 +8,13 @@ public final class EntryTexts {
     private final String title;
     private final String help;
     private final Map<String, String> values;
-    private final Condition askIf;
     private final Map<String, String> textLanguages;
 
     EntryTexts(
-        String title, String help, Map<String, String> values, Condition askIf,
-        Map<String, String> textLanguages) {
+        String title, String help, Map<String, String> values, Map<String, String> textLanguages) {
         this.title = title;
         this.help = help;
         this.values = Collections.unmodifiableMap(values);
-        this.askIf = askIf;
         this.textLanguages = Collections.unmodifiableMap(textLanguages);
     }
 
@@ -48,16 +45,6 @@ public final class EntryTexts {
      */
     public Map<String, String> values() {
         return values;
-    }
-
-    /**
-     * Returns the condition for asking the question: ask it only if this is the answer to the other question,
-     * and that one is asked. Otherwise the row contains null.
-     *
-     * @return null if the question is always asked
-     */
-    public Condition askIf() {
-        return askIf;
     }
 
     /**

@@ -2,7 +2,6 @@ package ldpbayes.survey;
 
 import java.util.Arrays;
 import ldpbayes.Bytes;
-import ldpbayes.Sha256;
 import ldpbayes.TokenException;
 
 /**
@@ -59,8 +58,8 @@ public final class Invitation {
         if (data != null) {
             byte[] id = Arrays.copyOf(data, ID_BYTES);
             int question = (id[0] & 255) << 8 | id[1] & 255;
-            byte[] check = Arrays.copyOf(Sha256.of(PREFIX, plan.digestBytes(), id), TOKEN_BYTES - ID_BYTES);
-            boolean isChecked = Arrays.equals(check, Arrays.copyOfRange(data, ID_BYTES, TOKEN_BYTES));
+            byte[] whole = Bytes.concatenate(id, Bytes.sha256(PREFIX, plan.digestBytes(), id));
+            boolean isChecked = Arrays.equals(Arrays.copyOf(whole, TOKEN_BYTES), data);
             if (isChecked && question < plan.questions().size()) {
                 return new Invitation(question, id);
             }

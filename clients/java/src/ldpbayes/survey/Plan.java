@@ -17,7 +17,6 @@ import ldpbayes.Fraction;
 import ldpbayes.Json;
 import ldpbayes.LdpException;
 import ldpbayes.Reason;
-import ldpbayes.Sha256;
 import ldpbayes.SurveyException;
 import ldpbayes.mechanisms.Parameters;
 
@@ -67,7 +66,7 @@ public final class Plan {
         questions = Collections.unmodifiableList(
             Questions.read(document, schema, EpsilonProof.expLowerBound(limit)));
         requireValid(validation == null || areAllAsked());
-        digestBytes = Sha256.of(bytes);
+        digestBytes = Bytes.sha256(bytes);
         limits = limits(questions);
         if (document.containsKey("relay")) {
             // its reports must not be sent to the collector
@@ -249,7 +248,7 @@ public final class Plan {
         }
         requireValid(named.equals(tables.keySet()));
         for (Map.Entry<?, ?> entry : tables.entrySet()) {
-            byte[] digest = Sha256.of(Bytes.fromText(Json.write(entry.getValue())));
+            byte[] digest = Bytes.sha256(Bytes.fromText(Json.write(entry.getValue())));
             requireValid(Bytes.toHex(Arrays.copyOf(digest, 8)).equals(entry.getKey()));
         }
     }

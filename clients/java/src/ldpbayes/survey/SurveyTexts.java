@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.Set;
 import ldpbayes.Bytes;
 import ldpbayes.Json;
-import ldpbayes.Sha256;
 import ldpbayes.SurveyException;
 import ldpbayes.mechanisms.Parameters;
 
@@ -47,7 +46,7 @@ public final class SurveyTexts {
     final List<String> languages;
     /** By language. */
     final Map<?, ?> texts;
-    /** By the name of the question that they hide. */
+    /** By the name of the question that they hide; each follows those of the questions it names. */
     final Map<String, Condition> conditions;
 
     private SurveyTexts(Plan plan, Map<?, ?> file) {
@@ -70,10 +69,9 @@ public final class SurveyTexts {
         if (!label.name().isEmpty()) {
             named.put(label.name(), classes);
         }
-        conditions = new LinkedHashMap<>();
-        if (hasConditions) {
-            readConditions((Map<?, ?>) file.get("ask_if"), named);
-        }
+        conditions = hasConditions
+            ? Condition.readAll((Map<?, ?>) file.get("ask_if"), named)
+            : Collections.<String, Condition>emptyMap();
     }
 
     /**
@@ -87,7 +85,7 @@ public final class SurveyTexts {
     public static SurveyTexts read(Plan plan, byte[] file) {
         try {
             byte[] bytes = file.clone();
-            requireValid(bytes.length <= MAX_BYTES && Bytes.toHex(Sha256.of(bytes)).equals(plan.texts()));
+            requireValid(bytes.length <= MAX_BYTES && Bytes.toHex(Bytes.sha256(bytes)).equals(plan.texts()));
             return new SurveyTexts(plan, (Map<?, ?>) Json.parseCanonical(Bytes.toText(bytes)));
         } catch (RuntimeException error) {
             throw new SurveyException(
@@ -176,31 +174,5 @@ public final class SurveyTexts {
     private static boolean isDisplayable(String text, int limit) {
         String others = limit == MAX_LONG ? SPACES : LINE_SPACES;
         return Features.hasForm(text, others, limit) && !Features.lookOf(text).trim().isEmpty();
-    }
-
-    /**
-     * Reads the conditions, and checks that each hides a question whose answer may be missing, names another
-     * one's answer, and is in no cycle.
-     */
-    private void readConditions(Map<?, ?> entries, Map<Object, Set<String>> named) {
-        for (Map.Entry<?, ?> each : entries.entrySet()) {
-            Map<?, ?> entry = (Map<?, ?>) each.getValue();
-            Parameters.checkKeyCount(entry, 2);
-            String feature = (String) entry.get("feature");
-            String value = (String) entry.get("value");
-            requireValid(named.get(each.getKey()).contains(ParseValue.MISSING_TEXT));
-            requireValid(!value.equals(ParseValue.MISSING_TEXT) && named.get(feature).contains(value));
-            conditions.put((String) each.getKey(), new Condition(feature, value));
-        }
-        Set<String> inNoCycle = new HashSet<>();
-        for (String name : conditions.keySet()) {
-            Set<String> passed = new HashSet<>();
-            String next = name;
-            while (conditions.containsKey(next) && !inNoCycle.contains(next)) {
-                requireValid(passed.add(next));
-                next = conditions.get(next).feature();
-            }
-            inNoCycle.addAll(passed);
-        }
     }
 }

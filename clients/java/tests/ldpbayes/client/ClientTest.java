@@ -33,6 +33,7 @@ import ldpbayes.client.journal.Journals;
 import ldpbayes.explain.Preview;
 import ldpbayes.explain.PreviewOptions;
 import ldpbayes.survey.DisplayTexts;
+import ldpbayes.survey.SurveyTexts;
 import ldpbayes.testing.MemoryStore;
 import ldpbayes.testing.Recorder;
 import org.junit.jupiter.api.AfterEach;
@@ -213,6 +214,27 @@ class ClientTest {
         Map<String, Object> row = Clients.rowOf(Clients.firstCase(vectors));
         assertEquals(State.INVALID, client.report(row, "yes").state());
         assertEquals(State.QUEUED, client.report(row).state());
+    }
+
+    @Test
+    void aShippedPlanNeedsNoNetworkForTheFirstAnswerAndMustHaveThePinnedDigest() {
+        Map<?, ?> vectors = Clients.readVectors("good-texts");
+        byte[] plan = Clients.bytes((String) vectors.get("plan"));
+        String url = "https://c.example/" + Clients.idOf(plan);
+        clients.recorder.setOffline(true);
+        Client client =
+            clients.keep(new Client(plan, url, options().digest((String) vectors.get("digest"))));
+        SurveyTexts texts = SurveyTexts.read(client.plan(), Clients.bytes((String) vectors.get("texts")));
+        assertEquals("en", DisplayTexts.of(client.plan(), texts, Arrays.asList("en")).language());
+        assertEquals(State.READY, client.grant().state());
+        Map<?, ?> first = Clients.firstCase(vectors);
+        assertEquals(State.QUEUED, client.report(Clients.rowOf(first), first.get("label")).state());
+        ClientOptions pinned = Clients.options(new MemoryStore(), clients.recorder);
+        pinned.digest((String) Clients.VECTORS.get("digest"));
+        Client other = clients.keep(new Client(plan, url, pinned));
+        assertEquals("rejected plan-changed", other.grant().state() + " " + other.grant().reason());
+        String key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+        assertThrows(OptionException.class, () -> new Client(plan, url, options().publicKey(key)));
     }
 
     @Test

@@ -28,8 +28,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import ldpbayes.Bytes;
 import ldpbayes.Reason;
-import ldpbayes.Sha256;
 import ldpbayes.client.JournalException;
 import ldpbayes.client.OptionException;
 
@@ -141,8 +141,9 @@ public final class FileStore implements JournalStore {
         byte[] before = readFile();
         Map<String, byte[]> entries = parseUndamaged(before);
         change.accept(entries);
+        if (before == null && entries.isEmpty()) return;
         byte[] after = format(entries);
-        if (!Arrays.equals(before, after)) replace(after);
+        if (!Arrays.equals(before, after)) replace(before, after);
     }
 
     /**
@@ -183,14 +184,18 @@ public final class FileStore implements JournalStore {
         }
     }
 
-    /** Replaces the file: on return, the new content is on the disk. */
-    private void replace(byte[] content) throws IOException {
+    /**
+     * Replaces the file: on return, the new content is on the disk. A file that a program without the lock
+     * has put there meanwhile stays: it may be a damaged one.
+     */
+    private void replace(byte[] before, byte[] content) throws IOException {
         Path draft = path(".new");
         Files.deleteIfExists(draft);
         try (FileChannel channel = open(".new", StandardOpenOption.CREATE_NEW)) {
             ByteBuffer buffer = ByteBuffer.wrap(content);
             while (buffer.hasRemaining()) channel.write(buffer);
             channel.force(true);
+            if (!Arrays.equals(before, readFile())) throw new IOException("another program changed it");
         } catch (IOException error) {
             Files.deleteIfExists(draft);
             throw error;
@@ -245,7 +250,8 @@ public final class FileStore implements JournalStore {
         }
         int first = HEADER.length + HASH_BYTES;
         byte[] body = Arrays.copyOfRange(content, first, content.length);
-        if (!Arrays.equals(Sha256.of(body), Arrays.copyOfRange(content, HEADER.length, first))) return null;
+        byte[] hash = Arrays.copyOfRange(content, HEADER.length, first);
+        if (!Arrays.equals(Bytes.sha256(body), hash)) return null;
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(body));
         while (in.available() > 0) {
             String key = in.readUTF();
@@ -266,7 +272,7 @@ public final class FileStore implements JournalStore {
         }
         ByteArrayOutputStream content = new ByteArrayOutputStream();
         content.write(HEADER);
-        content.write(Sha256.of(body.toByteArray()));
+        content.write(Bytes.sha256(body.toByteArray()));
         body.writeTo(content);
         return content.toByteArray();
     }

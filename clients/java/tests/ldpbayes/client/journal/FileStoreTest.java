@@ -1,6 +1,7 @@
 package ldpbayes.client.journal;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -27,6 +28,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Consumer;
 import ldpbayes.Reason;
 import ldpbayes.client.Client;
 import ldpbayes.client.ClientOptions;
@@ -146,6 +148,31 @@ class FileStoreTest {
         Object before = Files.readAttributes(file(), "unix:ino,lastModifiedTime");
         store.update(entries -> { });
         assertEquals(before, Files.readAttributes(file(), "unix:ino,lastModifiedTime"));
+    }
+
+    @Test
+    void aTransactionWithoutChangesMakesNoFile() throws IOException {
+        new FileStore(folder, null).update(entries -> { });
+        assertFalse(Files.exists(file()));
+    }
+
+    @Test
+    void aFileThatAnotherProgramPutsThereDuringATransactionIsNotReplaced() throws IOException {
+        FileStore store = new FileStore(folder, null);
+        byte[] garbage = Clients.bytes("garbage");
+        for (boolean isChanged : new boolean[] {false, true}) {
+            Consumer<Map<String, byte[]>> change = entries -> {
+                assertDoesNotThrow(() -> Files.write(file(), garbage));
+                if (isChanged) entries.put("one", new byte[1]);
+            };
+            if (isChanged) assertThrows(JournalException.class, () -> store.update(change));
+            else store.update(change);
+            assertArrayEquals(garbage, Files.readAllBytes(file()));
+            assertFalse(Files.exists(new File(folder, "journal.new").toPath()));
+            JournalException error = assertThrows(JournalException.class, store::read);
+            assertEquals(Reason.JOURNAL_DAMAGED, error.reason());
+            assertTrue(store.forgetDamaged());
+        }
     }
 
     @Test

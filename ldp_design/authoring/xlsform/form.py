@@ -208,7 +208,9 @@ def _iterate_cells(path: Path, *, are_values: bool) -> Iterator[tuple[str, Any]]
 
 
 def _is_read(sheet: str, header: str) -> bool:
-    other_names, columns = _COLUMNS.get(sheet, _COLUMNS["survey"])
+    if sheet not in _COLUMNS and sheet in SUPPORTED_SHEET_NAMES:
+        return False
+    other_names, columns = _COLUMNS.get(sheet, _COLUMNS["survey"])  # the only worksheet may have any name
     _, (column, *rest) = process_header(header.strip(), False, other_names, columns)
     return column in columns and not any(each.startswith("jr:") for each in rest)  # such as messages
 
@@ -268,7 +270,10 @@ def _read_question(row: int, type_: str, cells: Row, groups: Sequence[Question])
     known = QUESTION_TYPE_DICT.get(kind) or QUESTION_TYPE_DICT.get(kind.lower(), {})
     written = cells["bind"] if isinstance(cells.get("bind"), dict) else {}
     bind = {key: text for key, text in {**known.get("bind", {}), **written}.items() if isinstance(text, str)}
-    relevant = (bind["relevant"],) if "relevant" in bind else ()
+    # a condition may be "yes", and is then "true()"
+    relevant = [
+        aliases.BINDING_CONVERSIONS.get(each, each) for key, each in bind.items() if key == "relevant"
+    ]
     name = "audit" if kind == "audit" else to_nfc(get_cell(cells, "name") or get_cell(cells, "$autoname"))
     return Question(
         row=row,

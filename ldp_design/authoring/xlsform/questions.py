@@ -93,10 +93,10 @@ def _find_reason(question: Question) -> str:
     is_select = question.tag in ("select1", "select")
     cases = {
         "random": any(map(_RANDOM.search, formulas)),
-        question.type.split(" ")[0]: True,
+        f"type {question.type.split(' ')[0]}": True,
         "unknown": not question.tag and not bind.get("type"),
         "metadata": "jr:preload" in bind,
-        answer: True,
+        f"answer {answer}": True,
         "acknowledged": question.tag == "trigger",
         "computed": not question.tag or "calculate" in bind,
         "read_only": bind.get("readonly", "no") not in ("no", "false", "false()"),

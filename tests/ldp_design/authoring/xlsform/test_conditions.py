@@ -66,6 +66,7 @@ KEPT = {
     "${a} = 'yes' or false()": A,
     "${a} = 'yes' or not(false())": None,
     "true()": None,
+    "TRUE": None,
     "${after_a} = 'yes'": term("after_a", "yes"),
     "${a} = 'yes' and ${after_a} != 'yes'": f"{{ all = [{A}, {{ not = {term('after_a', 'yes')} }}] }}",
 }

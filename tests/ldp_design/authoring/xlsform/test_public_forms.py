@@ -73,7 +73,7 @@ def test_questions_that_are_not_of_the_standard_are_left_out_and_listed(tmp_path
         "select_one yn | head | In the last week | label | ",
         "select_one yn | tea | Tea | list-nolabel | ",
         "select_one yn | secret | Secret | w1 hidden | ",
-        "tel | phone | Phone | | ",
+        "number | phone | Phone | | ",
         "begin_score | mood | Mood | | ",
         "score__row | sad | Sad | | ",
         "end_score | | | | ",
@@ -96,8 +96,8 @@ def test_questions_that_are_not_of_the_standard_are_left_out_and_listed(tmp_path
     foreign = "its type is not one of the XLSForm standard"
     expected = {
         '2: "head" (select_one yn)': "it only shows the header of a grid",
-        '4: "secret" (select_one yn)': "it is not asked",
-        '5: "phone" (tel)': foreign,
+        '4: "secret" (select_one yn)': "it is hidden",
+        '5: "phone" (number)': foreign,
         '6: "mood" (begin_score)': foreign,
         '7: "sad" (score__row)': foreign,
         '9: "grid" (begin_kobomatrix)': foreign,

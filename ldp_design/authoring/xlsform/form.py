@@ -142,7 +142,7 @@ def read_form(path: Path) -> Form:
         filled = [number for number, row in enumerate(rows, 2) if row]
         if len(filled) > _MAX_QUESTIONS:
             place = f"survey sheet, row {filled[_MAX_QUESTIONS]}"
-            problems.append(f"{place}: the form has more than {_MAX_QUESTIONS:,} questions: split it")
+            raise DraftError(f"{place}: the form has more than {_MAX_QUESTIONS:,} questions: split it")
         questions = list(_read_questions(rows, lists, problems))
     except DraftError:
         raise
@@ -270,10 +270,8 @@ def _read_question(row: int, type_: str, cells: Row, groups: Sequence[Question])
     known = QUESTION_TYPE_DICT.get(kind) or QUESTION_TYPE_DICT.get(kind.lower(), {})
     written = cells["bind"] if isinstance(cells.get("bind"), dict) else {}
     bind = {key: text for key, text in {**known.get("bind", {}), **written}.items() if isinstance(text, str)}
-    # a condition may be "yes", and is then "true()"
-    relevant = [
-        aliases.BINDING_CONVERSIONS.get(each, each) for key, each in bind.items() if key == "relevant"
-    ]
+    text = bind.get("relevant", "")
+    relevant = (aliases.BINDING_CONVERSIONS.get(text, text),) if text else ()  # "yes" means "true()"
     name = "audit" if kind == "audit" else to_nfc(get_cell(cells, "name") or get_cell(cells, "$autoname"))
     return Question(
         row=row,

@@ -35,7 +35,7 @@ ENTRY_KEYS = ("title", "help", "values")
 _LONG_ABOUT = dict.fromkeys(ABOUT_KEYS[1:], MAX_LONG_TEXT)
 """The entries of [texts.LANGUAGE.about]; the title is that of [texts.LANGUAGE]."""
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
-_SPACING = frozenset("\u00a0\u200c\u200d\u200e\u200f\u202f")
+SPACING = frozenset("\u00a0\u200c\u200d\u200e\u200f\u202f")
 """No-break spaces, joiners and direction marks, without which some languages cannot be written."""
 
 Path = tuple[str, ...]
@@ -250,5 +250,5 @@ def _text_fault(text: object, most: int) -> str:
         return f"has {len(text):,} characters, more than {most:,}: shorten it"
     if not look_of(text).strip():
         return "is empty: write a text, or leave the entry out"
-    allowed = _SPACING | {"\n"} if most == MAX_LONG_TEXT else _SPACING  # a long text may have paragraphs
+    allowed = SPACING | {"\n"} if most == MAX_LONG_TEXT else SPACING  # a long text may have paragraphs
     return printable_fault("".join(each for each in text if each not in allowed)) or nfc_fault(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -28,8 +29,17 @@ _FROM_HELP = "Draft the survey from this file: a PUBLIC sample (CSV), or an XLSF
     show_default="a survey without a label",
     help="The column or question to predict, or by whose values people are compared.",
 )
+@option(
+    "--language",
+    "languages",
+    multiple=True,
+    metavar="TAG|NAME=TAG",
+    help="The tag of an XLSForm's default language, such as en, or of a named one: English=en. Repeatable.",
+)
 @multiline_option
-def init(sample: Path | None, label: str | None, multiline: bool, output: Path | None) -> None:
+def init(
+    sample: Path | None, label: str | None, languages: Sequence[str], multiline: bool, output: Path | None
+) -> None:
     """Write a new survey file: an example, or a draft from a file.
 
     The example has comments. A draft contains the range of every column of numbers, and the values of every
@@ -45,18 +55,22 @@ def init(sample: Path | None, label: str | None, multiline: bool, output: Path |
     $ ldp-survey init --from sample.csv -o survey.toml
     $ ldp-survey init --from sample.csv --label ill -o survey.toml
     $ ldp-survey init --from form.xlsx -o survey.toml
+    $ ldp-survey init --from form.xlsx --language en -o survey.toml
     """
     if label is not None and sample is None:
         raise click.UsageError("--label needs --from: the sample that has this column, or an XLSForm")
+    is_form = sample is not None and sample.suffix.lower() in _XLSFORM_SUFFIXES
+    if languages and not is_form:
+        raise click.UsageError("--language needs --from with an XLSForm (.xlsx, .xlsm or .xls)")
     if output and output.exists():  # it may contain an author's edits
         raise click.UsageError(f"--output: {output} exists and is not replaced; give the name of a new file")
     notes: list[str] = []
     if sample is None:
         text = _EXAMPLE.read_text("utf-8")
-    elif sample.suffix.lower() in _XLSFORM_SUFFIXES:
+    elif is_form:
         with needs_extra("xlsform", "an XLSForm"):
             from ldp_design.authoring.xlsform.survey_file import convert_xlsform
-        text, notes = convert_xlsform(sample, label)
+        text, notes = convert_xlsform(sample, label, languages)
     else:
         columns, choices, notes = read_sample(sample, multiline=multiline)
         text = draft_survey(columns, label, sample.stem, choices=choices, notes=notes)

@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from html import unescape
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pyxform.aliases import yes_no
 
 from encoders.errors import SurveyError, escape_unprintable
-from encoders.nfc import to_nfc
+from encoders.nfc import look_of, to_nfc
 from encoders.survey import read_survey
+from encoders.survey.texts import SPACING
 from ldp_design.authoring.draft import ABOUT, SURVEY_TABLE, DraftError, format_features_note, make_survey_id
 from ldp_design.authoring.toml_edit import format_array, format_comment, format_key, quote
-from ldp_design.authoring.xlsform.form import Question, read_form
+from ldp_design.authoring.xlsform.form import Form, Question, Row, read_form
 from ldp_design.authoring.xlsform.questions import UNLIMITED, decide
 
 _HEADER = "A draft from the XLSForm {}: check it, then run  ldp-survey check  and  ldp-survey preview."
 _NO_TAG = (
-    "survey sheet, row 1: the language {} has no tag, so its texts are comments: rename its columns, for "
-    'example to "label::English (en)", or write default_language into the settings sheet'
+    "survey sheet, row 1: the language {} has no tag, so its texts are comments: add --language {} to the "
+    'command, with the right tag, or rename its columns, for example to "label::English (en)"'
 )
+_INSERTS = "it inserts another answer (${...}), which only a form can do: write the text without it"
+_OMITTED = "{}: {} is a comment: {}"
+_MAX_ROUNDS = 10
 _NOT_KEPT = ("default", "guidance_hint", "media")
 _TAG = re.compile(r"(?:.*\()?([a-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4})\)?")
-_PLACE = re.compile(r"# (\w+ sheet, row \d+)$", re.MULTILINE)
+_ROW = re.compile(r"# (\w+ sheet, row \d+)$")
+_MARKUP = [
+    (re.compile(r"</?[A-Za-z][^<>]*>|^#{1,6}\s", re.MULTILINE), " "),
+    (re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)"), r"\1"),
+    (re.compile(r"(\*\*|__)(?=\S)([^*_]+)(?<=\S)\1"), r"\2"),
+    (re.compile(r"(?<!\w)([*_])(?=\S)([^*_]+)(?<=\S)\1(?!\w)"), r"\2"),
+]
+"""HTML tags and Markdown, and what people would see of them."""
 
 
-def convert_xlsform(path: Path, label: str | None) -> tuple[str, list[str]]:
+def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()) -> tuple[str, list[str]]:
     """Convert an XLSForm (.xlsx or .xls) to a survey file.
+
+    Parameters
+    ----------
+    path : Path
+        The form.
+    label : str or None
+        The name of the question that becomes the label.
+    languages : sequence of str
+        The tags of languages, such as "English=en"; without a name, that of the default language.
 
     Returns
     -------
@@ -40,45 +61,100 @@ def convert_xlsform(path: Path, label: str | None) -> tuple[str, list[str]]:
     Raises
     ------
     DraftError
-        If the form cannot be converted, `label` is not the name of a question that can be the label, or no
-        question is kept.
+        If the form cannot be converted, `label` is not the name of a question that can be the label,
+        `languages` do not fit the form, or no question is kept.
     """
     try:
-        form, questions = read_form(path)
-        decide(questions, form.get("choices", {}))
-        asked = [each for each in questions if each.reason in ("", UNLIMITED)]
+        form = read_form(path)
+        decide(form)
+        asked = _list_asked(form)
         labelled = None if label is None else _find_label(to_nfc(label), asked)
-        tags = _find_tags(asked, form["default_language"])
-        notes = [_NO_TAG.format(quote(language)) for language, tag in tags.items() if not tag]
-        notes += [escape_unprintable(note) for note in _list_notes(questions, are_translated=len(tags) > 1)]
-        if all(each.reason for each in asked if each is not labelled):
+        tags = _find_tags(asked, form.default_language, languages)
+        omitted: dict[str, str] = {}
+        text = _write_checked(form, labelled, tags, omitted)
+        notes = [
+            _NO_TAG.format(quote(name), "en" if name == form.default_language else shlex.quote(f"{name}=en"))
+            for name, tag in tags.items()
+            if not tag
+        ]
+        notes += _list_notes(form.questions, are_translated=len(tags) > 1)
+        notes = [escape_unprintable(note) for note in (*notes, *omitted.values())]
+        if not text:
             raise DraftError("\n".join(["no question can be asked privately", *notes]))
-        head = [_HEADER.format(quote(path.name)), *notes]
-        text = "".join(map(format_comment, head)) + "\n" + _write_survey(form, asked, labelled, tags)
-        _check(text)
     except DraftError as error:
         raise DraftError(f"{path.name}: {error}") from error
-    return text, notes
+    head = "".join(map(format_comment, [_HEADER.format(quote(path.name)), *notes]))
+    return f"{head}\n{text}", notes
+
+
+def _list_asked(form: Form) -> list[Question]:
+    """Return the questions that are kept, and those that the author can complete."""
+    return [each for each in form.questions if each.reason in ("", UNLIMITED)]
+
+
+def _write_checked(
+    form: Form, label: Question | None, tags: Mapping[str, str], omitted: dict[str, str]
+) -> str:
+    """Return a survey that compiles, without the texts and questions that a survey cannot have; or ""."""
+    for _ in range(_MAX_ROUNDS):
+        asked = _list_asked(form)
+        if all(each.reason for each in asked if each is not label):
+            return ""
+        text = _write_survey(form, asked, label, tags, omitted)
+        problems = _find_problems(text)
+        if not problems:
+            return text
+        by_place = {each.place: each for each in asked if not each.reason and each is not label}
+        unsolved = []
+        for place, path, why in problems:
+            if path.startswith("texts.") and place and path not in omitted:
+                omitted[path] = _OMITTED.format(place, path, why)
+            elif place in by_place:
+                by_place[place].reason = f"{path}: {why}"
+            else:
+                unsolved.append(": ".join(filter(None, (place, path, why))))
+        if unsolved:
+            raise DraftError("\n".join(unsolved))
+    raise DraftError("\n".join(": ".join(problem) for problem in problems))
+
+
+def _find_problems(text: str) -> list[tuple[str, str, str]]:
+    """Return the place in the form, the path and the reason of each mistake in a survey file."""
+    try:
+        read_survey(text).compile()
+    except SurveyError as error:
+        places = [""]
+        for line in text.split("\n"):
+            match = _ROW.search(line)
+            places.append(match[1] if match else places[-1])
+        return [(places[each.line or 0], each.field, each.why) for each in error.problems]
+    return []
 
 
 def _write_survey(
-    form: Mapping[str, Any], asked: Sequence[Question], label: Question | None, tags: Mapping[str, str]
+    form: Form,
+    asked: Sequence[Question],
+    label: Question | None,
+    tags: Mapping[str, str],
+    omitted: dict[str, str],
 ) -> str:
     environment = Environment(  # noqa: S701 - TOML, not HTML
         loader=PackageLoader(__package__), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"quote": quote, "key": format_key, "comment": _comment}
-    form_id, title = form["id_string"], form["title"]
     text = environment.get_template("survey.toml").render(
-        survey=SURVEY_TABLE.format(origin=f"form's id, {quote(form_id)}", id=make_survey_id(form_id)),
+        survey=SURVEY_TABLE.format(
+            origin=f"form's id, {quote(form.form_id)}", id=make_survey_id(form.form_id)
+        ),
         label=label,
         questions=[each for each in asked if each is not label],
         tags=tags,
-        title=to_nfc(title) if title != form_id else "",
+        title=_clean(form.title),
         note=format_features_note(has_label=label is not None),
         about=ABOUT,
         format_array=format_array,
-        find_text=partial(_find_text, form["default_language"]),
+        write_texts=partial(_write_texts, form.default_language, omitted),
+        write_text=partial(_write_text, omitted),
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
@@ -108,55 +184,83 @@ def _list_notes(questions: Iterable[Question], *, are_translated: bool) -> Itera
         lost = [column for column in _NOT_KEPT if any(column in row for row in rows)]
         lost += ["constraint"] if "constraint" in each.bind and each.tag != "input" else []
         lost += ["required"] if each.bind.get("required", "no") not in yes_no else []
-        subject = f"{each.place}: {quote(each.name)} ({each.type})"
+        subject = f"{each.place}: {quote(each.form_name)} ({each.type})"
         if each.reason:
             yield f"{subject} is left out: {each.reason}"
-        elif lost:
+            continue
+        yield from (f"{subject} {note}" for note in each.notes)
+        if lost:
             yield f"{subject} is kept without its {', '.join(lost)}"
-        if not each.reason and are_translated and "or_other" in each.type:
+        if are_translated and "or_other" in each.type:
             yield f'{subject} has the English text "Other" in every language: translate it'
 
 
-def _find_tags(asked: Iterable[Question], default: str) -> dict[str, str]:
+def _find_tags(asked: Iterable[Question], default: str, languages: Sequence[str]) -> dict[str, str]:
     """Return the tag of each language that has texts, the default language first; "" if it has no tag."""
     rows = [row for each in asked for row in (each.cells, *(each.choices or {}).values())]
-    names = {
-        name: 0 for row in rows for column in ("label", "hint") for name in _translate(row, column, default)
-    }
-    tags: dict[str, str] = {}
-    for name in sorted(names, key=lambda name: name != default):
-        match = _TAG.fullmatch(name)
-        tag = match[1] if match else ""
-        if other := [each for each in tags if tag and tags[each].lower() == tag.lower()]:
-            both = f"{quote(other[0])} and {quote(name)}"
+    names = dict.fromkeys(
+        name for row in rows for column in ("label", "hint") for name in _translate(row, column, default)
+    )
+    matches = {name: _TAG.fullmatch(name) for name in sorted(names, key=lambda name: name != default)}
+    tags = {name: match[1] if match else "" for name, match in matches.items()}
+    untagged = next((name for name, tag in tags.items() if not tag), default)
+    for each in languages:
+        name, _, tag = each.rpartition("=")
+        match = _TAG.fullmatch(tag)
+        if (name or untagged) not in tags or not match or match[1] != tag:
+            listed = ", ".join(map(quote, tags)) or "none"
+            why = "is not a tag, such as en, or a language of the form and its tag, such as English=en"
+            raise DraftError(f"--language: {quote(each)} {why}; languages of the form: {listed}")
+        tags[name or untagged] = tag
+    former: dict[str, str] = {}
+    for name, tag in tags.items():
+        if tag and (other := former.setdefault(tag.lower(), name)) != name:
+            both = f"{quote(other)} and {quote(name)}"
             raise DraftError(f"survey sheet, row 1: {both} have one language tag: change one")
-        tags[name] = tag
     return tags
 
 
-def _translate(row: Mapping[str, Any], column: str, default: str) -> Mapping[str, str]:
+# -- texts --------------------------------------------------------------------------------------
+
+
+def _translate(row: Row, column: str, default: str) -> Mapping[str, str]:
     """Return the texts of a cell by language."""
     cell = row.get(column, {})
-    return cell if isinstance(cell, dict) else {default: cell}
+    texts = cell if isinstance(cell, dict) else {default: cell}
+    return {language: text for language, text in texts.items() if isinstance(text, str)}
 
 
-def _find_text(default: str, question: Question, column: str, language: str, choice: str = "") -> str:
-    """Return a text of a question, or of one of its choices, in a language; "" if there is none."""
-    row = question.choices[choice] if question.choices and choice else question.cells
-    text = _translate(row, column, default).get(language, "")
+def _write_texts(
+    default: str, omitted: dict[str, str], question: Question, language: str, path: str, *, are_values: bool
+) -> list[str]:
+    """Return the lines with a question's title and help in a language, or with the texts of its choices."""
+    if are_values:
+        found = [(name, row, "label") for name, row in (question.choices or {}).items()]
+    else:
+        found = [("title", question.cells, "label"), ("help", question.cells, "hint")]
+    lines, former = [], set()
+    for key, row, column in found:
+        text = _clean(_translate(row, column, default).get(language, ""))
+        if are_values and text and look_of(text) in former:
+            text = f"{text} ({key})"
+            note = f"has two choices with one text in {quote(language)}; one becomes {quote(text)}"
+            question.notes += [] if note in question.notes else [note]
+        former.add(look_of(text))
+        lines += [_write_text(omitted, question.place, path, key, text)] if text else []
+    return lines
+
+
+def _write_text(omitted: dict[str, str], place: str, path: str, key: str, text: str) -> str:
+    """Return the line of a text; it is a comment if a survey cannot have the text."""
+    path = f"{path}.{key}"
     if "${" in text:
-        why = "inserts another answer (${...}), which only a form can do: write the text without it"
-        raise DraftError(f"{question.place}: the {column} of {quote(choice or question.name)} {why}")
-    return to_nfc(" ".join(text.split()))
+        omitted[path] = _OMITTED.format(place, path, _INSERTS)
+    return f"{'# ' if path in omitted else ''}{format_key(key)} = {quote(text)}"
 
 
-def _check(text: str) -> None:
-    """Raise DraftError, which names rows of the form, if the survey cannot be compiled."""
-    try:
-        read_survey(text).compile()
-    except SurveyError as error:
-        lines, whys = text.split("\n"), []
-        for each in error.problems:
-            places = _PLACE.findall("\n".join(lines[: each.line or 0]))
-            whys.append(": ".join([*places[-1:], each.field, each.why]))
-        raise DraftError("\n".join(whys)) from error
+def _clean(text: str) -> str:
+    """Return the plain text of a label: without HTML, Markdown, line breaks and unprintable characters."""
+    for pattern, plain in _MARKUP:
+        text = pattern.sub(plain, text)
+    words = " ".join(unescape(text).split())
+    return to_nfc("".join(each for each in words if each.isprintable() or each in SPACING)).strip()

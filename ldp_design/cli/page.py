@@ -83,17 +83,7 @@ def page(
     """
     plan = load_plan_file(survey)
     url = _survey_url(plan, collector)
-    limit, epsilon = max_epsilon or _MAX_EPSILON, plan.relay.epsilon if plan.relay else plan.epsilon
-    if float(epsilon) > limit:
-        raise click.UsageError(
-            f"the survey's epsilon is {epsilon}, and the page accepts at most {limit:g}: choose a "
-            f"smaller one, or give --max-epsilon {epsilon}"
-        )
-    if plan.epsilon > MAX_LOCAL_EPSILON:
-        raise click.UsageError(
-            f"the survey's epsilon is {plan.epsilon}, and with a relay the page accepts at most "
-            f"{MAX_LOCAL_EPSILON}: choose a smaller one"
-        )
+    _check_epsilon(plan, max_epsilon)
     if plan.texts_digest and not plan.texts:
         raise click.UsageError("the file of the survey's texts is not beside the plan: give the TOML survey")
     translated = _read_words(words)
@@ -117,6 +107,21 @@ def page(
             f"warning: people read the names {names}: add titles in [texts] (docs/survey-file.md)", err=True
         )
     _print_next(plan, url, output)
+
+
+def _check_epsilon(plan: Plan, max_epsilon: float | None) -> None:
+    """Raise UsageError if the survey asks for more than the page accepts."""
+    limit, epsilon = max_epsilon or _MAX_EPSILON, plan.relay.epsilon if plan.relay else plan.epsilon
+    if float(epsilon) > limit:
+        raise click.UsageError(
+            f"the survey's epsilon is {epsilon}, and the page accepts at most {limit:g}: choose a "
+            f"smaller one, or give --max-epsilon {epsilon}"
+        )
+    if plan.epsilon > MAX_LOCAL_EPSILON:
+        raise click.UsageError(
+            f"the survey's epsilon is {plan.epsilon}, and with a relay the page accepts at most "
+            f"{MAX_LOCAL_EPSILON}: choose a smaller one"
+        )
 
 
 def _survey_url(plan: Plan, collector: str | None) -> str:

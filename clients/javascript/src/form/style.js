@@ -42,6 +42,8 @@ input, select, button {
 }
 [type=radio], [type=checkbox] { flex: none; width: 1.2rem; min-height: 1.2rem; margin: 0; }
 button { font-weight: 600; color: var(--accent); border: 2px solid; cursor: pointer; }
+button[aria-busy=true] { border-style: dashed; cursor: progress; }
+div[aria-busy=true] { min-height: 100vh; }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; }
 .buttons button { flex: 1 1 14rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }

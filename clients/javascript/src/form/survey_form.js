@@ -54,7 +54,14 @@ export class SurveyForm {
   #outcome = { state: "", reason: "", why: "" };
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #isBusy = false;
+  /** The last of the steps, which run one after the other. @type {Promise<unknown>} */
+  #steps = Promise.resolve();
+  /** How many steps run or wait. */
+  #pending = 0;
+  /** The number of the person's last decision, which replaces those that wait. */
+  #decision = 0;
+  /** The number of the last change of answers or decision, after which a former preview is not shown. */
+  #turn = 0;
   #isClosed = false;
 
   /** @param {FormOptions} options */
@@ -126,7 +133,8 @@ export class SurveyForm {
         submit: (/** @type {SubmitEvent} */ event) => {
           event.preventDefault();
           const isAgreed = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value === "agree";
-          void this.#run(() => (isAgreed ? this.#agree() : this.#showPreview()));
+          if (isAgreed) this.#agree();
+          else this.#showPreview();
         },
       },
       makePromise(look, this.#plan, src.origin === location.origin),
@@ -136,14 +144,15 @@ export class SurveyForm {
         make("button", { part: "button", value: "preview" }, look.words.show),
       ),
       make("div", { id: "preview" }),
-      makeConsent(look, () => this.#run(() => this.#decline())),
+      makeConsent(look, () => this.#decline()),
     );
     const isHere = /** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement?.matches("[part=language]");
     this.#fill(
-      makeHeader(look, (tag) => this.#translate([tag])), this.#makeStatus(), form, makeRules(look, this.#plan),
+      makeHeader(look, (tag) => this.#run(() => this.#translate([tag]))), this.#makeStatus(), form, makeRules(look, this.#plan),
     );
     if (isHere) this.#find("[part=language]")?.focus();
     this.#hideUnasked();
+    this.#showBusy();
     if (this.#outcome.state) this.#show(this.#outcome);
   }
 
@@ -222,30 +231,51 @@ export class SurveyForm {
   }
 
   /** Show what a report of the answers would contain. It contains the truth: it never leaves the page. */
-  async #showPreview() {
+  #showPreview() {
     const answers = this.#collect();
-    if (!answers || !this.#client) return;
+    if (!answers) return;
     this.#show(this.#outcome); // in place of former problems
-    const { texts, words } = this.#look;
-    const shown = await this.#client.preview(answers.row, answers.label, { texts, words });
-    const section = makePreview(this.#look, shown);
-    this.#find("#preview")?.replaceChildren(section);
-    section.focus();
+    this.#forgetPreview(true);
+    const turn = this.#turn;
+    this.#run(async (client) => {
+      const { texts, words } = this.#look;
+      const shown = await client.preview(answers.row, answers.label, { texts, words });
+      if (turn === this.#turn) this.#placePreview(makePreview(this.#look, shown));
+    });
+  }
+
+  /**
+   * Show a preview, and go there. If the person has gone on to the buttons below, these stay under their finger.
+   *
+   * @param {HTMLElement} section
+   */
+  #placePreview(section) {
+    const consent = /** @type {HTMLElement} */ (this.#find("[part=consent]"));
+    const { bottom, top } = consent.getBoundingClientRect();
+    const isSeen = bottom > 0 && top < innerHeight;
+    this.#find("#preview")?.replaceWith(make("div", { id: "preview" }, section));
+    if (isSeen) scrollBy(0, consent.getBoundingClientRect().top - top);
+    else section.focus();
   }
 
   /** Record the consent, and report once; both are safe to repeat. */
-  async #agree() {
-    const answers = this.#collect();
-    if (!answers || !this.#client) return;
-    const granted = await this.#client.grant();
-    this.#finish(granted.state === "ready" ? await this.#client.report(answers.row, answers.label) : granted);
+  #agree() {
+    const answers = this.#collect(); // those of this moment, whatever is entered until the step runs
+    if (!answers) return;
+    this.#decide(async (client, isLast) => {
+      const granted = await client.grant();
+      if (!isLast()) return;
+      this.#finish(granted.state === "ready" ? await client.report(answers.row, answers.label) : granted);
+    });
   }
 
-  async #decline() {
-    this.forget();
-    if (this.#client) this.#finish(await this.#client.withdraw()); // also if they had agreed before
-    if (this.#outcome.state !== "no_consent") return;
-    this.#find("#status")?.replaceChildren(make("p", {}, this.#look.words.declined));
+  #decline() {
+    this.#clear();
+    this.#decide(async (client) => {
+      this.#finish(await client.withdraw()); // also if they had agreed before
+      if (this.#outcome.state !== "no_consent") return;
+      this.#find("#status")?.replaceChildren(make("p", {}, this.#look.words.declined));
+    });
   }
 
   /** @param {Outcome} outcome of something that the person did */
@@ -288,21 +318,26 @@ export class SurveyForm {
     const form = this.#find("form");
     const mayAnswer = ASKING.includes(state) && reason !== DO_NOT_TRACK;
     if (form) form.hidden = !mayAnswer;
-    if (!mayAnswer) this.forget();
+    if (!mayAnswer) this.#clear();
     const sentences = reason === "rehearsal" ? [] : sentencesOf({ ...outcome, state }, words);
     if (this.#options.isRehearsal) sentences.push(words.rehearsal);
     const text = sentences.join(" ");
     if (status.textContent !== text) status.replaceChildren(make("p", {}, text)); // else it is read out again
     const button = this.#find("[part~=withdraw]");
     if (!["ready", "queued", "held"].includes(state)) return button?.remove();
-    const withdraw = async () => this.#client && this.#finish(await this.#client.withdraw());
-    if (!button) {
-      status.after(make("button", { part: "button withdraw", click: () => this.#run(withdraw) }, words.withdraw));
-    }
+    if (button) return;
+    const withdraw = () => this.#decide(async (client) => this.#finish(await client.withdraw()));
+    status.after(make("button", { part: "button withdraw", click: withdraw }, words.withdraw));
+  }
+
+  /** Delete the answers, and those that wait to be reported. */
+  forget() {
+    this.#decision++;
+    this.#clear();
   }
 
   /** Delete the answers from the page. */
-  forget() {
+  #clear() {
     this.#entered.clear();
     if (!this.#find("form")) return;
     const fields = this.#makeFields();
@@ -312,24 +347,44 @@ export class SurveyForm {
     this.#forgetPreview();
   }
 
-  #forgetPreview() {
-    this.#find("#preview")?.replaceChildren();
+  /** @param {boolean} [isBusy] whether another preview follows, and takes its place now */
+  #forgetPreview(isBusy) {
+    this.#turn++;
+    this.#find("#preview")?.replaceWith(make("div", { id: "preview", "aria-busy": isBusy }));
   }
 
   /**
-   * Run a step, unless another one runs; an error becomes a sentence.
+   * Run a step that the person decided on, unless they decide anew before it begins.
    *
-   * @param {() => unknown} step
+   * @param {(client: Client, isLast: () => boolean) => unknown} step
    */
-  async #run(step) {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    try {
-      await step();
-    } catch (error) {
-      this.#finish(outcomeOf(error));
-    } finally {
-      this.#isBusy = false;
+  #decide(step) {
+    const number = ++this.#decision;
+    this.#turn++;
+    const isLast = () => number === this.#decision;
+    this.#run((client) => isLast() && step(client, isLast));
+  }
+
+  /**
+   * Run a step after those before it; an error becomes a sentence.
+   *
+   * @param {(client: Client) => unknown} step
+   */
+  #run(step) {
+    this.#pending++;
+    this.#showBusy();
+    this.#steps = this.#steps
+      .then(() => this.#client && !this.#isClosed && step(this.#client))
+      .catch((error) => this.#finish(outcomeOf(error)))
+      .then(() => {
+        this.#pending--;
+        this.#showBusy();
+      });
+  }
+
+  #showBusy() {
+    for (const each of this.element.querySelectorAll("button, [aria-busy]")) {
+      each.setAttribute("aria-busy", `${this.#pending > 0}`);
     }
   }
 

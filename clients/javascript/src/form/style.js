@@ -4,7 +4,9 @@
  * The colours follow the page's `color-scheme`. All buttons look the same, so that neither yes nor no is suggested.
  */
 
-export const STYLE = `
+import { make } from "./dom.js";
+
+const STYLE = `
 :host {
   --ground: var(--ldp-ground, Canvas);
   --ink: var(--ldp-ink, CanvasText);
@@ -55,3 +57,17 @@ tr { border-top: 1px solid var(--line); }
 summary { padding: .6rem 0; cursor: pointer; }
 @media print { button { display: none; } }
 `;
+
+/** Style a form, also under a strict content security policy. @param {ShadowRoot} root */
+export function addStyle(root) {
+  if (root.adoptedStyleSheets) {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(STYLE);
+    root.adoptedStyleSheets = [sheet];
+  } else {
+    // Safari before 16.4: the policy of the page must allow an empty style element, or the form has no style
+    const style = /** @type {HTMLStyleElement} */ (make("style"));
+    root.append(style);
+    style.sheet?.insertRule(`@media all {${STYLE}}`);
+  }
+}

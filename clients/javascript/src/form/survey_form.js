@@ -8,16 +8,18 @@ import { directionOf, findWords } from "./words.js";
 import { makeField, problemOf, readAnswer } from "./questions.js";
 import { make } from "./dom.js";
 import { Client } from "../client/client.js";
-import { makeConsent, makeHeader, makePreview, makePromise, makeRules, makeSection } from "./sections.js";
+import { isForeignFrame, outcomeOf, sentencesOf } from "./outcomes.js";
+import {
+  makeConsent, makeHeader, makeLinks, makePreview, makePromise, makeRules, makeSection, makeStatus, placePreview,
+} from "./sections.js";
 
 /** @typedef {import("../client/client.js").ClientOptions} ClientOptions */
-/** @typedef {import("../errors.js").LdpError} LdpError */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
 /** @typedef {import("./questions.js").Entered} Entered */
 /** @typedef {import("./questions.js").Field} Field */
+/** @typedef {import("./outcomes.js").Outcome} Outcome */
 /** @typedef {import("./sections.js").Look} Look */
 /** @typedef {import("./words.js").Words} Words */
-/** @typedef {{ state: string, reason: string, why: string }} Outcome */
 
 /**
  * @typedef {object} FormOptions
@@ -33,6 +35,7 @@ import { makeConsent, makeHeader, makePreview, makePromise, makeRules, makeSecti
  */
 
 const CHECK_AGAIN_MS = 1000;
+const TRY_AGAIN_MS = 30_000;
 const ASKING = ["no_consent", "ready", "invalid", "unavailable"];
 const DO_NOT_TRACK = "do-not-track";
 
@@ -69,28 +72,46 @@ export class SurveyForm {
     this.#options = options;
   }
 
-  /** Fetch plan and texts, and show what this person can do. */
+  /** Show the form, unless it is in a frame of another site, for which browsers keep a journal apart. */
   async start() {
-    const { furtherWords, level, wanted } = this.#options;
+    const { clientOptions: { token }, furtherWords, isRehearsal, level, wanted } = this.#options;
     const found = findWords(wanted, furtherWords);
     this.#look = { ...found, level, texts: /** @type {any} */ (undefined) };
     this.#fill(make("p", { role: "status", part: "status" }, found.words.loading));
+    if (isRehearsal || !isForeignFrame()) return void await this.#load();
+    this.#fill(makeStatus(this.#look));
+    this.#watch({ state: "no_consent", reason: "framed", why: "" });
+    const href = location.href + (token ? `#token=${encodeURIComponent(token)}` : "");
+    this.#tell(make("a", { href, target: "_blank", rel: "noopener" }, found.words.framed));
+  }
+
+  /** Fetch plan and texts, and show what this person can do. */
+  async #load() {
     /** @type {Outcome | undefined} */
     let receipt;
     try {
-      const client = this.#client = await this.#makeClient();
+      const client = this.#client ??= await this.#makeClient();
       if (this.#isClosed) void client.close();
       receipt = await client.status();
       this.#plan = await client.plan();
       receipt = await client.status(); // the plan names the other rounds
-      await this.#translate(wanted);
+      const isHere = this.#find("button:focus");
+      await this.#translate(this.#options.wanted);
+      if (isHere) this.#find("[part=status]")?.focus();
     } catch (error) {
       // an answer can be withdrawn even if the survey is closed or cannot be reached now
       if (!receipt || (ASKING.includes(receipt.state) && receipt.reason !== DO_NOT_TRACK)) receipt = outcomeOf(error);
-      this.#fill(this.#makeStatus());
+      if (!this.#find("#status")) this.#fill(makeStatus(this.#look));
     }
     this.#watch(receipt);
+    if (!this.#client || receipt.state !== "unavailable" || this.#isClosed) return;
+    const button = make("button", { part: "button", click: this.#tryAgain }, this.#look.words.again);
+    if (!this.#find("button")) this.#find("#status")?.after(button);
+    this.#timer = setTimeout(this.#tryAgain, TRY_AGAIN_MS);
+    addEventListener("online", this.#tryAgain, { once: true });
   }
+
+  #tryAgain = () => this.#run(() => this.#fields.length || this.#load());
 
   /** Delete the answers, and stop. */
   close() {
@@ -133,8 +154,7 @@ export class SurveyForm {
         submit: (/** @type {SubmitEvent} */ event) => {
           event.preventDefault();
           const isAgreed = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value === "agree";
-          if (isAgreed) this.#agree();
-          else this.#showPreview();
+          return isAgreed ? this.#agree() : this.#showPreview();
         },
       },
       makePromise(look, this.#plan, src.origin === location.origin),
@@ -148,11 +168,11 @@ export class SurveyForm {
     );
     const isHere = /** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement?.matches("[part=language]");
     this.#fill(
-      makeHeader(look, (tag) => this.#run(() => this.#translate([tag]))), this.#makeStatus(), form, makeRules(look, this.#plan),
+      makeHeader(look, (tag) => this.#run(() => this.#translate([tag]))), makeStatus(look), form, makeRules(look, this.#plan),
     );
     if (isHere) this.#find("[part=language]")?.focus();
     this.#hideUnasked();
-    this.#showBusy();
+    this.#showBusy(0);
     if (this.#outcome.state) this.#show(this.#outcome);
   }
 
@@ -162,11 +182,6 @@ export class SurveyForm {
     this.element.replaceChildren(
       make("div", { part: "survey", lang: language, dir: directionOf(language) }, ...content),
     );
-  }
-
-  #makeStatus() {
-    const { words } = this.#look;
-    return makeSection(this.#look, "status", words.result, make("div", { id: "status", role: "status" }));
   }
 
   #makeFields() {
@@ -218,14 +233,7 @@ export class SurveyForm {
       answers.delete(label.name);
       return { row: Object.fromEntries(answers), label: value };
     }
-    const links = wrong.map(({ element, texts }) => {
-      const go = (/** @type {Event} */ event) => {
-        event.preventDefault();
-        element.focus();
-      };
-      return make("li", {}, make("a", { href: `#${element.id}`, click: go }, texts.title));
-    });
-    this.#find("#status")?.replaceChildren(make("p", {}, words.problems), make("ul", {}, ...links));
+    this.#tell(make("p", {}, words.problems), makeLinks(wrong));
     this.#find("[part=status]")?.focus();
     return undefined;
   }
@@ -240,22 +248,8 @@ export class SurveyForm {
     this.#run(async (client) => {
       const { texts, words } = this.#look;
       const shown = await client.preview(answers.row, answers.label, { texts, words });
-      if (turn === this.#turn) this.#placePreview(makePreview(this.#look, shown));
+      if (turn === this.#turn) placePreview(this.element, makePreview(this.#look, shown));
     });
-  }
-
-  /**
-   * Show a preview, and go there. If the person has gone on to the buttons below, these stay under their finger.
-   *
-   * @param {HTMLElement} section
-   */
-  #placePreview(section) {
-    const consent = /** @type {HTMLElement} */ (this.#find("[part=consent]"));
-    const { bottom, top } = consent.getBoundingClientRect();
-    const isSeen = bottom > 0 && top < innerHeight;
-    this.#find("#preview")?.replaceWith(make("div", { id: "preview" }, section));
-    if (isSeen) scrollBy(0, consent.getBoundingClientRect().top - top);
-    else section.focus();
   }
 
   /** Record the consent, and report once; both are safe to repeat. */
@@ -274,7 +268,7 @@ export class SurveyForm {
     this.#decide(async (client) => {
       this.#finish(await client.withdraw()); // also if they had agreed before
       if (this.#outcome.state !== "no_consent") return;
-      this.#find("#status")?.replaceChildren(make("p", {}, this.#look.words.declined));
+      this.#tell(make("p", {}, this.#look.words.declined));
     });
   }
 
@@ -282,7 +276,7 @@ export class SurveyForm {
   #finish(outcome) {
     this.#watch(outcome);
     if (this.#isClosed) return;
-    this.#show(outcome); // in place of former problems
+    this.#show(this.#outcome); // in place of former problems
     this.#find("[part=status]")?.focus();
   }
 
@@ -294,13 +288,19 @@ export class SurveyForm {
   #watch(outcome) {
     clearTimeout(this.#timer);
     const client = this.#client;
+    const former = this.#outcome;
     if (this.#isClosed) return;
-    if (outcome.state !== this.#outcome.state || outcome.reason !== this.#outcome.reason) {
-      const { reason, state } = this.#outcome = outcome;
-      this.#options.tell({ state, reason });
-      this.#show(outcome);
+    let { reason, state } = outcome;
+    if (former.state === "queued") {
+      if (state === "unavailable") state = "queued"; // the storage fails, and may be there again
+      if (state === "no_consent" && reason !== DO_NOT_TRACK) reason = "evicted";
     }
-    if (!client || outcome.state !== "queued" || outcome.reason === "rehearsal") return;
+    this.#outcome = { ...outcome, state, reason };
+    if (state !== former.state || reason !== former.reason) {
+      this.#options.tell({ state, reason });
+      this.#show(this.#outcome);
+    }
+    if (!client || state !== "queued" || reason === "rehearsal") return;
     this.#timer = setTimeout(async () => this.#watch(await client.status()), CHECK_AGAIN_MS);
   }
 
@@ -322,7 +322,7 @@ export class SurveyForm {
     const sentences = reason === "rehearsal" ? [] : sentencesOf({ ...outcome, state }, words);
     if (this.#options.isRehearsal) sentences.push(words.rehearsal);
     const text = sentences.join(" ");
-    if (status.textContent !== text) status.replaceChildren(make("p", {}, text)); // else it is read out again
+    if (status.textContent !== text) this.#tell(make("p", {}, text)); // else it is read out again
     const button = this.#find("[part~=withdraw]");
     if (!["ready", "queued", "held"].includes(state)) return button?.remove();
     if (button) return;
@@ -371,21 +371,22 @@ export class SurveyForm {
    * @param {(client: Client) => unknown} step
    */
   #run(step) {
-    this.#pending++;
-    this.#showBusy();
+    this.#showBusy(1);
     this.#steps = this.#steps
       .then(() => this.#client && !this.#isClosed && step(this.#client))
       .catch((error) => this.#finish(outcomeOf(error)))
-      .then(() => {
-        this.#pending--;
-        this.#showBusy();
-      });
+      .then(() => this.#showBusy(-1));
   }
 
-  #showBusy() {
-    for (const each of this.element.querySelectorAll("button, [aria-busy]")) {
-      each.setAttribute("aria-busy", `${this.#pending > 0}`);
-    }
+  /** @param {number} more steps that run or wait */
+  #showBusy(more) {
+    const isBusy = String((this.#pending += more) > 0);
+    for (const each of this.element.querySelectorAll("button, [aria-busy]")) each.setAttribute("aria-busy", isBusy);
+  }
+
+  /** @param {...Node} content of the status */
+  #tell(...content) {
+    this.#find("#status")?.replaceChildren(...content);
   }
 
   /**
@@ -395,26 +396,4 @@ export class SurveyForm {
   #find(selector) {
     return this.element.querySelector(selector);
   }
-}
-
-/**
- * @param {unknown} error
- * @returns {Outcome}
- */
-function outcomeOf(error) {
-  const { message, reason = "" } = /** @type {LdpError} */ (error);
-  return { state: reason === "survey-closed" ? "expired" : "unavailable", reason, why: message };
-}
-
-/**
- * Return what an outcome means, and its cause if the person can act on it or should know it.
- *
- * @param {Outcome} outcome
- * @param {Words} words
- */
-function sentencesOf({ reason, state, why }, words) {
-  const known = new Map(Object.entries(words));
-  const cause = known.get(reason) ?? (["invalid", "rejected", "unavailable"].includes(state) ? why : "");
-  if (state === "no_consent" && cause) return [cause]; // there is nothing to decide
-  return [known.get(state === "duplicate" ? "sent" : state) ?? words.unavailable, cause].filter(Boolean);
 }

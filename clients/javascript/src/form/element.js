@@ -4,6 +4,19 @@ import { make } from "./dom.js";
 import { addStyle } from "./style.js";
 import { SurveyForm } from "./survey_form.js";
 
+/**
+ * @typedef {object} FormOptions
+ * @property {URL} src the survey's URL
+ * @property {readonly string[]} wanted languages by preference
+ * @property {Readonly<Record<string, Partial<import("./words.js").Words>>>} furtherWords by language
+ * @property {number} level of the first heading
+ * @property {boolean} isRehearsal
+ * @property {string} [relay] the relay's address, if the survey has one
+ * @property {number} [maxLocalEpsilon]
+ * @property {import("../client/client.js").ClientOptions} clientOptions
+ * @property {(outcome: { state: string, reason: string }) => unknown} tell
+ */
+
 const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {}); // a server has no elements
 
 /**
@@ -27,8 +40,8 @@ export class LdpSurvey extends Base {
   constructor() {
     super();
     this.#root = this.attachShadow({ mode: "open" });
-    addStyle(this.#root);
     this.#root.append(make("slot"));
+    addStyle(this.#root);
   }
 
   connectedCallback() {

@@ -36,7 +36,7 @@ export function sentencesOf({ reason, state, why }, words) {
  */
 function storageFault(why) {
   try {
-    void localStorage; // throws if the person, or a sandbox, forbids all storage
+    void [localStorage, indexedDB]; // throws if the person, or a sandbox, forbids all storage
     return why.includes("Quota") ? "storage-full" : "storage-lost";
   } catch {
     return "journal-unavailable";

@@ -60,11 +60,11 @@ summary { padding: .6rem 0; cursor: pointer; }
 
 /** Style a form, also under a strict content security policy. @param {ShadowRoot} root */
 export function addStyle(root) {
-  if (root.adoptedStyleSheets) {
+  try {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(STYLE);
     root.adoptedStyleSheets = [sheet];
-  } else {
+  } catch {
     // Safari before 16.4: the policy of the page must allow an empty style element, or the form has no style
     const style = /** @type {HTMLStyleElement} */ (make("style"));
     root.append(style);

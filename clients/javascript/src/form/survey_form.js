@@ -17,22 +17,10 @@ import {
 /** @typedef {import("../survey/plan.js").Plan} Plan */
 /** @typedef {import("./questions.js").Entered} Entered */
 /** @typedef {import("./questions.js").Field} Field */
+/** @typedef {import("./element.js").FormOptions} FormOptions */
 /** @typedef {import("./outcomes.js").Outcome} Outcome */
 /** @typedef {import("./sections.js").Look} Look */
 /** @typedef {import("./words.js").Words} Words */
-
-/**
- * @typedef {object} FormOptions
- * @property {URL} src the survey's URL
- * @property {readonly string[]} wanted languages by preference
- * @property {Readonly<Record<string, Partial<Words>>>} furtherWords by language
- * @property {number} level of the first heading
- * @property {boolean} isRehearsal
- * @property {string} [relay] the relay's address, if the survey has one
- * @property {number} [maxLocalEpsilon]
- * @property {ClientOptions} clientOptions
- * @property {(outcome: { state: string, reason: string }) => unknown} tell
- */
 
 const CHECK_AGAIN_MS = 1000;
 const TRY_AGAIN_MS = 30_000;
@@ -168,7 +156,8 @@ export class SurveyForm {
     );
     const isHere = /** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement?.matches("[part=language]");
     this.#fill(
-      makeHeader(look, (tag) => this.#run(() => this.#translate([tag]))), makeStatus(look), form, makeRules(look, this.#plan),
+      makeHeader(look, (tag) => this.#run(() => this.#translate([tag]))),
+      makeStatus(look), form, makeRules(look, this.#plan),
     );
     if (isHere) this.#find("[part=language]")?.focus();
     this.#hideUnasked();
@@ -380,8 +369,9 @@ export class SurveyForm {
 
   /** @param {number} more steps that run or wait */
   #showBusy(more) {
-    const isBusy = String((this.#pending += more) > 0);
-    for (const each of this.element.querySelectorAll("button, [aria-busy]")) each.setAttribute("aria-busy", isBusy);
+    this.#pending += more;
+    const marked = this.element.querySelectorAll("button, [aria-busy]");
+    for (const each of marked) each.setAttribute("aria-busy", String(this.#pending > 0));
   }
 
   /** @param {...Node} content of the status */

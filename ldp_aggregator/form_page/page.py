@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -17,11 +17,12 @@ from typing import Any
 
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
+from ldp_aggregator.form_page.words import BLANK
 
 SCRIPT = "ldp-survey.js"
 _STYLE = "body{margin:0}main{max-width:44rem;margin:0 auto;padding:1rem 1rem 4rem}"
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'sha256-{style}'; img-src data:; "
+    "default-src 'none'; script-src 'self'; style-src 'sha256-{style}' 'sha256-{empty}'; img-src data:; "
     "connect-src {collector}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 )
 
@@ -70,15 +71,25 @@ def render_page(
         title=escape(texts.title),
         policy=_POLICY.format(
             style=_digest("sha256", _STYLE.encode()),
+            empty=_digest("sha256", b""),  # browsers without constructed sheets add rules to it
             collector=_origin(survey_url),
         ),
         style=_STYLE,
         script=SCRIPT,
         integrity=f"sha384-{_digest('sha384', read_script())}",
         attributes=" ".join(f'{name}="{escape(value)}"' for name, value in attributes.items() if value),
+        blank=_blank_texts(plan.texts.languages if plan.texts else (), words or {}),
         words=f'<script type="application/json">{content}</script>' if content else "",
     )
     return page.encode()
+
+
+def _blank_texts(languages: Iterable[str], words: Mapping[str, Any]) -> str:
+    """Return what the page says until its script runs, in those languages of the survey that have words."""
+    known = BLANK | {language: own["blank"] for language, own in words.items() if "blank" in own}
+    tags = dict.fromkeys(each if each in known else each.partition("-")[0] for each in languages)
+    found = [each for each in tags if each in known] or ["en"]
+    return "".join(f'<p lang="{each}" dir="auto">{escape(known[each])}</p>' for each in found)
 
 
 def read_script() -> bytes:

@@ -13,8 +13,19 @@ from encoders.nfc import to_nfc
 
 _HOLES = re.compile(r"\{\d\}")
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")
-ENGLISH: dict[str, str] = json.loads(files(__package__).joinpath("words.json").read_bytes())
-"""What the form says in English, by name; {0} and {1} are holes. The file is written by
+BLANK = {
+    "en": "If no questions appear here, switch on JavaScript, use a current browser, and open this survey at "
+    "its https address, not as a file. If that does not help, tell its author. Until then nothing is sent.",
+    "de": "Wenn hier keine Fragen erscheinen, schalten Sie JavaScript ein, verwenden Sie einen aktuellen "
+    "Browser und öffnen Sie diese Umfrage unter ihrer https-Adresse, nicht als Datei. Hilft das nicht, sagen "
+    "Sie es den Verantwortlichen. Bis dahin wird nichts gesendet.",
+}
+"""What the page says until its script runs, by language."""
+ENGLISH: dict[str, str] = {
+    **json.loads(files(__package__).joinpath("words.json").read_bytes()),
+    "blank": BLANK["en"],
+}
+"""What page and form say in English, by name; {0} and {1} are holes. The file is written by
 clients/javascript/build.js."""
 _COMPLETE = ("en", "de")
 """The languages whose words the form has itself."""

@@ -34,7 +34,6 @@ _DISABLED = [
     "HttpsUpgrades",
     "MediaRouter",
     "PaintHolding",
-    "ThirdPartyStoragePartitioning",
 ]
 OPTIONS = [
     "--disable-gpu",

@@ -24,9 +24,11 @@ const DECIMAL = /^[-+]?\d+(\.\d+)?$/;
  *
  * @param {Plan} plan
  * @param {FormData | Readonly<Record<string, unknown>>} answers by the name of the question, of the label too
+ * @param {{ required?: readonly string[] }} [options] `required` names questions whose missing answer is a problem even
+ *   if the survey accepts it; a question with several answers then needs a tick
  * @returns {MappedAnswers}
  */
-export function fromAnswers(plan, answers) {
+export function fromAnswers(plan, answers, { required = [] } = {}) {
   const isFormData = typeof FormData !== "undefined" && answers instanceof FormData;
   const names = new Set(isFormData ? answers.keys() : Object.keys(answers));
   /** @param {Feature} entry */
@@ -42,15 +44,18 @@ export function fromAnswers(plan, answers) {
     return /** @type {Record<string, unknown>} */ (answers)[name];
   };
   const { label } = plan.rowSchema;
-  /** @type {RowProblem[]} */
-  const problems = [];
+  const asked = label.name ? [...plan.entries, label] : plan.entries;
+  const problems = required
+    .filter((field) => !asked.some(({ name }) => name === field))
+    .map((field) => ({ field, why: "is required, but the survey does not ask for it" }));
   /** @type {[string, unknown][]} */
   const entries = [];
-  for (const entry of label.name ? [...plan.entries, label] : plan.entries) {
+  for (const entry of asked) {
     const { kind, name } = entry;
     try {
       const given = answerTo(entry);
       const value = isMissing(given) ? null : kind === "choices" ? readChoices(entry, given) : readValue(entry, given);
+      if (required.includes(name) && ![value ?? []].flat().length) throw new RowError(name, "needs an answer");
       entry.code(value);
       entries.push([name, value]);
     } catch (error) {

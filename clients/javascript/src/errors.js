@@ -27,6 +27,8 @@
 
 /** The base of all errors that this package throws deliberately. */
 export class LdpError extends Error {
+  name = "LdpError"; // also if the class has another one when minified
+
   /**
    * @param {string} why what is wrong
    * @param {Reason} reason a stable word for the kind of the error

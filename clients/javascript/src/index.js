@@ -15,6 +15,7 @@ export {
 export { LdpError, PrivacyError, RowError, SurveyError, TokenError } from "./errors.js";
 export { Receipt } from "./client/receipt.js";
 /** @typedef {import("./client/client.js").ClientOptions} ClientOptions */
+/** @typedef {import("./client/client.js").Row} Row */
 /** @typedef {import("./client/journal/indexed_db.js").Store} Store */
 /** @typedef {import("./errors.js").Reason} Reason */
 /** @typedef {import("./client/receipt.js").State} State */

@@ -71,9 +71,8 @@ def test_the_page_accepts_one_plan_and_connects_to_its_collector_only(survey):
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     assert rules["script-src"] == "'self'"
     style = re.search("<style>(.*)</style>", page_of(folder))[1]
-    assert (
-        rules["style-src"] == f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
-    )
+    hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (style, "")]
+    assert rules["style-src"] == " ".join(f"'sha256-{each}'" for each in hashes)
 
 
 def test_the_title_is_that_of_the_first_language_and_never_markup(survey):
@@ -86,6 +85,19 @@ def test_the_title_is_that_of_the_first_language_and_never_markup(survey):
     assert "&lt;/title&gt;&lt;script&gt;" in page
     assert page.count("<script") == 1
     assert Elements(page).attributes("html")["lang"] == "en"
+
+
+def test_the_page_says_what_to_do_where_its_script_does_not_run_in_the_languages_of_the_survey(survey):
+    text = survey.read_text(encoding="utf-8")
+    extra = '[texts.{0}]\ntitle = "{0}"\n'
+    survey.write_text(text + "".join(extra.format(each) for each in ("de-AT", "fr", "it")), encoding="utf-8")
+    words = survey.parent / "words.json"
+    words.write_text(json.dumps({"fr": {"blank": "Rien <b>"}}), encoding="utf-8")
+    folder, _ = write(survey, "--collector", COLLECTOR, "--words", words)
+    shown = re.findall('<p lang="(.*?)" dir="auto">(.*?)</p>', page_of(folder))
+    assert [language for language, _ in shown] == ["en", "de", "fr"]
+    assert [text.split()[0] for _, text in shown] == ["If", "Wenn", "Rien"]
+    assert "Rien &lt;b&gt;" in page_of(folder)
 
 
 def test_words_of_further_languages_are_in_the_page(survey):

@@ -69,7 +69,7 @@ export class Client {
       digest, maxEpsilon, maxTotalEpsilon, onOutcome = () => {}, person, publicKey, random = systemRandom, relay,
       send = sendByFetch, sha256 = ownSha256, spread = 2, store, strict, token, url, ...unknown
     } = options ?? {};
-    requireOption(globalThis.isSecureContext !== false, "no secure context: use https", "insecure-context");
+    requireOption(globalThis.isSecureContext !== false, "use https", "insecure-context");
     requireOption(
       person === null || hasForm(person, /^[A-Za-z0-9_-]{1,64}$/),
       "person must match [A-Za-z0-9_-]{1,64}, or be null",
@@ -81,12 +81,12 @@ export class Client {
     );
     const [name] = Object.keys(unknown);
     requireOption(!name, `no option ${name}`); // a misspelt limit would not limit
-    requireOption(spread >= 0 && spread < Infinity, "spread must be seconds, 0 or more");
+    requireOption(spread >= 0 && spread < Infinity, "spread must be 0 or more");
     requireOption(typeof (token ?? "") === "string", "token must be a text");
     const source = survey instanceof Uint8Array ? survey : undefined;
     const { url: address, ...named } = checkSurveyUrl(url ?? survey);
     const policy = new ClientPolicy(options, relay?.(address, Boolean(source ?? digest ?? publicKey), send));
-    requireOption(!source || !policy.publicKey, "a plan's bytes have no signature: leave publicKey out");
+    requireOption(!source || !policy.publicKey, "publicKey needs a URL, not bytes");
     const identity = { ...named, signer: policy.publicKey };
     /** @param {Receipt} receipt whose `clipped` is for the caller of `report` */
     const handleOutcome = async (receipt) => {

@@ -1,11 +1,27 @@
 /** `<ldp-survey src="https://host/v1/surveys/ID">`: the element that contains the form of one survey. */
 
-import { STYLE } from "./style.js";
+import { make } from "./dom.js";
+import { addStyle } from "./style.js";
 import { SurveyForm } from "./survey_form.js";
+
+/**
+ * @typedef {object} FormOptions
+ * @property {URL} src the survey's URL
+ * @property {readonly string[]} wanted languages by preference
+ * @property {Readonly<Record<string, Partial<import("./words.js").Words>>>} furtherWords by language
+ * @property {number} level of the first heading
+ * @property {boolean} isRehearsal
+ * @property {string} [relay] the relay's address, if the survey has one
+ * @property {number} [maxLocalEpsilon]
+ * @property {import("../client/client.js").ClientOptions} clientOptions
+ * @property {(outcome: { state: string, reason: string }) => unknown} tell
+ */
 
 const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class {}); // a server has no elements
 
 /**
+ * The form replaces the element's content, which says what to do where scripts do not run.
+ *
  * Attributes: `src`, the survey's URL; `lang`, the language to begin with; `digest`, `public-key`, `max-epsilon` and
  * `person`, the client's options; `relay`, the address of the relay that `src` is at, and `max-local-epsilon`; `level`,
  * that of the first heading; `rehearsal`, to send and keep nothing. They are read when the element is put into the
@@ -23,10 +39,9 @@ export class LdpSurvey extends Base {
 
   constructor() {
     super();
-    const sheet = new CSSStyleSheet(); // a strict content security policy allows it
-    sheet.replaceSync(STYLE);
     this.#root = this.attachShadow({ mode: "open" });
-    this.#root.adoptedStyleSheets = [sheet];
+    this.#root.append(make("slot"));
+    addStyle(this.#root);
   }
 
   connectedCallback() {
@@ -83,14 +98,15 @@ export class LdpSurvey extends Base {
       },
       tell: (detail) => this.dispatchEvent(new CustomEvent("ldp-outcome", { bubbles: true, composed: true, detail })),
     });
-    this.#root.replaceChildren(form.element);
+    this.#root.querySelector("slot")?.remove();
+    this.#root.append(form.element);
     void form.start();
   }
 
   #close() {
     this.#form?.close();
+    this.#form?.element.remove();
     this.#form = undefined;
-    this.#root.replaceChildren();
   }
 }
 

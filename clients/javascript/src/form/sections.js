@@ -35,6 +35,24 @@ export function makeSection({ level }, part, title, ...children) {
   return make("section", { part, tabindex: -1, "aria-labelledby": `${part}-title` }, heading, ...children);
 }
 
+/** Return the place of the outcome, which is all there is before there are texts. @param {Look} look */
+export function makeStatus(look) {
+  const level = look.texts ? look.level : look.level - 1;
+  return makeSection({ ...look, level }, "status", look.words.result, make("div", { id: "status", role: "status" }));
+}
+
+/** Return links to questions. @param {readonly import("./questions.js").Field[]} fields */
+export function makeLinks(fields) {
+  const links = fields.map(({ element, texts }) => {
+    const click = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      element.focus();
+    };
+    return make("li", {}, make("a", { href: `#${element.id}`, click }, texts.title));
+  });
+  return make("ul", {}, ...links);
+}
+
 /**
  * Return the title, the author's explanations, and the choice of a language.
  *
@@ -148,6 +166,21 @@ export function makePreview(look, shown) {
   );
   section.translate = false; // a translator of pages would send the true answers
   return section;
+}
+
+/**
+ * Show a preview, and go there. If the person has gone on to the buttons below, these stay under their finger.
+ *
+ * @param {HTMLElement} form
+ * @param {HTMLElement} section
+ */
+export function placePreview(form, section) {
+  const consent = /** @type {HTMLElement} */ (form.querySelector("[part=consent]"));
+  const { bottom, top } = consent.getBoundingClientRect();
+  const isSeen = bottom > 0 && top < innerHeight;
+  form.querySelector("#preview")?.replaceWith(make("div", { id: "preview" }, section));
+  if (isSeen) scrollBy(0, consent.getBoundingClientRect().top - top);
+  else section.focus();
 }
 
 /**

@@ -4,7 +4,9 @@
  * The colours follow the page's `color-scheme`. All buttons look the same, so that neither yes nor no is suggested.
  */
 
-export const STYLE = `
+import { make } from "./dom.js";
+
+const STYLE = `
 :host {
   --ground: var(--ldp-ground, Canvas);
   --ink: var(--ldp-ink, CanvasText);
@@ -42,6 +44,8 @@ input, select, button {
 }
 [type=radio], [type=checkbox] { flex: none; width: 1.2rem; min-height: 1.2rem; margin: 0; }
 button { font-weight: 600; color: var(--accent); border: 2px solid; cursor: pointer; }
+button[aria-busy=true] { border-style: dashed; cursor: progress; }
+div[aria-busy=true] { min-height: 100vh; }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; }
 .buttons button { flex: 1 1 14rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
@@ -53,3 +57,17 @@ tr { border-top: 1px solid var(--line); }
 summary { padding: .6rem 0; cursor: pointer; }
 @media print { button { display: none; } }
 `;
+
+/** Style a form, also under a strict content security policy. @param {ShadowRoot} root */
+export function addStyle(root) {
+  try {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(STYLE);
+    root.adoptedStyleSheets = [sheet];
+  } catch {
+    // Safari before 16.4: the policy of the page must allow an empty style element, or the form has no style
+    const style = /** @type {HTMLStyleElement} */ (make("style"));
+    root.append(style);
+    style.sheet?.insertRule(`@media all {${STYLE}}`);
+  }
+}

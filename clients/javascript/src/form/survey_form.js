@@ -8,31 +8,22 @@ import { directionOf, findWords } from "./words.js";
 import { makeField, problemOf, readAnswer } from "./questions.js";
 import { make } from "./dom.js";
 import { Client } from "../client/client.js";
-import { makeConsent, makeHeader, makePreview, makePromise, makeRules, makeSection } from "./sections.js";
+import { isForeignFrame, outcomeOf, sentencesOf } from "./outcomes.js";
+import {
+  makeConsent, makeHeader, makeLinks, makePreview, makePromise, makeRules, makeSection, makeStatus, placePreview,
+} from "./sections.js";
 
 /** @typedef {import("../client/client.js").ClientOptions} ClientOptions */
-/** @typedef {import("../errors.js").LdpError} LdpError */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
 /** @typedef {import("./questions.js").Entered} Entered */
 /** @typedef {import("./questions.js").Field} Field */
+/** @typedef {import("./element.js").FormOptions} FormOptions */
+/** @typedef {import("./outcomes.js").Outcome} Outcome */
 /** @typedef {import("./sections.js").Look} Look */
 /** @typedef {import("./words.js").Words} Words */
-/** @typedef {{ state: string, reason: string, why: string }} Outcome */
-
-/**
- * @typedef {object} FormOptions
- * @property {URL} src the survey's URL
- * @property {readonly string[]} wanted languages by preference
- * @property {Readonly<Record<string, Partial<Words>>>} furtherWords by language
- * @property {number} level of the first heading
- * @property {boolean} isRehearsal
- * @property {string} [relay] the relay's address, if the survey has one
- * @property {number} [maxLocalEpsilon]
- * @property {ClientOptions} clientOptions
- * @property {(outcome: { state: string, reason: string }) => unknown} tell
- */
 
 const CHECK_AGAIN_MS = 1000;
+const TRY_AGAIN_MS = 30_000;
 const ASKING = ["no_consent", "ready", "invalid", "unavailable"];
 const DO_NOT_TRACK = "do-not-track";
 
@@ -54,7 +45,14 @@ export class SurveyForm {
   #outcome = { state: "", reason: "", why: "" };
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #isBusy = false;
+  /** The last of the steps, which run one after the other. @type {Promise<unknown>} */
+  #steps = Promise.resolve();
+  /** How many steps run or wait. */
+  #pending = 0;
+  /** The number of the person's last decision, which replaces those that wait. */
+  #decision = 0;
+  /** The number of the last change of answers or decision, after which a former preview is not shown. */
+  #turn = 0;
   #isClosed = false;
 
   /** @param {FormOptions} options */
@@ -62,28 +60,46 @@ export class SurveyForm {
     this.#options = options;
   }
 
-  /** Fetch plan and texts, and show what this person can do. */
+  /** Show the form, unless it is in a frame of another site, for which browsers keep a journal apart. */
   async start() {
-    const { furtherWords, level, wanted } = this.#options;
+    const { clientOptions: { token }, furtherWords, isRehearsal, level, wanted } = this.#options;
     const found = findWords(wanted, furtherWords);
     this.#look = { ...found, level, texts: /** @type {any} */ (undefined) };
     this.#fill(make("p", { role: "status", part: "status" }, found.words.loading));
+    if (isRehearsal || !isForeignFrame()) return void await this.#load();
+    this.#fill(makeStatus(this.#look));
+    this.#watch({ state: "no_consent", reason: "framed", why: "" });
+    const href = location.href + (token ? `#token=${encodeURIComponent(token)}` : "");
+    this.#tell(make("a", { href, target: "_blank", rel: "noopener" }, found.words.framed));
+  }
+
+  /** Fetch plan and texts, and show what this person can do. */
+  async #load() {
     /** @type {Outcome | undefined} */
     let receipt;
     try {
-      const client = this.#client = await this.#makeClient();
+      const client = this.#client ??= await this.#makeClient();
       if (this.#isClosed) void client.close();
       receipt = await client.status();
       this.#plan = await client.plan();
       receipt = await client.status(); // the plan names the other rounds
-      await this.#translate(wanted);
+      const isHere = this.#find("button:focus");
+      await this.#translate(this.#options.wanted);
+      if (isHere) this.#find("[part=status]")?.focus();
     } catch (error) {
       // an answer can be withdrawn even if the survey is closed or cannot be reached now
       if (!receipt || (ASKING.includes(receipt.state) && receipt.reason !== DO_NOT_TRACK)) receipt = outcomeOf(error);
-      this.#fill(this.#makeStatus());
+      if (!this.#find("#status")) this.#fill(makeStatus(this.#look));
     }
     this.#watch(receipt);
+    if (!this.#client || receipt.state !== "unavailable" || this.#isClosed) return;
+    const button = make("button", { part: "button", click: this.#tryAgain }, this.#look.words.again);
+    if (!this.#find("button")) this.#find("#status")?.after(button);
+    this.#timer = setTimeout(this.#tryAgain, TRY_AGAIN_MS);
+    addEventListener("online", this.#tryAgain, { once: true });
   }
+
+  #tryAgain = () => this.#run(() => this.#fields.length || this.#load());
 
   /** Delete the answers, and stop. */
   close() {
@@ -126,7 +142,7 @@ export class SurveyForm {
         submit: (/** @type {SubmitEvent} */ event) => {
           event.preventDefault();
           const isAgreed = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value === "agree";
-          void this.#run(() => (isAgreed ? this.#agree() : this.#showPreview()));
+          return isAgreed ? this.#agree() : this.#showPreview();
         },
       },
       makePromise(look, this.#plan, src.origin === location.origin),
@@ -136,14 +152,16 @@ export class SurveyForm {
         make("button", { part: "button", value: "preview" }, look.words.show),
       ),
       make("div", { id: "preview" }),
-      makeConsent(look, () => this.#run(() => this.#decline())),
+      makeConsent(look, () => this.#decline()),
     );
     const isHere = /** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement?.matches("[part=language]");
     this.#fill(
-      makeHeader(look, (tag) => this.#translate([tag])), this.#makeStatus(), form, makeRules(look, this.#plan),
+      makeHeader(look, (tag) => this.#run(() => this.#translate([tag]))),
+      makeStatus(look), form, makeRules(look, this.#plan),
     );
     if (isHere) this.#find("[part=language]")?.focus();
     this.#hideUnasked();
+    this.#showBusy(0);
     if (this.#outcome.state) this.#show(this.#outcome);
   }
 
@@ -153,11 +171,6 @@ export class SurveyForm {
     this.element.replaceChildren(
       make("div", { part: "survey", lang: language, dir: directionOf(language) }, ...content),
     );
-  }
-
-  #makeStatus() {
-    const { words } = this.#look;
-    return makeSection(this.#look, "status", words.result, make("div", { id: "status", role: "status" }));
   }
 
   #makeFields() {
@@ -203,50 +216,50 @@ export class SurveyForm {
       answers.delete(label.name);
       return { row: Object.fromEntries(answers), label: value };
     }
-    const links = wrong.map(({ element, texts }) => {
-      const go = (/** @type {Event} */ event) => {
-        event.preventDefault();
-        element.focus();
-      };
-      return make("li", {}, make("a", { href: `#${element.id}`, click: go }, texts.title));
-    });
-    this.#find("#status")?.replaceChildren(make("p", {}, words.problems), make("ul", {}, ...links));
+    this.#tell(make("p", {}, words.problems), makeLinks(wrong));
     this.#find("[part=status]")?.focus();
     return undefined;
   }
 
   /** Show what a report of the answers would contain. It contains the truth: it never leaves the page. */
-  async #showPreview() {
+  #showPreview() {
     const answers = this.#collect();
-    if (!answers || !this.#client) return;
+    if (!answers) return;
     this.#show(this.#outcome); // in place of former problems
-    const { texts, words } = this.#look;
-    const shown = await this.#client.preview(answers.row, answers.label, { texts, words });
-    const section = makePreview(this.#look, shown);
-    this.#find("#preview")?.replaceChildren(section);
-    section.focus();
+    this.#forgetPreview(true);
+    const turn = this.#turn;
+    this.#run(async (client) => {
+      const { texts, words } = this.#look;
+      const shown = await client.preview(answers.row, answers.label, { texts, words });
+      if (turn === this.#turn) placePreview(this.element, makePreview(this.#look, shown));
+    });
   }
 
   /** Record the consent, and report once; both are safe to repeat. */
-  async #agree() {
-    const answers = this.#collect();
-    if (!answers || !this.#client) return;
-    const granted = await this.#client.grant();
-    this.#finish(granted.state === "ready" ? await this.#client.report(answers.row, answers.label) : granted);
+  #agree() {
+    const answers = this.#collect(); // those of this moment, whatever is entered until the step runs
+    if (!answers) return;
+    this.#decide(async (client, isLast) => {
+      const granted = await client.grant();
+      if (!isLast()) return;
+      this.#finish(granted.state === "ready" ? await client.report(answers.row, answers.label) : granted);
+    });
   }
 
-  async #decline() {
-    this.forget();
-    if (this.#client) this.#finish(await this.#client.withdraw()); // also if they had agreed before
-    if (this.#outcome.state !== "no_consent") return;
-    this.#find("#status")?.replaceChildren(make("p", {}, this.#look.words.declined));
+  #decline() {
+    this.#clear();
+    this.#decide(async (client) => {
+      this.#finish(await client.withdraw()); // also if they had agreed before
+      if (this.#outcome.state !== "no_consent") return;
+      this.#tell(make("p", {}, this.#look.words.declined));
+    });
   }
 
   /** @param {Outcome} outcome of something that the person did */
   #finish(outcome) {
     this.#watch(outcome);
     if (this.#isClosed) return;
-    this.#show(outcome); // in place of former problems
+    this.#show(this.#outcome); // in place of former problems
     this.#find("[part=status]")?.focus();
   }
 
@@ -258,13 +271,19 @@ export class SurveyForm {
   #watch(outcome) {
     clearTimeout(this.#timer);
     const client = this.#client;
+    const former = this.#outcome;
     if (this.#isClosed) return;
-    if (outcome.state !== this.#outcome.state || outcome.reason !== this.#outcome.reason) {
-      const { reason, state } = this.#outcome = outcome;
-      this.#options.tell({ state, reason });
-      this.#show(outcome);
+    let { reason, state } = outcome;
+    if (former.state === "queued") {
+      if (state === "unavailable") state = "queued"; // the storage fails, and may be there again
+      if (state === "no_consent" && reason !== DO_NOT_TRACK) reason = "evicted";
     }
-    if (!client || outcome.state !== "queued" || outcome.reason === "rehearsal") return;
+    this.#outcome = { ...outcome, state, reason };
+    if (state !== former.state || reason !== former.reason) {
+      this.#options.tell({ state, reason });
+      this.#show(this.#outcome);
+    }
+    if (!client || state !== "queued" || reason === "rehearsal") return;
     this.#timer = setTimeout(async () => this.#watch(await client.status()), CHECK_AGAIN_MS);
   }
 
@@ -282,21 +301,26 @@ export class SurveyForm {
     const form = this.#find("form");
     const mayAnswer = ASKING.includes(state) && reason !== DO_NOT_TRACK;
     if (form) form.hidden = !mayAnswer;
-    if (!mayAnswer) this.forget();
+    if (!mayAnswer) this.#clear();
     const sentences = reason === "rehearsal" ? [] : sentencesOf({ ...outcome, state }, words);
     if (this.#options.isRehearsal) sentences.push(words.rehearsal);
     const text = sentences.join(" ");
-    if (status.textContent !== text) status.replaceChildren(make("p", {}, text)); // else it is read out again
+    if (status.textContent !== text) this.#tell(make("p", {}, text)); // else it is read out again
     const button = this.#find("[part~=withdraw]");
     if (!["ready", "queued", "held"].includes(state)) return button?.remove();
-    const withdraw = async () => this.#client && this.#finish(await this.#client.withdraw());
-    if (!button) {
-      status.after(make("button", { part: "button withdraw", click: () => this.#run(withdraw) }, words.withdraw));
-    }
+    if (button) return;
+    const withdraw = () => this.#decide(async (client) => this.#finish(await client.withdraw()));
+    status.after(make("button", { part: "button withdraw", click: withdraw }, words.withdraw));
+  }
+
+  /** Delete the answers, and those that wait to be reported. */
+  forget() {
+    this.#decision++;
+    this.#clear();
   }
 
   /** Delete the answers from the page. */
-  forget() {
+  #clear() {
     this.#entered.clear();
     if (!this.#find("form")) return;
     const fields = this.#makeFields();
@@ -306,25 +330,47 @@ export class SurveyForm {
     this.#forgetPreview();
   }
 
-  #forgetPreview() {
-    this.#find("#preview")?.replaceChildren();
+  /** @param {boolean} [isBusy] whether another preview follows, and takes its place now */
+  #forgetPreview(isBusy) {
+    this.#turn++;
+    this.#find("#preview")?.replaceWith(make("div", { id: "preview", "aria-busy": isBusy }));
   }
 
   /**
-   * Run a step, unless another one runs; an error becomes a sentence.
+   * Run a step that the person decided on, unless they decide anew before it begins.
    *
-   * @param {() => unknown} step
+   * @param {(client: Client, isLast: () => boolean) => unknown} step
    */
-  async #run(step) {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    try {
-      await step();
-    } catch (error) {
-      this.#finish(outcomeOf(error));
-    } finally {
-      this.#isBusy = false;
-    }
+  #decide(step) {
+    const number = ++this.#decision;
+    this.#turn++;
+    const isLast = () => number === this.#decision;
+    this.#run((client) => isLast() && step(client, isLast));
+  }
+
+  /**
+   * Run a step after those before it; an error becomes a sentence.
+   *
+   * @param {(client: Client) => unknown} step
+   */
+  #run(step) {
+    this.#showBusy(1);
+    this.#steps = this.#steps
+      .then(() => this.#client && !this.#isClosed && step(this.#client))
+      .catch((error) => this.#finish(outcomeOf(error)))
+      .then(() => this.#showBusy(-1));
+  }
+
+  /** @param {number} more steps that run or wait */
+  #showBusy(more) {
+    this.#pending += more;
+    const marked = this.element.querySelectorAll("button, [aria-busy]");
+    for (const each of marked) each.setAttribute("aria-busy", String(this.#pending > 0));
+  }
+
+  /** @param {...Node} content of the status */
+  #tell(...content) {
+    this.#find("#status")?.replaceChildren(...content);
   }
 
   /**
@@ -334,26 +380,4 @@ export class SurveyForm {
   #find(selector) {
     return this.element.querySelector(selector);
   }
-}
-
-/**
- * @param {unknown} error
- * @returns {Outcome}
- */
-function outcomeOf(error) {
-  const { message, reason = "" } = /** @type {LdpError} */ (error);
-  return { state: reason === "survey-closed" ? "expired" : "unavailable", reason, why: message };
-}
-
-/**
- * Return what an outcome means, and its cause if the person can act on it or should know it.
- *
- * @param {Outcome} outcome
- * @param {Words} words
- */
-function sentencesOf({ reason, state, why }, words) {
-  const known = new Map(Object.entries(words));
-  const cause = known.get(reason) ?? (["invalid", "rejected", "unavailable"].includes(state) ? why : "");
-  if (state === "no_consent" && cause) return [cause]; // there is nothing to decide
-  return [known.get(state === "duplicate" ? "sent" : state) ?? words.unavailable, cause].filter(Boolean);
 }

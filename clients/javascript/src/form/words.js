@@ -72,7 +72,13 @@ export const ENGLISH = {
   "do-not-track": "Your browser asks websites not to share data (Global Privacy Control), so nothing is sent.",
   "insecure-context": "This page was not loaded over https, so others could have changed it. Open it with https://.",
   "journal-unavailable":
-    "Your browser does not let this page remember that you have answered. Try a window that is not private.",
+    "Your browser does not let this page remember that you have answered. Allow it cookies and site data.",
+  "storage-full": "The storage of this browser is full. Free some space and try again.",
+  "storage-lost": "The storage of this browser is lost. Close the browser and open this page again.",
+  evicted:
+    "This browser has deleted your random answer. It may have arrived. If you answer again, you reveal more.",
+  framed: "To answer, open this survey in a window of its own.",
+  again: "Try again",
   "collector-unreachable": "The collector cannot be reached at the moment.",
   "relay-unreachable": "The relay cannot be reached at the moment. If it has your random answer, that may be counted.",
   "passed-on": "The relay had already passed on your random answer, so it is counted.",
@@ -165,8 +171,16 @@ export const GERMAN = {
     "Diese Seite wurde nicht über https geladen, andere könnten sie verändert haben. Öffnen Sie sie mit " +
     "https://.",
   "journal-unavailable":
-    "Ihr Browser lässt diese Seite sich nicht merken, dass Sie geantwortet haben. Versuchen Sie es in einem " +
-    "Fenster, das nicht privat ist.",
+    "Ihr Browser lässt diese Seite sich nicht merken, dass Sie geantwortet haben. Erlauben Sie ihr Cookies und " +
+    "Websitedaten.",
+  "storage-full": "Der Speicher dieses Browsers ist voll. Schaffen Sie Platz und versuchen Sie es erneut.",
+  "storage-lost":
+    "Der Speicher dieses Browsers ist verloren. Schließen Sie den Browser und öffnen Sie diese Seite erneut.",
+  evicted:
+    "Dieser Browser hat Ihre zufällige Antwort gelöscht. Vielleicht ist sie angekommen. Wenn Sie erneut antworten, " +
+    "geben Sie mehr preis.",
+  framed: "Öffnen Sie diese Umfrage zum Antworten in einem eigenen Fenster.",
+  again: "Erneut versuchen",
   "collector-unreachable": "Die Sammelstelle ist gerade nicht erreichbar.",
   "relay-unreachable":
     "Der Vermittler ist gerade nicht erreichbar. Wenn er Ihre zufällige Antwort hat, zählt sie vielleicht.",

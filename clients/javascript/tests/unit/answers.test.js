@@ -78,3 +78,26 @@ test("a number in another notation is refused, not guessed", () => {
     assert.equal(problems[0]?.field, "hours", hours);
   }
 });
+
+test("a required question needs an answer, even if the survey accepts a missing one", () => {
+  const { name } = /** @type {any} */ (AUTO.entries.find(({ missing }) => missing === "category"));
+  const labelled = { ...row, [AUTO.schema.label.name]: label };
+  for (const missing of [null, "", NaN]) {
+    assert.deepEqual(fromAnswers(AUTO, { ...labelled, [name]: missing }).problems, []);
+    const { problems } = fromAnswers(AUTO, { ...labelled, [name]: missing }, { required: [name] });
+    assert.deepEqual(problems, [{ field: name, why: "needs an answer" }]);
+  }
+  assert.deepEqual(fromAnswers(AUTO, labelled, { required: [AUTO.schema.label.name] }).problems, []);
+  const absent = fromAnswers(AUTO, new FormData(), { required: [name] }).problems;
+  assert.equal(absent.find(({ field }) => field === name)?.why, "needs an answer");
+  const misspelt = fromAnswers(AUTO, labelled, { required: [`${name}x`] }).problems;
+  assert.deepEqual(misspelt.map(({ field }) => field), [`${name}x`]);
+});
+
+test("a required group of checkboxes needs a tick", () => {
+  const labelled = CHOICES.schema.label.name ? { [CHOICES.schema.label.name]: CHOICES.schema.label.values[0] } : {};
+  const untouched = { ...ROW, ...labelled, [several.name]: [] };
+  assert.deepEqual(fromAnswers(CHOICES, untouched).problems, []);
+  const { problems } = fromAnswers(CHOICES, untouched, { required: [several.name] });
+  assert.deepEqual(problems, [{ field: several.name, why: "needs an answer" }]);
+});

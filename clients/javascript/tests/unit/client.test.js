@@ -344,3 +344,19 @@ test("flush leaves no timer behind, for which Node would wait", async () => {
     Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
   }
 });
+
+test("consent and report while a slow preview runs are recorded, and the preview follows", async () => {
+  const store = new MemoryStore();
+  let release = () => {};
+  const held = new Promise((resolve) => (release = () => resolve(undefined)));
+  const slow = { name: store.name, update: store.update.bind(store), read: async () => store.read() };
+  const { client } = makeClient({ store: slow, spread: 0 });
+  slow.read = async () => (await held, store.read());
+  const shown = client.preview(ROW, LABEL);
+  slow.read = async () => store.read();
+  assert.equal((await client.grant()).state, "ready");
+  assert.equal((await client.report(ROW, LABEL)).state, "queued");
+  release();
+  assert.ok((await shown).possibleAnswers.length > 1);
+  assert.equal((await client.flush()).state, "sent");
+});

@@ -196,7 +196,7 @@ function unusable(error, refusal) {
   const why =
     error instanceof ReferenceError // on a server, indexedDB is not defined
       ? "no browser storage: give a store"
-      : "the browser's storage fails: allow it, or free space";
+      : `${/** @type {any} */ (error)?.target?.error?.name ?? "no access"}: allow storage or free space`;
   throw refusal ?? new JournalError(`${why}; nothing was spent`, "journal-unavailable");
 }
 

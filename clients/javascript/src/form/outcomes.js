@@ -1,0 +1,53 @@
+/** What the form says of an outcome, and of a browser in which it cannot ask. */
+
+/** @typedef {import("../errors.js").LdpError} LdpError */
+/** @typedef {import("./words.js").Words} Words */
+/** @typedef {{ state: string, reason: string, why: string }} Outcome */
+
+/**
+ * Return what an error means for the person.
+ *
+ * @param {unknown} error
+ * @returns {Outcome}
+ */
+export function outcomeOf(error) {
+  const { message, reason = "" } = /** @type {LdpError} */ (error);
+  return { state: reason === "survey-closed" ? "expired" : "unavailable", reason, why: message };
+}
+
+/**
+ * Return what an outcome means, and its cause if the person can act on it or should know it.
+ *
+ * @param {Outcome} outcome
+ * @param {Words} words
+ */
+export function sentencesOf({ reason, state, why }, words) {
+  const known = new Map(Object.entries(words));
+  const word = reason === "journal-unavailable" ? storageFault(why) : reason;
+  const cause = known.get(word) ?? (["invalid", "rejected", "unavailable"].includes(state) ? why : "");
+  if (state === "no_consent" && cause) return [cause]; // there is nothing to decide
+  return [known.get(state === "duplicate" ? "sent" : state) ?? words.unavailable, cause].filter(Boolean);
+}
+
+/**
+ * Return the word for why the browser stores nothing.
+ *
+ * @param {string} why contains the name of the browser's error
+ */
+function storageFault(why) {
+  try {
+    void [localStorage, indexedDB]; // throws if the person, or a sandbox, forbids all storage
+    return why.includes("Quota") ? "storage-full" : "storage-lost";
+  } catch {
+    return "journal-unavailable";
+  }
+}
+
+/** Return whether this page is in a frame of another origin. */
+export function isForeignFrame() {
+  try {
+    return top?.origin !== origin;
+  } catch {
+    return true;
+  }
+}

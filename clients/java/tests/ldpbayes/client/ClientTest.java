@@ -5,6 +5,7 @@ import static ldpbayes.client.Clients.PLAN;
 import static ldpbayes.client.Clients.ROW;
 import static ldpbayes.client.Clients.SURVEY;
 import static ldpbayes.client.Clients.URL;
+import static ldpbayes.client.Clients.attempted;
 import static ldpbayes.client.Clients.reported;
 import static ldpbayes.client.Clients.responding;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
@@ -324,7 +325,7 @@ class ClientTest {
         client.close();
         Recorder recorder = new Recorder(PLAN);
         Client stricter = clients.make(options -> options.transport(recorder).digest(ZEROS));
-        assertEquals("plan-changed", stricter.flush(0.05).reason());
+        assertEquals("plan-changed", attempted(stricter).reason());
         assertEquals("plan-changed", stricter.status().reason());
         assertEquals(0, recorder.bodies().size());
     }
@@ -376,7 +377,7 @@ class ClientTest {
             Client client = clients.keep(new Client(URL, Clients.options(new MemoryStore(), counting)));
             reported(client);
             for (int each = 0; each < 3; each++) {
-                assertEquals("store-unavailable", client.flush(0.3).reason());
+                assertEquals("store-unavailable", attempted(client).reason());
             }
             assertEquals(1, posts.get());
         }
@@ -386,7 +387,7 @@ class ClientTest {
     void flushDoesNotWaitForALongerPauseThanItsOwnAndSendsNothingBeforeItsEnd() {
         Client client = reported(clients.make());
         clients.recorder.respond(Recorder.Behaviour.BUSY, 60);
-        client.flush(0.2);
+        attempted(client);
         clients.recorder.respond(Recorder.Behaviour.NORMAL, 0);
         long start = System.nanoTime();
         assertEquals("too-many-requests", client.flush(5).reason());
@@ -513,13 +514,13 @@ class ClientTest {
             throw new IOException("outer", new SecurityException("10.1.2.3"));
         }));
         reported(client);
-        assertEquals("the collector did not respond (SecurityException)", client.flush(0.2).why());
+        assertEquals("the collector did not respond (SecurityException)", attempted(client).why());
         String reason = "{\"reason\":\"wrong-plan\"}";
         Client refused = clients.keep(new Client(URL,
             Clients.options(new MemoryStore(), responding(403, reason))));
         reported(refused);
         assertEquals("the collector responded: wrong-plan; it serves another plan than the person agreed to",
-            refused.flush(0.2).why());
+            attempted(refused).why());
     }
 
     @Test

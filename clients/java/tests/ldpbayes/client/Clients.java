@@ -121,6 +121,12 @@ public final class Clients {
         return responding(status, content, 0);
     }
 
+    /** Returns what became of the first attempt to send, however late a busy machine makes it. */
+    public static Receipt attempted(Client client) {
+        await(() -> !client.flush(0.2).reason().equals("no-answer-yet"));
+        return client.flush(0.05);
+    }
+
     /** Waits at most 30 seconds for a condition. */
     public static void await(java.util.function.BooleanSupplier condition) {
         for (int i = 0; i < 6000 && !condition.getAsBoolean(); i++) pause(5);

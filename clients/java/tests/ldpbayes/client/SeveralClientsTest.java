@@ -4,6 +4,7 @@ import static ldpbayes.client.Clients.LABEL;
 import static ldpbayes.client.Clients.PLAN;
 import static ldpbayes.client.Clients.ROW;
 import static ldpbayes.client.Clients.URL;
+import static ldpbayes.client.Clients.attempted;
 import static ldpbayes.client.Clients.reported;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -94,7 +95,7 @@ class SeveralClientsTest {
         Client stricter = clients.make(options -> options.digest(ZEROS));
         client.close(5);
         clients.recorder.setOffline(false);
-        assertEquals("plan-changed", stricter.flush(0.1).reason());
+        assertEquals("plan-changed", attempted(stricter).reason());
         stricter.close(5);
         assertEquals(0, clients.recorder.bodies().size());
         assertEquals(State.SENT, clients.make().flush(5).state());
@@ -144,7 +145,7 @@ class SeveralClientsTest {
             ? clients.recorder.request(method, url, body, timeout)
             : new Transport.Response(404, Clients.bytes("{\"reason\":\"unknown-survey\"}"), 0);
         Client gone = reported(clients.make(options -> options.transport(mixed)));
-        assertEquals("unknown-survey", gone.flush(0.2).reason());
+        assertEquals("unknown-survey", attempted(gone).reason());
         assertEquals(State.SENT, reported(diet(options -> options.transport(mixed))).flush(5).state());
     }
 

@@ -124,7 +124,7 @@ class WebPagesTest {
                 body == null ? new Transport.Response(200, PLAN, 0) : page));
             client.grant();
             client.report(ROW, LABEL);
-            assertEquals("queued collector-unreachable", summary(client.flush(0.3)));
+            assertEquals("queued collector-unreachable", summary(Clients.attempted(client)));
             own.close();
         });
     }

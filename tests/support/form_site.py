@@ -96,7 +96,7 @@ def serve_form(folder: Path) -> Iterator[FormSite]:
     command("ldp-survey", "sign", survey, "--key", folder / "author.key")
     prelude = "from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = 0"
     with collector([survey], f"sqlite:///{folder}/store.db", workers=1, prelude=prelude) as (base, _):
-        options = ["--collector", base, "-o", folder / "page", "--public-key", key]
+        options = ["--collector", base, "-o", folder / "page", "--public-key", key, "--allow-english"]
         command("ldp-survey", "page", survey, *options)
         handler = partial(QuietHandler, directory=str(folder / "page"))
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

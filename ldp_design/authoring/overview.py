@@ -117,9 +117,7 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
         warnings.append((("features", uncoupled[0]), text))
     for name, why in _find_constant_components(plan):
         warnings.append((("features", name), f"{name} is the same for everybody: {why}"))
-    for name in _find_never_asked(plan):
-        text = f"{name}: nobody is asked, because the conditions in ask_if exclude each other: correct them"
-        warnings.append((("features", name, KEY), text))
+    warnings += _find_never_asked(plan)
     for question in plan.questions:
         # the estimates of one feature among several sum over many answers
         if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
@@ -131,12 +129,13 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
     return [SurveyWarning(path, text) for path, text in warnings]
 
 
-def _find_never_asked(plan: Plan) -> Iterator[str]:
-    """Yield the names of the questions whose conditions can never hold together."""
+def _find_never_asked(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the path and the warning of each question whose conditions can never hold together."""
+    why = "nobody is asked, because the conditions in ask_if exclude each other: correct them"
     several = {each.name for each in plan.entries if isinstance(each, Choices)}
     for name, condition in plan.texts.conditions.items() if plan.texts else ():
         if condition.key != "any" and exclude_each_other(condition.terms, several):
-            yield name
+            yield ("features", name, KEY), f"{name}: {why}"
 
 
 def _find_uncoupled(plan: Plan) -> list[str]:

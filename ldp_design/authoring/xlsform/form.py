@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 from zipfile import ZipFile
 
@@ -139,13 +140,16 @@ def read_form(path: Path) -> Form:
         language = get_cell(settings, "default_language") or "default"
         rows = _read_sheet(workbook, "survey", language)
         lists: dict[str, list[Row]] = {}
-        notes = list(_find_misspelt(workbook))
+        notes, unnamed = list(_find_misspelt(workbook)), []
         for number, row in enumerate(_read_sheet(workbook, "choices", language), 2):
             if get_cell(row, "name") and get_cell(row, "list name"):
                 cells = {column: cell for column, cell in row.items() if column != "list name"}
                 lists.setdefault(get_cell(row, "list name"), []).append(cells)
             elif {"name", "label"} & row.keys():
-                notes.append(f"choices sheet, row {number}: is left out: write its list_name and its name")
+                unnamed.append(f"{number}")
+        if unnamed:
+            listed = shorten(", ".join(unnamed), 60)
+            notes.append(f"choices sheet, row {listed}: each choice needs a list_name and a name")
         filled = [number for number, row in enumerate(rows, 2) if row]
         if len(filled) > _MAX_QUESTIONS:
             place = f"survey sheet, row {filled[_MAX_QUESTIONS]}"

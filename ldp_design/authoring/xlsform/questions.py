@@ -51,8 +51,10 @@ Resolve = Callable[[str, Question], Question | None]
 """Finds the question that another one refers to by its name in the form."""
 
 
-def decide(form: Form) -> None:
+def decide(form: Form) -> Callable[[], None]:
     """Fill in what each question becomes in a survey, or why it is left out.
+
+    Returns a function that leaves out the followers of questions that are left out later.
 
     Raises
     ------
@@ -74,9 +76,15 @@ def decide(form: Form) -> None:
     for each in ordered:
         each.reason = each.reason or _read_choices(each, form)
     _name_distinctly([each for each in form.questions if not each.reason])
+
+    def read_conditions() -> None:
+        for each in ordered:
+            if each.reason in ("", UNLIMITED):
+                each.reason = _read_conditions(each, resolve) or each.reason
+
+    read_conditions()
     texts = 0
     for each in ordered:
-        each.reason = each.reason or _read_conditions(each, resolve)
         if not each.reason and each.choices is None:
             _read_constraint(each)
             each.reason = "" if each.bounds else _REASONS["range"] if each.tag == "range" else UNLIMITED
@@ -85,19 +93,7 @@ def decide(form: Form) -> None:
         if texts > _MAX_TEXTS:
             why = f"up to here, the questions have more than {_MAX_TEXTS:,} choices and translations"
             raise DraftError(f"{each.place}: {why}: delete languages, or split the form")
-
-
-def leave_out(question: Question, reason: str, questions: Sequence[Question]) -> None:
-    """Leave out a question, and all whose conditions refer to it or to one of these."""
-    left = [(question, reason)]
-    for each, why in left:  # which grows
-        each.reason = why
-        left += [
-            (other, _give_reason("reference", other))
-            for other in questions
-            if other.reason in ("", UNLIMITED)
-            and each.name in [part.feature for part in _list_parts(other.ask_if) if isinstance(part, Term)]
-        ]
+    return read_conditions
 
 
 def _find_reason(question: Question) -> str:
@@ -128,10 +124,7 @@ def _find_reason(question: Question) -> str:
 
 
 def _name_distinctly(questions: Iterable[Question]) -> None:
-    """Put the group's name before names that several questions have, and a number after the rest.
-
-    In a survey, each choice of a select_multiple has a name too.
-    """
+    """Put the group's name before names that several questions or choices have, or a number after them."""
     several = [each for each in questions if each.tag == "select"]
     choices = {look_of(f"{each.name}: {choice}") for each in several for choice in each.choices or ()}
     counts = Counter([*choices, *(look_of(each.name) for each in questions)])
@@ -217,19 +210,19 @@ def _read_conditions(question: Question, resolve: Resolve) -> str:
         formula = join("all", (parse_expression(each, compare) for each in question.conditions))
     except ExpressionError as error:
         return _give_reason(str(error), question)
-    needed = set(_list_needed(formula))
-    if hidden := [name for name in negated if not needed.issuperset(_list_needed(named[name].ask_if))]:
+    needed = set(_list_parts(formula, "all"))
+    if hidden := [name for name in negated if not needed.issuperset(_list_parts(named[name].ask_if, "all"))]:
         return _give_reason("hidden_not", question, sorted(hidden))
     if _is_nested(formula):
         implied = _find_implied(formula, named)
-        formula = join("all", (part for part in _list_needed(formula) if part not in implied))
+        formula = join("all", (part for part in _list_parts(formula, "all") if part not in implied))
     several = {name for name, each in named.items() if each.tag == "select"}
-    parts = [each for each in _list_needed(formula) if not _is_always_true(each, several)]
+    parts = [each for each in _list_parts(formula, "all") if not _is_always_true(each, several)]
     excluded = exclude_each_other([each for each in parts if isinstance(each, Term)], several)
     formula = NEVER if excluded else join("all", parts)
     if formula == NEVER or _is_nested(formula):
         return _give_reason("never" if formula == NEVER else "nested", question)
-    if len(_list_parts(formula)) > MAX_TERMS:
+    if len(_list_parts(formula, "any", "all")) > MAX_TERMS:
         return _REASONS["long"]
     question.ask_if = None if formula == ALWAYS else formula
     return ""
@@ -255,7 +248,7 @@ def _make_term(left: Token, operator: str, right: Token, other: Question | None)
 
 def _is_always_true(formula: Formula, several: Collection[str]) -> bool:
     """Return whether one of the terms must hold, because all their negations cannot."""
-    terms = [each for each in _list_parts(formula) if isinstance(each, Term)]
+    terms = [each for each in _list_parts(formula, "any") if isinstance(each, Term)]
     negations = [each._replace(is_negated=not each.is_negated) for each in terms]
     return exclude_each_other(negations, several)
 
@@ -264,19 +257,17 @@ def _is_nested(formula: Formula | None) -> bool:
     return isinstance(formula, Group) and any(isinstance(part, Group) for part in formula.parts)
 
 
-def _list_parts(formula: Formula | None) -> Sequence[Formula]:
-    return formula.parts if isinstance(formula, Group) else () if formula is None else (formula,)
-
-
-def _list_needed(formula: Formula | None) -> Sequence[Formula]:
-    """Return the formulas that must all hold."""
-    return (formula,) if isinstance(formula, Group) and formula.kind == "any" else _list_parts(formula)
+def _list_parts(formula: Formula | None, *kinds: str) -> Sequence[Formula]:
+    """Return the parts of a group of these kinds, or the formula alone; nothing for None."""
+    if isinstance(formula, Group) and formula.kind in kinds:
+        return formula.parts
+    return () if formula is None else (formula,)
 
 
 def _find_implied(formula: Formula, named: Mapping[str, Question]) -> set[Formula]:
     """Return what holds whenever the questions of a formula are asked and it holds."""
     if not isinstance(formula, Group):
-        return set(_list_needed(named[formula.feature].ask_if)) if isinstance(formula, Term) else set()
+        return set(_list_parts(named[formula.feature].ask_if, "all")) if isinstance(formula, Term) else set()
     found = [_find_implied(part, named) for part in formula.parts]
     return set().union(*found) if formula.kind == "all" else set.intersection(*found)
 

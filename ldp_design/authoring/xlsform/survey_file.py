@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import unescape
 from pathlib import Path
@@ -19,7 +19,7 @@ from encoders.survey.texts import SPACING
 from ldp_design.authoring.draft import ABOUT, SURVEY_TABLE, DraftError, format_features_note, make_survey_id
 from ldp_design.authoring.toml_edit import format_array, format_comment, format_key, quote
 from ldp_design.authoring.xlsform.form import Form, Question, Row, read_form
-from ldp_design.authoring.xlsform.questions import UNLIMITED, decide, leave_out
+from ldp_design.authoring.xlsform.questions import UNLIMITED, decide
 
 _HEADER = "A draft from the XLSForm {}: check it, then run  ldp-survey check  and  ldp-survey preview."
 _NO_TAG = (
@@ -67,12 +67,11 @@ def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()
     """
     try:
         form = read_form(path)
-        decide(form)
+        leave_out_followers = decide(form)
         asked = _list_asked(form)
         labelled = None if label is None else _find_label(to_nfc(label), asked)
         tags = _find_tags(asked, form.default_language, languages)
-        omitted: dict[str, str] = {}
-        text = _write_checked(form, labelled, tags, omitted)
+        text, omitted = _write_checked(form, labelled, tags, leave_out_followers)
         untagged = [
             _NO_TAG.format(quote(name), "en" if name == form.default_language else shlex.quote(f"{name}=en"))
             for name, tag in tags.items()
@@ -95,17 +94,18 @@ def _list_asked(form: Form) -> list[Question]:
 
 
 def _write_checked(
-    form: Form, label: Question | None, tags: Mapping[str, str], omitted: dict[str, str]
-) -> str:
-    """Return a survey that compiles, without the texts and questions that a survey cannot have; or ""."""
+    form: Form, label: Question | None, tags: Mapping[str, str], leave_out_followers: Callable[[], None]
+) -> tuple[str, dict[str, str]]:
+    """Return a survey that compiles, or "", and lines about the texts that it cannot have, by their path."""
+    omitted: dict[str, str] = {}
     while True:  # each round leaves something out
         asked = _list_asked(form)
         if all(each.reason for each in asked if each is not label):
-            return ""
+            return "", omitted
         text = _write_survey(form, asked, label, tags, omitted)
         problems = _find_problems(text)
         if not problems:
-            return text
+            return text, omitted
         kept = [each for each in asked if not each.reason and each is not label]
         by_place = {key: each for each in kept for key in (each.place, f"features.{each.name}")}
         unsolved = []
@@ -113,12 +113,13 @@ def _write_checked(
             if path.startswith("texts.") and place and path not in omitted:
                 omitted[path] = _OMITTED.format(place, path, why)
             elif path != "texts" and (found := by_place.get(place) or by_place.get(path)):
-                leave_out(found, f"{path}: {why}", form.questions)
+                found.reason = f"{path}: {why}"
             else:
                 parts = [_TOO_MANY_TEXTS] if path == "texts" else filter(None, (place, path, why))
                 unsolved.append(": ".join(parts))
         if unsolved:
             raise DraftError("\n".join(unsolved))
+        leave_out_followers()
 
 
 def _find_problems(text: str) -> list[tuple[str, str, str]]:

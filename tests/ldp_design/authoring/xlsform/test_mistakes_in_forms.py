@@ -86,8 +86,7 @@ def test_too_many_texts_are_an_error_about_the_form(tmp_path):
 
 def test_a_choice_without_a_name_or_a_list_is_named(tmp_path):
     _, notes = convert(["select_one yn | q | Q"], tmp_path, "| | yn | | Maybe |\n| | | maybe | Maybe |\n")
-    why = "is left out: write its list_name and its name"
-    assert notes == [f"choices sheet, row {row}: {why}" for row in (4, 5)]
+    assert notes == ["choices sheet, row 4, 5: each choice needs a list_name and a name"]
 
 
 def test_a_misspelt_column_is_named_and_columns_of_other_tools_are_not(tmp_path):

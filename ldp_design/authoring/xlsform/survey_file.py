@@ -27,7 +27,7 @@ _NO_TAG = (
     'command, with the right tag, or rename its columns, for example to "label::English (en)"'
 )
 _INSERTS = "it inserts another answer (${...}), which only a form can do: write the text without it"
-_TOO_MANY_TEXTS = "has more than 256 KiB of texts, or more than 100 languages: delete columns of languages"
+_TOO_MANY_TEXTS = "has more than 256 KiB of texts, or more than 100 languages: delete languages or questions"
 _OMITTED = "{}: {} is a comment: {}"
 _NOT_KEPT = ("default", "guidance_hint", "media")
 _TAG = re.compile(r"(?:.*\()?([a-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4})\)?")

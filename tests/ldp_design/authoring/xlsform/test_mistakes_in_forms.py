@@ -80,7 +80,7 @@ def test_too_many_texts_are_an_error_about_the_form(tmp_path):
     table = table.replace("| name | label |", "| name | label::English (en) |")
     with pytest.raises(DraftError) as caught:
         convert_xlsform(write_workbook(table, tmp_path / "form.xlsx"), None)
-    why = "has more than 256 KiB of texts, or more than 100 languages: delete columns of languages"
+    why = "has more than 256 KiB of texts, or more than 100 languages: delete languages or questions"
     assert str(caught.value) == f"form.xlsx: {why}"
 
 

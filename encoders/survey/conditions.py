@@ -18,10 +18,7 @@ MAX_TERMS = 100
 _KEYS = {"feature", "value"}
 _LISTS = {"any": any, "all": all}
 _EXAMPLE = '{ feature = "smokes", value = "yes" }'
-_FORMS = (
-    'is nested or has several keys: write "any" or "all" alone, with a list of conditions such as '
-    f"{_EXAMPLE} or {{ not = {_EXAMPLE} }}"
-)
+_FORMS = f"{_EXAMPLE}, {{ not = {_EXAMPLE} }}, or {{ any = [...] }} or {{ all = [...] }} with a list of these"
 
 
 class Term(NamedTuple):
@@ -88,6 +85,14 @@ def find_hidden(conditions: Mapping[str, Condition], answers: Mapping[str, objec
     return hidden
 
 
+def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
+    """Return whether terms can never hold together; `several` are the questions with several answers."""
+    given = {(each.feature, each.value) for each in terms if not each.is_negated}
+    single = [feature for feature, _ in given if feature not in several]
+    negated = {(each.feature, each.value) for each in terms if each.is_negated}
+    return len(set(single)) < len(single) or not given.isdisjoint(negated)
+
+
 def find_condition_problems(
     conditions: Mapping[str, Any], values: Mapping[str, Collection[str] | None]
 ) -> Iterator[tuple[str, str]]:
@@ -113,8 +118,10 @@ def find_condition_problems(
     try:
         read_conditions(known)
     except CycleError as error:
-        for name in dict.fromkeys(error.args[1]):
-            yield name, "depends on itself through other conditions: delete one of them"
+        names = dict.fromkeys(error.args[1])
+        why = "depends on itself through other conditions: delete one of them"
+        for name in names:
+            yield name, why if len(names) > 1 else "depends on its own answer: name another question"
 
 
 def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
@@ -132,13 +139,14 @@ def _term_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str
     if isinstance(entry, dict) and set(entry) == {"not"}:
         entry = entry["not"]
     if isinstance(entry, dict) and {"not", *_LISTS} & set(entry):
-        return _FORMS
+        return f"{'is nested' if len(entry) == 1 else 'has several keys'}: write {_FORMS}"
     if not (isinstance(entry, dict) and set(entry) == _KEYS and isinstance(entry["feature"], str)):
-        return f"needs the name of a question and one of its answers, for example {_EXAMPLE}"
+        return f"needs the name of a question and one of its answers: write {_FORMS}"
     if entry["feature"] not in values:
         return f"names {entry['feature']!a}, which is no question: use the name of a feature or of the label"
     listed, value = values[entry["feature"]], category_text(entry["value"])
     if listed is None or (value in listed and value != MISSING_TEXT):
         return ""
-    known = ", ".join(each for each in listed if each != MISSING_TEXT)
-    return f"needs an answer to {entry['feature']}: {known or 'none, because it is a number: ask for values'}"
+    if known := ", ".join(each for each in listed if each != MISSING_TEXT):
+        return f"has {entry['value']!a}, which is no answer to {entry['feature']}: use one of {known}"
+    return f"names {entry['feature']}, which is a number without a list of answers: ask for values instead"

@@ -155,7 +155,7 @@ class SurveyTexts:
             raise combine_errors([SurveyError(each.why, ".".join(each.path)) for each in problems])
         texts = cls(about or {}, languages, read_conditions(conditions))
         if texts.json != data:
-            why = "has a condition whose value is not in quotes: compile the survey again"
+            why = "is empty, or has a value that is not in quotes: compile the survey again"
             raise SurveyError(why, f"texts.{KEY}")
         return texts
 

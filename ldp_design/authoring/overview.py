@@ -12,6 +12,8 @@ from encoders.explain.text import Counted, wrap_text
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
+from encoders.survey.choices import Choices
+from encoders.survey.conditions import KEY, exclude_each_other
 from encoders.survey.decimals import decimal_text
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
@@ -115,6 +117,7 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
         warnings.append((("features", uncoupled[0]), text))
     for name, why in _find_constant_components(plan):
         warnings.append((("features", name), f"{name} is the same for everybody: {why}"))
+    warnings += _find_never_asked(plan)
     for question in plan.questions:
         # the estimates of one feature among several sum over many answers
         if len(question.feature_indices) < 2 and not question.moment and question.domain > LARGE_DOMAIN:
@@ -124,6 +127,15 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
             )
             warnings.append((_path_of(plan, question), text))
     return [SurveyWarning(path, text) for path, text in warnings]
+
+
+def _find_never_asked(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the path and the warning of each question whose conditions can never hold together."""
+    why = "nobody is asked, because the conditions in ask_if exclude each other: correct them"
+    several = {each.name for each in plan.entries if isinstance(each, Choices)}
+    for name, condition in plan.texts.conditions.items() if plan.texts else ():
+        if condition.key != "any" and exclude_each_other(condition.terms, several):
+            yield ("features", name, KEY), f"{name}: {why}"
 
 
 def _find_uncoupled(plan: Plan) -> list[str]:

@@ -15,6 +15,7 @@ from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
 from encoders.survey.boolean_values import read_boolean
 from encoders.survey.choices import SEPARATOR, Choices
+from encoders.survey.display_texts import display_texts
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
@@ -25,7 +26,8 @@ def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
     """Return a row and a label, drawn uniformly from the survey's values."""
     row = {feature.name: _draw_value(feature, rng) for feature in plan.entries}
     label = plan.row_label
-    return row | {name: label.values[_random_below(len(label.values), rng)] for name in label.names}
+    row |= {name: label.values[_random_below(len(label.values), rng)] for name in label.names}
+    return row | dict.fromkeys(display_texts(plan).hidden(row))
 
 
 def find_questions(plan: Plan, name: str) -> list[Question]:

@@ -192,11 +192,13 @@ def _read_words(path: Path | None) -> Mapping[str, Mapping[str, str]]:
 
 def _require_words(plan: Plan, words: Mapping[str, Mapping[str, str]]) -> None:
     """Raise UsageError if the form would ask for consent in another language than the survey's."""
-    for language, missing in find_untranslated(plan.texts.languages if plan.texts else (), words).items():
-        listed = "its own words" if len(missing) == len(ENGLISH) else ", ".join(missing)
+    found = find_untranslated(plan.texts.languages if plan.texts else (), words)
+    without = [language for language, missing in found.items() if len(missing) == len(ENGLISH)]
+    partly = [f"{each} for {', '.join(found[each])}" for each in found if each not in without]
+    if listed := "; ".join(filter(None, [", ".join(without), *partly])):
         raise click.UsageError(
-            f"the form says {listed} in English to people who read {language}: translate them in the file of "
-            "--words (docs/page.md), or give --allow-english"
+            f"the form has no words in {listed}: translate them in the file of --words (docs/page.md), or "
+            "give --allow-english"
         )
 
 

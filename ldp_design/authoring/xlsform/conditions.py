@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
+from encoders.survey import conditions
 from ldp_design.authoring.toml_edit import quote
 
 MAX_LENGTH = 5_000
@@ -31,12 +32,8 @@ class ExpressionError(ValueError):
     """An expression that a survey cannot have; the message is the key of the reason."""
 
 
-class Term(NamedTuple):
-    """A condition on one answer: whether it is the value or contains it, or the opposite."""
-
-    feature: str
-    value: str
-    is_negated: bool
+class Term(conditions.Term):
+    """A condition on one answer, written as TOML."""
 
     def __str__(self) -> str:
         term = f"{{ feature = {quote(self.feature)}, value = {quote(self.value)} }}"
@@ -141,7 +138,8 @@ def _parse_part(tokens: deque[Token], compare: Compare, *, is_negated: bool, dep
             return ALWAYS if (left[1] == "true") != is_negated else NEVER
         if left[1] != "selected":
             raise ExpressionError("condition")
-        left, operator, _, right = _take(tokens), left[1], _take(tokens, ","), _take(tokens)
+        left, _, right = _take(tokens), _take(tokens, ","), _take(tokens)
+        operator = "selected" if left[0] == "answer" else "="  # the whole answer is in a list of one value
         _take(tokens, ")")
     else:
         operator, right = _take(tokens, "=", "!=", "<", "<=", ">", ">=")[1], _take(tokens)

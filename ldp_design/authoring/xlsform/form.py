@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from difflib import get_close_matches
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 from zipfile import ZipFile
 
@@ -16,7 +18,7 @@ from openpyxl import load_workbook
 from pyxform import aliases
 from pyxform.constants import SUPPORTED_SHEET_NAMES
 from pyxform.errors import PyXFormError
-from pyxform.parsing.sheet_headers import dealias_and_group_headers, process_header
+from pyxform.parsing.sheet_headers import dealias_and_group_headers, process_header, to_snake_case
 from pyxform.question_type_dictionary import QUESTION_TYPE_DICT
 from pyxform.xls2json import RE_SELECT
 from pyxform.xls2json_backends import DefinitionData, get_xlsform
@@ -36,6 +38,7 @@ _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _TOO_LARGE = "has too large worksheets: delete empty rows and columns, long texts, and other worksheets"
 _MAX_QUESTIONS = 2_000
 _SURVEY = "type name $autoname label hint choice_filter parameters disabled bind control"
+_SPELT = "type name label hint relevant required constraint appearance parameters choice_filter calculation"
 _SETTINGS = "title id_string default_language allow_choice_duplicates"
 _COLUMNS = {
     "survey": (aliases.survey_header, frozenset(_SURVEY.split())),
@@ -108,6 +111,8 @@ class Form:
     """Whether two choices of a list may have one name."""
     questions: Sequence[Question]
     lists: Mapping[str, Sequence[Row]]
+    notes: Sequence[str]
+    """The columns and the choices that are not read because of a mistake."""
 
 
 def get_cell(cells: Row, *path: str) -> str:
@@ -131,14 +136,20 @@ def read_form(path: Path) -> Form:
             warnings.simplefilter("ignore")  # openpyxl's, about parts of a workbook that are not read
             problems = _check_workbook(path)
             workbook = get_xlsform(path)
-        settings = next(iter(_read_sheet(workbook, "settings")), {})
+        settings = next(filter(None, _read_sheet(workbook, "settings")), {})
         language = get_cell(settings, "default_language") or "default"
         rows = _read_sheet(workbook, "survey", language)
         lists: dict[str, list[Row]] = {}
-        for row in _read_sheet(workbook, "choices", language):
-            if get_cell(row, "name"):
+        notes, unnamed = list(_find_misspelt(workbook)), []
+        for number, row in enumerate(_read_sheet(workbook, "choices", language), 2):
+            if get_cell(row, "name") and get_cell(row, "list name"):
                 cells = {column: cell for column, cell in row.items() if column != "list name"}
                 lists.setdefault(get_cell(row, "list name"), []).append(cells)
+            elif {"name", "label"} & row.keys():
+                unnamed.append(f"{number}")
+        if unnamed:
+            listed = shorten(", ".join(unnamed), 60)
+            notes.append(f"choices sheet, row {listed}: each choice needs a list_name and a name")
         filled = [number for number, row in enumerate(rows, 2) if row]
         if len(filled) > _MAX_QUESTIONS:
             place = f"survey sheet, row {filled[_MAX_QUESTIONS]}"
@@ -160,6 +171,7 @@ def read_form(path: Path) -> Form:
         allows_duplicates=aliases.yes_no.get(get_cell(settings, "allow_choice_duplicates"), False),
         questions=questions,
         lists=lists,
+        notes=notes,
     )
 
 
@@ -213,6 +225,19 @@ def _is_read(sheet: str, header: str) -> bool:
     other_names, columns = _COLUMNS.get(sheet, _COLUMNS["survey"])  # the only worksheet may have any name
     _, (column, *rest) = process_header(header.strip(), False, other_names, columns)
     return column in columns and not any(each.startswith("jr:") for each in rest)  # such as messages
+
+
+def _find_misspelt(workbook: DefinitionData) -> Iterator[str]:
+    """Yield a line about each column of the survey sheet whose name is almost one that is read."""
+    headers = [header for row in workbook.survey_header or () for header in row]
+    is_double = any("::" in header for header in headers)
+    for header in headers:
+        _, (column, *_) = process_header(header, is_double, *_COLUMNS["survey"])
+        word, *rest = header.split(":")
+        close = get_close_matches(to_snake_case(word), _SPELT.split(), n=1, cutoff=0.8)
+        if close and column not in _COLUMNS["survey"][1]:
+            name = "::".join([*close, *rest[-1:]])
+            yield f"survey sheet, row 1: the column {quote(header)} is not read: write {quote(name)}"
 
 
 def _read_sheet(workbook: DefinitionData, sheet: str, language: str = "default") -> Sequence[Row]:

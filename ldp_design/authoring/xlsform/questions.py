@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
 from typing import NamedTuple, cast
 
-from encoders.nfc import to_nfc
+from pyxform import aliases
+
+from encoders.nfc import look_of, to_nfc
+from encoders.survey.conditions import MAX_TERMS, exclude_each_other
 from encoders.survey.decimals import decimal_text
 from encoders.survey.toml_lines import parse_toml
 from ldp_design.authoring.draft import DraftError
@@ -39,7 +42,7 @@ _REFERENCE = re.compile(r"\$\{\s*([^{}\s]+)\s*\}")
 _RANDOM = re.compile(r"\brandom\s*\(")
 _SEARCH = re.compile(r"\bsearch\s*\(")
 _LIMIT = re.compile(r"(?:^|[\s,;])(start|end)\s*=\s*([^\s,;]*)")
-_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,4})?")
+_NUMBER = re.compile(r"-?(?:\d{1,15}(?:\.\d{0,4})?|\.\d{1,4})")
 _REASONS: dict[str, str] = parse_toml(files(__package__).joinpath("reasons.toml").read_text("utf-8"))
 UNLIMITED = _REASONS["unlimited"]
 """Why a number is left out that the author can complete."""
@@ -48,8 +51,10 @@ Resolve = Callable[[str, Question], Question | None]
 """Finds the question that another one refers to by its name in the form."""
 
 
-def decide(form: Form) -> None:
+def decide(form: Form) -> Callable[[], None]:
     """Fill in what each question becomes in a survey, or why it is left out.
+
+    Returns a function that leaves out the followers of questions that are left out later.
 
     Raises
     ------
@@ -68,18 +73,27 @@ def decide(form: Form) -> None:
         return found[0] if len(found) == 1 else max(near, key=lambda each: len(each.groups), default=None)
 
     ordered = _order_by_condition(form.questions, resolve)
+    for each in ordered:
+        each.reason = each.reason or _read_choices(each, form)
     _name_distinctly([each for each in form.questions if not each.reason])
+
+    def read_conditions() -> None:
+        for each in ordered:
+            if each.reason in ("", UNLIMITED):
+                each.reason = _read_conditions(each, resolve) or each.reason
+
+    read_conditions()
     texts = 0
     for each in ordered:
-        each.reason = each.reason or _read_choices(each, form) or _read_conditions(each, resolve)
         if not each.reason and each.choices is None:
             _read_constraint(each)
-            each.reason = "" if each.bounds else UNLIMITED
+            each.reason = "" if each.bounds else _REASONS["range"] if each.tag == "range" else UNLIMITED
         rows = (each.choices or {}).values()
         texts += sum(len(cell) if isinstance(cell, dict) else 1 for row in rows for cell in row.values())
         if texts > _MAX_TEXTS:
             why = f"up to here, the questions have more than {_MAX_TEXTS:,} choices and translations"
             raise DraftError(f"{each.place}: {why}: delete languages, or split the form")
+    return read_conditions
 
 
 def _find_reason(question: Question) -> str:
@@ -99,7 +113,7 @@ def _find_reason(question: Question) -> str:
         f"answer {answer}": True,
         "acknowledged": question.tag == "trigger",
         "computed": not question.tag or "calculate" in bind,
-        "read_only": bind.get("readonly", "no") not in ("no", "false", "false()"),
+        "read_only": aliases.yes_no.get(bind.get("readonly", "no"), True),
         "free_text": not is_number and not is_select and question.tag != "range",
         question.enclosing: True,
         "header": is_select and "label" in appearance,
@@ -110,18 +124,20 @@ def _find_reason(question: Question) -> str:
 
 
 def _name_distinctly(questions: Iterable[Question]) -> None:
-    """Put the group's name before names that several questions have, and a number after the rest."""
-    counts = Counter(each.name for each in questions)
-    taken = {name for name, count in counts.items() if count == 1}
+    """Put the group's name before names that several questions or choices have, or a number after them."""
+    several = [each for each in questions if each.tag == "select"]
+    choices = {look_of(f"{each.name}: {choice}") for each in several for choice in each.choices or ()}
+    counts = Counter([*choices, *(look_of(each.name) for each in questions)])
+    taken = choices | {look for look, count in counts.items() if count == 1}
     numbers: Counter[str] = Counter()
     for each in questions:
-        if counts[former := each.name] == 1:
+        if counts[look_of(former := each.name)] == 1:
             continue
         base = each.name = "_".join([*each.groups[-1:], former])
-        while each.name in taken:
+        while look_of(each.name) in taken:
             numbers[base] += 1
             each.name = f"{base}_{numbers[base] + 1}"
-        taken.add(each.name)
+        taken.add(look_of(each.name))
         if each.name != former:
             each.notes.append(f"is named {quote(each.name)}, because other questions have its name")
 
@@ -141,7 +157,7 @@ def _order_by_condition(questions: Sequence[Question], resolve: Resolve) -> list
     free = set(ordered)
     blocked = [each for each in questions if each not in free]
     for each in blocked:
-        each.reason = each.reason or _give_reason("cycle", each)
+        each.reason = each.reason or _give_reason("cycle", each, [other.name for other in blocked])
     return [*ordered, *blocked]
 
 
@@ -173,9 +189,9 @@ def _read_choices(question: Question, form: Form) -> str:
 # -- conditions ---------------------------------------------------------------------------------
 
 
-def _give_reason(case: str, question: Question) -> str:
+def _give_reason(case: str, question: Question, names: Iterable[str] = ()) -> str:
     listed = " and ".join(f"`{textwrap.shorten(each, 100)}`" for each in question.conditions)
-    return _REASONS[case].format(listed)
+    return _REASONS[case].format(listed, textwrap.shorten(", ".join(map(quote, names)), 200))
 
 
 def _read_conditions(question: Question, resolve: Resolve) -> str:
@@ -194,14 +210,20 @@ def _read_conditions(question: Question, resolve: Resolve) -> str:
         formula = join("all", (parse_expression(each, compare) for each in question.conditions))
     except ExpressionError as error:
         return _give_reason(str(error), question)
-    needed = set(_list_needed(formula))
-    if any(not needed.issuperset(_list_needed(named[name].ask_if)) for name in negated):
-        return _give_reason("hidden_not", question)
+    needed = set(_list_parts(formula, "all"))
+    if hidden := [name for name in negated if not needed.issuperset(_list_parts(named[name].ask_if, "all"))]:
+        return _give_reason("hidden_not", question, sorted(hidden))
     if _is_nested(formula):
         implied = _find_implied(formula, named)
-        formula = join("all", (part for part in _list_needed(formula) if part not in implied))
+        formula = join("all", (part for part in _list_parts(formula, "all") if part not in implied))
+    several = {name for name, each in named.items() if each.tag == "select"}
+    parts = [each for each in _list_parts(formula, "all") if not _is_always_true(each, several)]
+    excluded = exclude_each_other([each for each in parts if isinstance(each, Term)], several)
+    formula = NEVER if excluded else join("all", parts)
     if formula == NEVER or _is_nested(formula):
         return _give_reason("never" if formula == NEVER else "nested", question)
+    if len(_list_parts(formula, "any", "all")) > MAX_TERMS:
+        return _REASONS["long"]
     question.ask_if = None if formula == ALWAYS else formula
     return ""
 
@@ -224,13 +246,20 @@ def _make_term(left: Token, operator: str, right: Token, other: Question | None)
     return Term(other.name, value, operator.startswith(("!", "not")))
 
 
+def _is_always_true(formula: Formula, several: Collection[str]) -> bool:
+    """Return whether one of the terms must hold, because all their negations cannot."""
+    terms = [each for each in _list_parts(formula, "any") if isinstance(each, Term)]
+    negations = [each._replace(is_negated=not each.is_negated) for each in terms]
+    return exclude_each_other(negations, several)
+
+
 def _is_nested(formula: Formula | None) -> bool:
     return isinstance(formula, Group) and any(isinstance(part, Group) for part in formula.parts)
 
 
-def _list_needed(formula: Formula | None) -> Sequence[Formula]:
-    """Return the formulas that must all hold."""
-    if isinstance(formula, Group) and formula.kind == "all":
+def _list_parts(formula: Formula | None, *kinds: str) -> Sequence[Formula]:
+    """Return the parts of a group of these kinds, or the formula alone; nothing for None."""
+    if isinstance(formula, Group) and formula.kind in kinds:
         return formula.parts
     return () if formula is None else (formula,)
 
@@ -238,7 +267,7 @@ def _list_needed(formula: Formula | None) -> Sequence[Formula]:
 def _find_implied(formula: Formula, named: Mapping[str, Question]) -> set[Formula]:
     """Return what holds whenever the questions of a formula are asked and it holds."""
     if not isinstance(formula, Group):
-        return set(_list_needed(named[formula.feature].ask_if)) if isinstance(formula, Term) else set()
+        return set(_list_parts(named[formula.feature].ask_if, "all")) if isinstance(formula, Term) else set()
     found = [_find_implied(part, named) for part in formula.parts]
     return set().union(*found) if formula.kind == "all" else set.intersection(*found)
 
@@ -281,7 +310,7 @@ def _read_constraint(question: Question) -> None:
     question.codes = [each for each in numbers if not question.bounds[0] <= each <= question.bounds[1]]
     if question.codes:
         listed = ", ".join(map(decimal_text, question.codes))
-        question.notes.append(f"is kept with its range; {listed} counts as a missing answer (missing_codes)")
+        question.notes.append(f"is kept with its range; answers of {listed} count as missing (missing_codes)")
 
 
 def _find_bounds(parts: Sequence[Formula], *, is_whole: bool) -> Sequence[Decimal]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import unescape
 from pathlib import Path
@@ -27,13 +27,14 @@ _NO_TAG = (
     'command, with the right tag, or rename its columns, for example to "label::English (en)"'
 )
 _INSERTS = "it inserts another answer (${...}), which only a form can do: write the text without it"
+_TOO_MANY_TEXTS = "has more than 256 KiB of texts, or more than 100 languages: delete languages or questions"
 _OMITTED = "{}: {} is a comment: {}"
-_MAX_ROUNDS = 10
 _NOT_KEPT = ("default", "guidance_hint", "media")
 _TAG = re.compile(r"(?:.*\()?([a-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4})\)?")
 _ROW = re.compile(r"# (\w+ sheet, row \d+)$")
+_ATTRIBUTE = r"""\s+[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s<>"']+)"""
 _MARKUP = [
-    (re.compile(r"</?[A-Za-z][^<>]*>|^#{1,6}\s", re.MULTILINE), " "),
+    (re.compile(rf"</?[A-Za-z][A-Za-z0-9]*(?:{_ATTRIBUTE})*\s*/?>|^#{{1,6}}\s", re.MULTILINE), " "),
     (re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)"), r"\1"),
     (re.compile(r"(\*\*|__)(?=\S)([^*_]+)(?<=\S)\1"), r"\2"),
     (re.compile(r"(?<!\w)([*_])(?=\S)([^*_]+)(?<=\S)\1(?!\w)"), r"\2"),
@@ -66,21 +67,21 @@ def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()
     """
     try:
         form = read_form(path)
-        decide(form)
+        leave_out_followers = decide(form)
         asked = _list_asked(form)
         labelled = None if label is None else _find_label(to_nfc(label), asked)
         tags = _find_tags(asked, form.default_language, languages)
-        omitted: dict[str, str] = {}
-        text = _write_checked(form, labelled, tags, omitted)
-        notes = [
+        text, omitted = _write_checked(form, labelled, tags, leave_out_followers)
+        untagged = [
             _NO_TAG.format(quote(name), "en" if name == form.default_language else shlex.quote(f"{name}=en"))
             for name, tag in tags.items()
             if not tag
         ]
-        notes += _list_notes(form.questions, are_translated=len(tags) > 1)
-        notes = [escape_unprintable(note) for note in (*notes, *omitted.values())]
+        listed = _list_notes(form.questions, are_translated=len(tags) > 1)
+        notes = [escape_unprintable(note) for note in (*untagged, *form.notes, *listed, *omitted.values())]
         if not text:
-            raise DraftError("\n".join(["no question can be asked privately", *notes]))
+            why = " besides the label: a survey needs another one" if labelled else ""
+            raise DraftError("\n".join([f"no question can be asked privately{why}", *notes]))
     except DraftError as error:
         raise DraftError(f"{path.name}: {error}") from error
     head = "".join(map(format_comment, [_HEADER.format(quote(path.name)), *notes]))
@@ -93,29 +94,32 @@ def _list_asked(form: Form) -> list[Question]:
 
 
 def _write_checked(
-    form: Form, label: Question | None, tags: Mapping[str, str], omitted: dict[str, str]
-) -> str:
-    """Return a survey that compiles, without the texts and questions that a survey cannot have; or ""."""
-    for _ in range(_MAX_ROUNDS):
+    form: Form, label: Question | None, tags: Mapping[str, str], leave_out_followers: Callable[[], None]
+) -> tuple[str, dict[str, str]]:
+    """Return a survey that compiles, or "", and lines about the texts that it cannot have, by their path."""
+    omitted: dict[str, str] = {}
+    while True:  # each round leaves something out
         asked = _list_asked(form)
         if all(each.reason for each in asked if each is not label):
-            return ""
+            return "", omitted
         text = _write_survey(form, asked, label, tags, omitted)
         problems = _find_problems(text)
         if not problems:
-            return text
-        by_place = {each.place: each for each in asked if not each.reason and each is not label}
+            return text, omitted
+        kept = [each for each in asked if not each.reason and each is not label]
+        by_place = {key: each for each in kept for key in (each.place, f"features.{each.name}")}
         unsolved = []
         for place, path, why in problems:
             if path.startswith("texts.") and place and path not in omitted:
                 omitted[path] = _OMITTED.format(place, path, why)
-            elif place in by_place:
-                by_place[place].reason = f"{path}: {why}"
+            elif path != "texts" and (found := by_place.get(place) or by_place.get(path)):
+                found.reason = f"{path}: {why}"
             else:
-                unsolved.append(": ".join(filter(None, (place, path, why))))
+                parts = [_TOO_MANY_TEXTS] if path == "texts" else filter(None, (place, path, why))
+                unsolved.append(": ".join(parts))
         if unsolved:
             raise DraftError("\n".join(unsolved))
-    raise DraftError("\n".join(": ".join(problem) for problem in problems))
+        leave_out_followers()
 
 
 def _find_problems(text: str) -> list[tuple[str, str, str]]:

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.clients.form.conftest import answer_all, expect_status, press, question
+from tests.support.commands import command
 from tests.support.servers import collector
 
 pytestmark = pytest.mark.slow
@@ -164,6 +165,18 @@ def test_texts_of_another_language_are_marked(visit):
     expect(title).to_have_attribute("lang", "ar")
     expect(title).to_have_attribute("dir", "rtl")
     expect(question(page, "Do you smoke?").locator("legend")).not_to_have_attribute("dir", re.compile(".*"))
+
+
+def test_words_of_a_language_whose_tag_begins_alike_are_not_used(visit, site):
+    words = site.folder / "words.json"
+    words.write_text('{"enm": {"questions": "Questiouns"}}', encoding="utf-8")
+    survey, folder = site.folder / "habits.toml", site.folder / "page" / "middle-english"
+    options = ["--collector", site.collector, "-o", folder, "--words", words, "--allow-english"]
+    command("ldp-survey", "page", survey, *options)
+    wanted = "Object.defineProperty(navigator, 'languages', { value: ['enm', 'en'] })"
+    page = visit(wanted, path="middle-english/")
+    expect(page.locator("[part=survey]")).to_have_attribute("lang", "en")
+    expect(page.get_by_role("heading", name="Questiouns")).to_have_count(0)
 
 
 def test_declining_sends_nothing_and_can_be_changed(visit, site):

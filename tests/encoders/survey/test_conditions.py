@@ -10,7 +10,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan, read_survey
-from encoders.survey.conditions import find_condition_problems
+from encoders.survey.conditions import Term, exclude_each_other, find_condition_problems
 from encoders.survey.display_texts import display_texts
 from encoders.survey.silo_survey import read_silo_tables
 from encoders.survey.texts import EntryNames, SurveyTexts
@@ -96,23 +96,27 @@ def test_a_side_file_keeps_the_conditions():
     ("condition", "why"),
     [
         ('{ feature = "drinks", value = true }', "names 'drinks', which is no question"),
-        ('{ feature = "smokes", value = "maybe" }', "needs an answer to smokes: true, false"),
-        ('{ feature = "smokes", value = "(missing)" }', "needs an answer to smokes: true, false"),
-        ('{ feature = "age", value = "40" }', "needs an answer to age: none, because it is a number"),
-        ('{ feature = "cigarettes", value = "1" }', "needs an answer to cigarettes: none"),
+        ('{ feature = "smokes", value = "maybe" }', "no answer to smokes: use one of true"),
+        ('{ feature = "smokes", value = "(missing)" }', "no answer to smokes: use one of true"),
+        ('{ feature = "age", value = "40" }', "names age, which is a number without a list of answers"),
+        ('{ feature = "cigarettes", value = "1" }', "names cigarettes, which is a number"),
         ('{ feature = "smokes" }', "needs the name of a question and one of its answers"),
         ('{ feature = 1, value = "yes" }', "needs the name of a question and one of its answers"),
-        ('{ feature = "smokes", value = [1] }', "needs an answer to smokes"),
+        ('{ feature = "smokes", value = [1] }', "no answer to smokes"),
+        ("{ and = [] }", r"needs the name of .*: write .*, or { any = \[...\] } or { all = \[...\] }"),
         ('"smokes"', "needs the name of a question and one of its answers"),
-        ('{ not = { feature = "smokes", value = "(missing)" } }', "needs an answer to smokes: true, false"),
+        (
+            '{ not = { feature = "smokes", value = "(missing)" } }',
+            "no answer to smokes: use one of true",
+        ),
         ('{ all = [{ feature = "drinks", value = 1 }] }', "names 'drinks', which is no question"),
         ("{ any = [] }", "needs a list of 1 to 100 conditions"),
         ('{ any = { feature = "smokes", value = true } }', "needs a list of 1 to 100 conditions"),
         ("{ any = [{}] }", "needs the name of a question and one of its answers"),
-        ('{ any = [{ all = [{ feature = "smokes", value = true }] }] }', "is nested or has several keys"),
-        ('{ not = { any = [{ feature = "smokes", value = true }] } }', "is nested or has several keys"),
-        ("{ any = [], all = [] }", "is nested or has several keys"),
-        ('{ feature = "smokes", value = true, not = 1 }', "is nested or has several keys"),
+        ('{ any = [{ all = [{ feature = "smokes", value = true }] }] }', "is nested: write"),
+        ('{ not = { any = [{ feature = "smokes", value = true }] } }', "is nested: write"),
+        ("{ any = [], all = [] }", "has several keys: write"),
+        ('{ feature = "smokes", value = true, not = 1 }', "has several keys: write"),
     ],
 )
 def test_a_mistaken_condition_is_named_with_its_line(condition, why):
@@ -158,6 +162,28 @@ def test_a_cycle_through_one_of_several_terms_is_refused():
         read_survey(text)
 
 
+def test_a_condition_on_the_answer_itself_is_named_as_such():
+    text = SURVEY.replace('feature = "ill", value = "yes"', 'feature = "smokes", value = true')
+    with pytest.raises(SurveyError, match=r"smokes.ask_if: depends on its own answer: name another question"):
+        read_survey(text)
+
+
+@pytest.mark.parametrize(
+    ("terms", "several", "excluded"),
+    [
+        ([("a", "1", False), ("a", "2", False)], [], True),
+        ([("a", "1", False), ("a", "2", False)], ["a"], False),
+        ([("a", "1", False), ("a", "1", False)], [], False),
+        ([("a", "1", False), ("a", "1", True)], ["a"], True),
+        ([("a", "1", False), ("a", "2", True)], [], False),
+        ([("a", "1", True), ("a", "2", True)], [], False),
+        ([("a", "1", False), ("b", "2", False)], [], False),
+    ],
+)
+def test_terms_that_exclude_each_other_are_found(terms, several, excluded):
+    assert exclude_each_other([Term(*each) for each in terms], several) == excluded
+
+
 def test_a_silo_has_no_conditions():
     _, mistakes = read_silo_tables(tomllib.loads(SURVEY.replace('id = "smoking"', 'kind = "silo"')))
     paths = [path for path, why, _ in mistakes if "is not an entry here" in why]
@@ -166,7 +192,13 @@ def test_a_silo_has_no_conditions():
 
 @pytest.mark.parametrize(
     "conditions",
-    [b'{"cigarettes":{"feature":"drinks","value":"true"}}', b'{"cigarettes":1}', b'{"none":{}}', b"[]"],
+    [
+        b'{"cigarettes":{"feature":"drinks","value":"true"}}',
+        b'{"cigarettes":1}',
+        b'{"none":{}}',
+        b"[]",
+        b"{}",
+    ],
 )
 def test_a_side_file_with_a_mistaken_condition_is_refused(conditions):
     plan = read_survey(SURVEY.replace(CONDITION, "")).compile()
@@ -175,7 +207,8 @@ def test_a_side_file_with_a_mistaken_condition_is_refused(conditions):
     whole = b'{"smokes":{"feature":"ill","value":"yes"}}'
     assert whole in plan.texts.json
     data = plan.texts.json.replace(whole, conditions)
-    with pytest.raises(SurveyError, match=r"ask_if|texts"):
+    why = r"ask_if: is empty" if conditions == b"{}" else r"ask_if|texts"
+    with pytest.raises(SurveyError, match=why):
         SurveyTexts.from_json(data, sha256(data).hexdigest(), names)
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from encoders.randomness import SystemEntropy
 from encoders.report import unpack
 from encoders.survey import Plan, read_survey
+from ldp_design.authoring.sample_row import make_sample_row
 from ldp_design.cli.survey import main
 from tests.support.surveys import TEA_OF_THREE as SURVEY
 
@@ -491,6 +493,39 @@ def test_every_mechanism_has_a_preview_of_a_sample_row(files, mechanism):
     output = preview(path)
     assert output.startswith("A row, made up")
     assert f"randomised by {mechanism}" in output
+
+
+CONDITIONS = """[survey]
+id = "habits"
+epsilon = 1
+[features.smokes]
+values = ["yes", "no"]
+[features.kind]
+choices = ["pipe", "snus"]
+missing = "category"
+ask_if = { feature = "smokes", value = "yes" }
+[features.filter]
+range = [0, 9]
+missing = "category"
+ask_if = { feature = "kind", value = "pipe" }
+"""
+
+
+def test_a_sample_row_has_no_answer_to_a_question_that_is_not_asked():
+    plan = read_survey(CONDITIONS).compile()
+    rows = [make_sample_row(plan, SystemEntropy()) for _ in range(200)]  # fails by chance with 2^-190
+    assert {row["kind"] is None for row in rows if row["smokes"] == "no"} == {True}
+    assert {row["filter"] is None for row in rows if "pipe" not in (row["kind"] or ())} == {True}
+    assert any(row["filter"] is not None for row in rows)
+
+
+def test_check_warns_of_a_question_that_nobody_is_asked(files):
+    both = '{ feature = "smokes", value = "yes" }, { feature = "smokes", value = "no" }'
+    text = CONDITIONS.replace('{ feature = "kind", value = "pipe" }', f"{{ all = [{both}] }}")
+    warning = "warning: filter: nobody is asked, because the conditions in ask_if exclude each other"
+    assert warning in run("check", files("survey.toml", text)).stdout
+    for other in (CONDITIONS, text.replace("all = ", "any = ")):
+        assert "nobody is asked" not in run("check", files("survey.toml", other)).stdout
 
 
 def test_a_row_of_a_csv_file_is_counted_from_1(files):

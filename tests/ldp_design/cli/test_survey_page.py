@@ -93,7 +93,7 @@ def test_the_page_says_what_to_do_where_its_script_does_not_run_in_the_languages
     survey.write_text(text + "".join(extra.format(each) for each in ("de-AT", "fr", "it")), encoding="utf-8")
     words = survey.parent / "words.json"
     words.write_text(json.dumps({"fr": {"blank": "Rien <b>"}}), encoding="utf-8")
-    folder, _ = write(survey, "--collector", COLLECTOR, "--words", words)
+    folder, _ = write(survey, "--collector", COLLECTOR, "--words", words, "--allow-english")
     shown = re.findall('<p lang="(.*?)" dir="auto">(.*?)</p>', page_of(folder))
     assert [language for language, _ in shown] == ["en", "de", "fr"]
     assert [text.split()[0] for _, text in shown] == ["If", "Wenn", "Rien"]
@@ -110,16 +110,18 @@ def test_words_of_further_languages_are_in_the_page(survey):
 
 def test_nobody_is_asked_for_consent_in_another_language_than_the_surveys(survey):
     text = survey.read_text("utf-8")
-    survey.write_text(text + '[texts.ar-EG]\ntitle = "نوم"\n', encoding="utf-8")
+    titles = '[texts.ar-EG]\ntitle = "نوم"\n'
+    survey.write_text(f'{text}{titles}[texts.fr]\ntitle = "Sommeil"\n', encoding="utf-8")
     _, refused = write(survey, "--collector", COLLECTOR, check=False)
-    assert "its own words in English to people who read ar-EG: translate them" in refused.output
+    assert "the form has no words in ar-EG, fr: translate them" in refused.output
+    survey.write_text(text + titles, encoding="utf-8")
     write(survey, "--collector", COLLECTOR, "--allow-english")
     words = survey.parent / "words.json"
     complete = {name: f"{text} ع" for name, text in ENGLISH.items()}
     partly = {name: text for name, text in complete.items() if name not in ("agree", "decline")}
     words.write_text(json.dumps({"ar": partly}), encoding="utf-8")
     _, refused = write(survey, "--collector", COLLECTOR, "--words", words, check=False)
-    assert "the form says agree, decline in English to people who read ar-EG" in refused.output
+    assert "the form has no words in ar-EG for agree, decline: translate them" in refused.output
     words.write_text(json.dumps({"ar": complete}), encoding="utf-8")
     write(survey, "--collector", COLLECTOR, "--words", words)
 

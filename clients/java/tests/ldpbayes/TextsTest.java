@@ -224,6 +224,7 @@ class TextsTest {
             "'format'", "'ask_if':{'hours':{'feature':'age','not':true,'value':'young'}},'format'",
             "'format'", "'ask_if':{'hours':{'feature':'age'}},'format'",
             "'format'", "'ask_if':null,'format'",
+            "'format'", "'ask_if':{},'format'",
         };
         assertEquals(1, read(BASE).languages().size());
         String emoji = "'en':{'features':{'age':{'values':{'old':'\ud83d\udc68\u200d\ud83d\udc69',"

@@ -129,7 +129,7 @@ export class SurveyForm {
     const texts = await this.#client?.texts(wanted);
     if (!texts || this.#isClosed) return;
     const { furtherWords, level, src } = this.#options;
-    const same = wanted.filter((tag) => tag.startsWith(texts.language)); // "pt-BR" has words of its own
+    const same = wanted.filter((tag) => `${tag}-`.startsWith(`${texts.language}-`)); // "pt-BR" has words of its own
     const found = findWords(texts.language ? [...same, texts.language] : wanted, furtherWords);
     const look = this.#look = { ...found, level, texts };
     this.#fields = this.#makeFields();

@@ -57,7 +57,12 @@ export function readTexts(plan, bytes) {
   try {
     requireValid(bytes.length <= MAX_BYTES && toHex(plan.sha256(bytes)) === plan.texts);
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    const { about, ask_if: conditions = {}, format, languages, texts, ...rest } = JSON.parse(text);
+    const document = JSON.parse(text);
+    // without spaces, escapes and repeated keys; the order of keys has no meaning
+    requireValid(text.length === JSON.stringify(document).length);
+    const { about, ask_if: conditions, format, languages, texts, ...rest } = document;
+    checkTable(texts);
+    requireValid(conditions === undefined || Object.keys(conditions).length);
     requireValid(format === 1 && !Object.keys(rest).length && languages.length <= MAX_LANGUAGES);
     const { label } = plan.rowSchema;
     const asked = label.name ? [label, ...plan.entries] : plan.entries;
@@ -69,7 +74,7 @@ export function readTexts(plan, bytes) {
       requireValid(TAG.test(tag));
       checkLanguage(texts[tag], label, named);
     }
-    return { about, languages, texts, conditions: readConditions(conditions, named) };
+    return { about, languages, texts, conditions: readConditions(conditions ?? {}, named) };
   } catch {
     throw new SurveyError("the texts are not those of the plan; take both unchanged from the collector");
   }
@@ -90,10 +95,13 @@ export function valuesWithTexts({ kind, missing, name, values }) {
  * @param {Feature} label
  * @param {ReadonlyMap<string, readonly string[]>} named
  */
-function checkLanguage({ about = {}, features = {}, label: labelTexts, ...head }, label, named) {
+function checkLanguage(table, label, named) {
+  checkTable(table);
+  const { about = {}, features = {}, label: labelTexts, ...head } = table;
   checkTexts(head, HEAD);
   checkTexts(about, LANGUAGE_ABOUT);
-  if (labelTexts) checkEntry(labelTexts, label.values);
+  if (labelTexts !== undefined) checkEntry(labelTexts, label.values);
+  checkTable(features);
   for (const [name, entry] of Object.entries(features)) {
     requireValid(name !== label.name);
     checkEntry(entry, named.get(name));
@@ -104,11 +112,22 @@ function checkLanguage({ about = {}, features = {}, label: labelTexts, ...head }
  * @param {any} entry
  * @param {readonly string[] | undefined} listed
  */
-function checkEntry({ values = {}, ...head }, listed) {
+function checkEntry(entry, listed) {
   requireValid(listed);
+  checkTable(entry);
+  const { values = {}, ...head } = entry;
   checkTexts(head, HEAD);
   checkTexts(values, Object.fromEntries(listed.map((value) => [value, MAX_VALUE])));
   requireValid(areDistinct(Object.values(values).map(lookOf)));
+}
+
+/**
+ * Check that this is neither a list nor a single value.
+ *
+ * @param {any} table
+ */
+function checkTable(table) {
+  requireValid(Object.getPrototypeOf(table) === Object.prototype);
 }
 
 /**
@@ -118,7 +137,7 @@ function checkEntry({ values = {}, ...head }, listed) {
  * @param {Readonly<Record<string, number>>} limits
  */
 function checkTexts(table, limits) {
-  requireValid(table && typeof table === "object" && !Array.isArray(table));
+  checkTable(table);
   for (const [key, text] of Object.entries(table)) {
     requireValid(Object.hasOwn(limits, key) && typeof text === "string" && [...text].length <= limits[key]);
     requireValid((limits[key] === MAX_LONG ? PARAGRAPHS : LINE).test(text) && lookOf(text).trim());
@@ -154,6 +173,7 @@ export function termsOf(condition) {
 function readConditions(table, named) {
   const sorted = new Map();
   const opened = new Set();
+  checkTable(table);
   const path = Object.keys(table);
   for (let name = path.pop(); name !== undefined; name = path.pop()) {
     const condition = table[name];

@@ -123,6 +123,19 @@ const WRONG = [
   ["a condition on itself", { ...BASE, ask_if: { age: { feature: "age", value: "young" } } }],
   ["a condition of no question", { ...BASE, ask_if: { weight: { feature: "age", value: "young" } } }],
   ["a condition with more", { ...BASE, ask_if: { hours: { feature: "age", value: "young", not: true } } }],
+  ["a condition that is not there", { ...BASE, ask_if: {} }],
+  .../** @type {[string, any][]} */ ([[], 3, null, "", "x", false].flatMap((wrong) => Object.entries({
+    "a language": { ...BASE, texts: { en: wrong } },
+    features: { ...BASE, texts: { en: { features: wrong } } },
+    "a feature": { ...BASE, texts: { en: { features: { age: wrong } } } },
+    values: { ...BASE, texts: { en: { features: { age: { values: wrong } } } } },
+    "the label": { ...BASE, texts: { en: { label: wrong } } },
+    conditions: { ...BASE, ask_if: wrong },
+    "all languages": { ...BASE, languages: [], texts: wrong },
+  }).map(([name, document]) => [`${JSON.stringify(wrong)} for the table of ${name}`, document]))),
+  ["spaces", JSON.stringify(BASE, null, 1)],
+  ["a repeated key", canonical(BASE).replace("{", '{"about":{},')],
+  ["an escape", canonical({ ...BASE, texts: { en: { title: "x" } } }).replace('"x"', '"\\u0078"')],
   ["too many languages", { ...BASE, languages: Array.from({ length: 101 }, (_, index) => `en-${index}`) }],
 ];
 for (const [name, document] of WRONG) {

@@ -47,11 +47,11 @@ LONG = "x" * 301
 BAD = {
     "a cycle of conditions": (
         rows("select_one yn | a | A | | ${b} = 'yes' |", "select_one yn | b | B | | ${a} = 'yes' |"),
-        ["survey sheet, row 2", "survey sheet, row 3", "cycle: change one condition"],
+        ["survey sheet, row 2", "survey sheet, row 3", "cycle, or depends on one"],
     ),
     "a condition on the question itself": (
         rows("select_one yn | a | A | | ${a} = 'yes' |"),
-        ['survey sheet, row 2: "a" (select_one yn) is left out', "cycle: change one condition"],
+        ['survey sheet, row 2: "a" (select_one yn) is left out', "cycle, or depends on one"],
     ),
     "a cycle through a group and a number": (
         rows(
@@ -158,7 +158,7 @@ LABELS = {
     ),
     "alone": (
         rows("select_one yn | lab | L | yes |", "text | t | T |"),
-        "no question can be asked privately",
+        "no question can be asked privately besides the label: a survey needs another one",
     ),
 }
 

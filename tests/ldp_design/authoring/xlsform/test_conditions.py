@@ -66,6 +66,11 @@ KEPT = {
     "${a} = 'yes' or false()": A,
     "${a} = 'yes' or not(false())": None,
     "true()": None,
+    "${a} = 'yes' or ${a} != 'yes'": None,
+    "${a} != 'yes' or ${a} != 'no'": None,
+    "${b} = 'yes' and (${a} = 'yes' or not(${a} = 'yes'))": B,
+    "selected(${m}, '1') and selected(${m}, '2')": f"{{ all = [{M}, {term('m', '2')}] }}",
+    "selected('yes', ${a})": A,
     "TRUE": None,
     "${after_a} = 'yes'": term("after_a", "yes"),
     "${a} = 'yes' and ${after_a} != 'yes'": f"{{ all = [{A}, {{ not = {term('after_a', 'yes')} }}] }}",
@@ -86,20 +91,24 @@ LEFT_OUT = {
     "${age} = 15": "it depends on a number",
     "15 <= ${age}": "it depends on a number",
     "${a} != ''": "compares with an empty answer",
-    "${a} = ${b}": "cannot be kept: ask everybody",
-    "count-selected(${m}) > 1": "cannot be kept: ask everybody",
-    "${a} = 'yes' and": "cannot be kept: ask everybody",
-    "${a}": "cannot be kept: ask everybody",
-    "../a = 'yes'": "cannot be kept: ask everybody",
+    "${a} = ${b}": "cannot be kept: compare answers with choices",
+    "count-selected(${m}) > 1": "cannot be kept: compare answers with choices",
+    "${a} = 'yes' and": "cannot be kept: compare answers with choices",
+    "${a}": "cannot be kept: compare answers with choices",
+    "../a = 'yes'": "cannot be kept: compare answers with choices",
     "${nothing} = 'yes'": "that does not exist",
     "${a} = 'maybe'": "not a choice",
     "${m} = '1'": "write selected",
     "${m} != '1'": "write selected",
     "${a} = 'yes' and false()": "never holds",
-    "${after_a} != 'yes'": "the question that it negates is not asked",
-    "not(selected(${after_a}, 'yes')) and ${b} = 'yes'": "the question that it negates is not asked",
+    "${a} = 'yes' and ${a} = 'no'": "never holds",
+    "${a} = 'yes' and ${a} != 'yes'": "never holds",
+    "selected(${m}, '1') and not(selected(${m}, '1'))": "never holds",
+    "selected('1', ${m})": "write selected",
+    "${after_a} != 'yes'": 'for people who are not asked "after_a"',
+    "not(selected(${after_a}, 'yes')) and ${b} = 'yes'": 'for people who are not asked "after_a"',
     "${last} = 'yes'": "cycle",
-    f"${{a}} = 'yes' and {'(' * 40}true(){')' * 40}": "cannot be kept: ask everybody",
+    f"${{a}} = 'yes' and {'(' * 40}true(){')' * 40}": "cannot be kept: compare answers with choices",
     "true() and " * 500 + "true()": "its conditions are too long",
 }
 
@@ -130,6 +139,27 @@ def test_the_conditions_of_groups_and_of_the_question_must_all_hold(tmp_path):
     assert str(questions["either"].ask_if) == either
 
 
+def test_a_group_and_its_question_that_exclude_each_other_are_a_reason(tmp_path):
+    questions = read(
+        """
+| | begin_group | g | G | ${a} = 'yes' | |
+| | select_one yn | inner | Inner | ${a} = 'no' | |
+| | end_group | | | | |""",
+        tmp_path,
+    )
+    assert "never holds" in questions["inner"].reason
+
+
+def test_a_condition_with_too_many_parts_is_a_reason(tmp_path):
+    many = [f"v{number}" for number in range(101)]
+    table = ASKED + "| | select_one v | v | V | | |\n| | select_one yn | last | Last | "
+    table += " or ".join(f"${{v}}='{name}'" for name in many) + " | |"
+    table += CHOICES + "".join(f"| | v | {name} | {name} |\n" for name in many)
+    form = read_form(write_workbook(table, tmp_path / "form.xlsx"))
+    decide(form)
+    assert "its conditions are too long" in form.questions[-1].reason
+
+
 def test_every_question_in_a_cycle_is_listed(tmp_path):
     questions = read(
         """
@@ -138,6 +168,7 @@ def test_every_question_in_a_cycle_is_listed(tmp_path):
 | | select_one yn | z | Z | ${y} = 'yes' | |""",
         tmp_path,
     )
+    assert 'in a cycle, or depends on one, of the questions "x", "y", "z": change' in questions["x"].reason
     assert ["cycle" in questions[name].reason for name in ("x", "y", "z", "a")] == [True, True, True, False]
 
 

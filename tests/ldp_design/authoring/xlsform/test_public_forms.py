@@ -107,7 +107,7 @@ def test_questions_that_are_not_of_the_standard_are_left_out_and_listed(tmp_path
         '16: "x" (calculate)': "it is computed",
         '19: "" (select_one yn)': "it has no name",
         '20: "list" (select_one nope)': "its list of choices is not in the choices sheet",
-        '21: "typeless" ()': foreign,
+        '21: "typeless" ()': "its row has no type: write one into the column type",
     }
     left_out = [note for note in notes if "left out" in note]
     assert len(left_out) == len(expected)
@@ -317,4 +317,6 @@ def test_booleans_numbers_and_codes_are_values(tmp_path):
         "pain": {"range": [0, 10]},
         "heat": {"range": [35.5, 42.0]},
     }
-    assert any("is kept with its range; 999 counts as a missing answer" in note for note in notes)
+    assert any(
+        "is kept with its range; answers of 999 count as missing (missing_codes)" in note for note in notes
+    )

@@ -45,6 +45,7 @@ final class Condition {
      */
     static Map<String, Condition> readAll(Map<?, ?> entries, Map<Object, Set<String>> named) {
         Map<String, Condition> read = new LinkedHashMap<>();
+        requireValid(!entries.isEmpty());
         for (Map.Entry<?, ?> each : entries.entrySet()) {
             requireValid(named.get(each.getKey()).contains(ParseValue.MISSING_TEXT));
             read.put((String) each.getKey(), new Condition((Map<?, ?>) each.getValue(), named));

@@ -17,6 +17,7 @@ from encoders.key_file import write_key_file
 from encoders.survey.plan import Plan
 from encoders.survey.relay import KEY_SUITE
 from encoders.survey.sealing import (
+    CODE_BYTES,
     LENGTH_BYTES,
     RELAY_INFO,
     REPORT_INFO,
@@ -127,15 +128,16 @@ def load_private_key(path: Path) -> PrivateKey:
         raise KeyFileError(f"{path.name}: {error}{describe_other(path, 'key')}") from error
 
 
-def open_outer(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
-    """Open a device's message at the relay; return the message for the collector.
+def open_outer(plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False) -> bytes:
+    """Open a device's message at the relay; return the code, if it has one, and the inner message.
 
     Raises
     ------
     SealError
         If the message was not sealed for this plan and this key, or has another length.
     """
-    return _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan))
+    size = CODE_BYTES if has_code else 0
+    return _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan) + size)
 
 
 def open_inner(plan: Plan, message: bytes, key: PrivateKey) -> bytes:

@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS events (
 ) WITHOUT ROWID;
 """
 # A row without content is a message that is gone: passed on if it has a batch, else withdrawn or deleted.
-# Which message used a code is not stored.
+# Which message used a code is not stored, but shows in the log until the next full hour.
 TOO_FEW, RECEIVED = "deleted, because too few came", "received"
 
 

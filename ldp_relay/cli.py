@@ -12,10 +12,10 @@ from pathlib import Path
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError
 from encoders.survey.invitation import format_token, hash_token
-from encoders.survey.opening import write_private_key
+from encoders.survey.opening import breaks_promise, write_private_key
 from encoders.survey.sealing import CODE_BYTES
 from encoders.text_table import format_table
-from ldp_relay.delivery import is_promise_broken, probe
+from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.networks import NETWORK_FULL
 from ldp_relay.settings import RelayedSurvey, RelaySettings, read_settings
@@ -176,7 +176,7 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
             "messages_per_network, or use codes"
         )
     batches = held.batches(survey.plan.digest)
-    broken = sum(is_promise_broken(relay, size, rejected) for _, size, rejected in batches)
+    broken = sum(breaks_promise(relay, size, rejected) for _, size, rejected in batches)
     if broken:
         lines.append(
             f"  warning: in {broken:,} of {len(batches):,} batches, the promise of the survey did not hold: "

@@ -19,8 +19,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from encoders.survey.opening import MESSAGES_TYPE
-from encoders.survey.relay import Relay
+from encoders.survey.opening import BATCH_HEADER, MESSAGES_TYPE, breaks_promise
 from ldp_relay import release
 from ldp_relay.held_messages import HeldMessages, Passage
 from ldp_relay.settings import RelayedSurvey
@@ -157,16 +156,11 @@ def pass_on(survey: RelayedSurvey, held: HeldMessages) -> float:
     if outcomes is None:
         log_event("collector-failed", survey=survey.plan.id, status=status)
         return min(-1.0, -retry_after)
-    size, rejected = held.mark_passed_on(survey.plan.digest, passage, outcomes)
+    held.mark_passed_on(survey.plan.digest, passage, outcomes)
     log_event("passed-on", survey=survey.plan.id, messages=len(passage.names), **outcomes)
-    if is_promise_broken(survey.relay, size, rejected):
+    if breaks_promise(survey.relay, passage.size, passage.rejected + outcomes["rejected"]):
         log_event_once("promise-broken", survey=survey.plan.id, batch=passage.batch)
     return 0.0
-
-
-def is_promise_broken(relay: Relay, size: int, rejected: int) -> bool:
-    """Return whether so many messages of a batch were rejected that too few can be honest."""
-    return size - rejected < relay.honest_reports
 
 
 def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] | None, float]:
@@ -182,7 +176,7 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
         The pause that the collector asks for, in seconds.
     """
     try:
-        with _opener.open(_request(survey, passage.body), timeout=TIMEOUT_SECONDS) as response:
+        with _opener.open(_request(survey, passage), timeout=TIMEOUT_SECONDS) as response:
             return response.status, _read_outcomes(response.read(10_000), len(passage.names)), 0.0
     except HTTPError as error:
         with error:
@@ -196,7 +190,7 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
 def probe(survey: RelayedSurvey) -> str:
     """Return what a collector says to a request without messages: whether it would take some."""
     try:
-        _opener.open(_request(survey, b""), timeout=_PROBE_SECONDS).close()
+        _opener.open(_request(survey), timeout=_PROBE_SECONDS).close()
         reason = ""
     except HTTPError as error:
         with error:
@@ -214,13 +208,15 @@ _PROBES = dict.fromkeys(("malformed", "survey-not-open"), "takes messages with t
 }
 
 
-def _request(survey: RelayedSurvey, messages: bytes) -> Request:
+def _request(survey: RelayedSurvey, passage: Passage | None = None) -> Request:
     headers = {
         "Authorization": f"Bearer {survey.token}",
         "Content-Type": MESSAGES_TYPE,
         "User-Agent": "ldp-relay",
     }
-    return Request(f"{survey.collector}/sealed", messages, headers)  # noqa: S310 - settings.py checks the URL
+    if passage:
+        headers[BATCH_HEADER] = f"{passage.size} {passage.rejected}"
+    return Request(f"{survey.collector}/sealed", passage.body if passage else b"", headers)  # noqa: S310 - settings.py checks the URL
 
 
 def _parse(body: bytes) -> object:

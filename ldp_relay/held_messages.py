@@ -75,6 +75,10 @@ class Passage:
 
     batch: int
     """The number of their batch."""
+    size: int
+    """The number of messages of the batch."""
+    rejected: int
+    """How many of them the collector has rejected before."""
     names: list[bytes] = field(repr=False)
     body: bytes = field(repr=False)
 
@@ -230,30 +234,25 @@ class HeldMessages:
         )
         with self._lock:
             rows = self._database.execute(sql, (self._number(digest), most)).fetchall()
-        rows = [row for row in rows if row[0] == rows[0][0]]
-        if not rows:
-            return None
-        return Passage(rows[0][0], [row[1] for row in rows], b"".join(row[2] for row in rows))
+            if not rows:
+                return None
+            rows = [row for row in rows if row[0] == rows[0][0]]
+            sql = "SELECT size, rejected FROM batches WHERE number = ?"
+            size, rejected = self._database.execute(sql, (rows[0][0],)).fetchone()
+        names, body = [row[1] for row in rows], b"".join(row[2] for row in rows)
+        return Passage(rows[0][0], size, rejected, names, body)
 
-    def mark_passed_on(self, digest: str, passage: Passage, outcomes: Mapping[str, int]) -> tuple[int, int]:
-        """Delete the bytes and places of messages that the collector has counted, and add up its counts.
-
-        Returns
-        -------
-        size, rejected : int
-            The size of their batch, and how many of its messages the collector has rejected so far.
-        """
+    def mark_passed_on(self, digest: str, passage: Passage, outcomes: Mapping[str, int]) -> None:
+        """Delete the bytes and places of messages that the collector has counted, and add up its counts."""
         with self._lock, self._transaction():
             names = [(name,) for name in passage.names]
             sql = "UPDATE messages SET content = NULL, position = NULL WHERE name = ?"
             self._database.executemany(sql, names)
+            sql = "UPDATE batches SET rejected = rejected + ? WHERE number = ?"
+            self._database.execute(sql, (outcomes.get("rejected", 0), passage.batch))
             for outcome, count in outcomes.items():
                 self._count(self._number(digest), f"passed on, {outcome}", count)
-            rejected = outcomes.get("rejected", 0)
-            sql = "UPDATE batches SET rejected = rejected + ? WHERE number = ? RETURNING size, rejected"
-            [found] = self._database.execute(sql, (rejected, passage.batch)).fetchall()
         self._empty_log()
-        return found[0], found[1]
 
     def count_events(self, digest: str, events: Mapping[str, int]) -> None:
         """Add to counts that the operator reads."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from encoders.errors import LdpError
 from encoders.key_file import write_key_file
 from encoders.survey.plan import Plan
-from encoders.survey.relay import KEY_SUITE
+from encoders.survey.relay import KEY_SUITE, Relay
 from encoders.survey.sealing import (
     CODE_BYTES,
     LENGTH_BYTES,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES, MESSAGES_TYPE = 1000, "application/octet-stream"
 """What a relay posts to a collector in one request: most messages, and the media type of the body."""
+BATCH_HEADER = "Ldp-Batch"
+"""The size of the batch of these messages, a blank, and how many of it the collector has rejected before."""
 
 
 class KeyFileError(LdpError):
@@ -126,6 +128,11 @@ def load_private_key(path: Path) -> PrivateKey:
         from encoders.file_kind import describe_other
 
         raise KeyFileError(f"{path.name}: {error}{describe_other(path, 'key')}") from error
+
+
+def breaks_promise(relay: Relay, size: int, rejected: int) -> bool:
+    """Return whether so many messages of a batch were rejected that too few can be honest."""
+    return size - rejected < relay.honest_reports
 
 
 def open_outer(plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False) -> bytes:

@@ -59,7 +59,15 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
     return _parse_token(plan, token if isinstance(token, str) else "")
 
 
-def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, bytes]:
+def read_code(plan: AnyPlan, code: object) -> bytes:
+    """Return the 16 bytes in a code of a survey's relay, which has the form of a token.
+
+    Raises
+    ------
+    TokenError
+        If the code is misspelt, or is one of another plan. Only the relay knows whether it gave the code.
+    """
+    text = code if isinstance(code, str) else ""
     try:
         data = base64.b32decode(text.translate(_IGNORED_CHARACTERS).encode("ascii").upper())
     except ValueError:
@@ -67,6 +75,11 @@ def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, b
     token_id = data[:ID_BYTES]
     if len(data) != ID_BYTES + _CHECK_BYTES or data[ID_BYTES:] != _check_bytes(plan, token_id):
         raise TokenError("is misspelt, or an invitation to another survey: copy all 32 characters of it")
+    return token_id
+
+
+def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, bytes]:
+    token_id = read_code(plan, text)
     index = int.from_bytes(token_id[:INDEX_BYTES], "big")
     if index >= len(plan.questions):
         raise TokenError(

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from fractions import Fraction
 from math import exp, floor
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -35,6 +36,7 @@ RELAY_REFUSES_TOKENS = (
     'or write enrolment = "open"'
 )
 _TIME = "2026-12-31T00:00:00Z"
+_NETWORKS = 10
 _MARGIN = 0.999
 """An author's promise keeps this part of delta, so that no rounding makes two readers disagree."""
 
@@ -83,8 +85,13 @@ class Relay:
 
     @property
     def honest_reports(self) -> int:
-        """Number of honest reports in the smallest batch, in exact decimals: .29 x 100 is 29."""
-        return floor(self.honest * self.batch)
+        """Number of honest reports in the smallest batch, in fractions: .29 x 100 is 29."""
+        return floor(Fraction(self.honest) * self.batch)
+
+    @property
+    def messages_per_network(self) -> int:
+        """How many messages of one network a relay takes by default: ten cannot break the promise."""
+        return max((self.batch - self.honest_reports) // _NETWORKS, 1)
 
     def check(self, survey: str) -> None:
         """Raise SurveyError unless every entry is possible; `problems` has one error for each.

@@ -42,6 +42,8 @@ def format_token(plan: AnyPlan, token_id: bytes) -> str:
 def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[QuestionT, bytes] | None:
     """Return the question and the report id in a token; None if the survey needs no invitation.
 
+    In a survey with a relay, a token is a code of the relay; see :func:`read_code`.
+
     Letters may be small or capital; hyphens, spaces, tabs and line breaks are ignored.
 
     Raises
@@ -51,7 +53,9 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
         whether it was handed out.
     """
     if not plan.by_invitation:
-        if token is not None:
+        if token is not None and isinstance(plan, Plan) and plan.relay:
+            read_code(plan, token)  # the relay reads it, and the report does not contain it
+        elif token is not None:
             raise TokenError("is not needed: leave it out")
         return None
     if token is None:

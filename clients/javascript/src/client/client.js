@@ -85,7 +85,8 @@ export class Client {
     requireOption(typeof (token ?? "") === "string", "token must be a text");
     const source = survey instanceof Uint8Array ? survey : undefined;
     const { url: address, ...named } = checkSurveyUrl(url ?? survey);
-    const policy = new ClientPolicy(options, relay?.(address, Boolean(source ?? digest ?? publicKey), send));
+    const place = store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`);
+    const policy = new ClientPolicy(options, relay?.(address, source ?? digest ?? publicKey, send, place));
     requireOption(!source || !policy.publicKey, "a plan's bytes have no signature: leave publicKey out");
     const identity = { ...named, signer: policy.publicKey };
     /** @param {Receipt} receipt whose `clipped` is for the caller of `report` */
@@ -100,8 +101,8 @@ export class Client {
     this.survey = named.survey;
     this.#sending = { identity, policy, send, spread, isClosed: false, handleOutcome };
     this.#strict = strict;
-    this.#options = { random, send, token, url: address };
-    const journal = new Journal(store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
+    this.#options = { random, send, token: relay ? null : token, url: address }; // a report contains no code
+    const journal = new Journal(place);
     this.#sender = getSender(journal);
     this.#participation = makeParticipation({
       identity, journal, policy, random, send, sha256, source, token, url: address,
@@ -218,7 +219,7 @@ export class Client {
         await this.#sender.flush(entry, timeout);
       }
       const reason = this.#sending.isClosed ? "client-closed" : "no-answer-yet";
-      return this.#status(false, { reason, why: "the report waits to be sent" });
+      return this.#status(false, { reason, why: "the report waits" });
     });
   }
 
@@ -260,6 +261,6 @@ export class Client {
   }
 
   #requireOpen() {
-    if (this.#sending.isClosed) throw new ClosedError("this client was closed: make another", "client-closed");
+    if (this.#sending.isClosed) throw new ClosedError("the client is closed", "client-closed");
   }
 }

@@ -3,7 +3,6 @@
 import { isGreater } from "../arithmetic.js";
 import { parseDecimal } from "../decimals.js";
 import { PrivacyError, requireValid } from "../errors.js";
-import { hasForm } from "../text_form.js";
 import { shuffledDelta } from "./shuffling.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
@@ -24,7 +23,15 @@ import { shuffledDelta } from "./shuffling.js";
  */
 
 const ENTRIES = 9;
-const ADDRESS = /^https?:\/\/[A-Za-z0-9.:[\]-]{1,255}\/[a-z0-9][a-z0-9-]{0,63}$/;
+const BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
+const LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?";
+const LAST_LABEL = "[a-z]([a-z0-9-]{0,61}[a-z0-9])?"; // it begins with a letter: URL takes 127.1 and 0x7f.1 for numbers
+const ADDRESS = new RegExp(
+  `^(https://(${BYTE}(\\.${BYTE}){3}|(${LABEL}\\.)*${LAST_LABEL})|http://(localhost|127(\\.${BYTE}){3}))` +
+    "(:(?<port>[1-9][0-9]{0,4}))?/[a-z0-9][a-z0-9-]{0,63}$",
+);
+const MAX_ADDRESS = 255;
+const MAX_PORT = 65_535;
 const MAX_BATCH = 1e7;
 const LAST_TIME = 2 ** 33;
 
@@ -43,7 +50,7 @@ export function checkEntry(entry, survey, ratio) {
   const honestReports = Number.isInteger(batch) && (honestShare[0] * BigInt(batch)) / honestShare[1];
   requireValid(
     Object.keys(entry).length === ENTRIES &&
-      hasForm(url, ADDRESS) && url.endsWith(`/${survey}`) && isSafe(new URL(url)) &&
+      isRelayUrl(url) && url.endsWith(`/${survey}`) &&
       2 <= batch && batch <= MAX_BATCH &&
       honestReports && 0n < honestReports && !isGreater(honestShare, [1n, 1n]) &&
       isWithin(parseDecimal(epsilon), [1n, 1000n], [32n, 1n]) &&
@@ -65,8 +72,12 @@ function isWithin(number, low, high) {
   return !isGreater(low, number) && !isGreater(number, high);
 }
 
-/** Return whether an address uses https, or is on this machine. @param {URL} address */
-function isSafe({ hostname, port, protocol }) {
-  const isLocal = ["localhost", "[::1]"].includes(hostname) || /^127(\.\d+){3}$/.test(hostname);
-  return port !== "0" && (protocol === "https:" || isLocal);
+/**
+ * Return whether a value is the address of a survey at a relay that every reader understands alike.
+ *
+ * @param {unknown} url
+ */
+export function isRelayUrl(url) {
+  const found = typeof url === "string" && url.length <= MAX_ADDRESS && ADDRESS.exec(url);
+  return Boolean(found && Number(found.groups?.port ?? 1) <= MAX_PORT);
 }

@@ -196,7 +196,7 @@ function unusable(error, refusal) {
   const why =
     error instanceof ReferenceError // on a server, indexedDB is not defined
       ? "no browser storage: give a store"
-      : "the browser's storage fails: allow it, or free space";
+      : "browser storage fails: allow it, or free space";
   throw refusal ?? new JournalError(`${why}; nothing was spent`, "journal-unavailable");
 }
 
@@ -209,7 +209,7 @@ function requireBudget(entries, { epsilon }, maxTotal) {
   if (!maxTotal) return;
   const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseDecimal).reduce(add);
   if (isGreater(total, maxTotal)) {
-    throw new BudgetError("all surveys would spend more than maxTotalEpsilon", "total-epsilon-spent");
+    throw new BudgetError("the surveys' epsilon is more than maxTotalEpsilon", "total-epsilon-spent");
   }
 }
 

@@ -73,7 +73,7 @@ class _Relay:
 
     @property
     def sender(self) -> Address | None:
-        """The address of whoever sent the present request."""
+        """The address of the sender of the present request."""
         forwarded, proxies = request.headers.get("X-Forwarded-For", ""), self.settings.proxies
         if forwarded and not proxies:
             log_event_once(

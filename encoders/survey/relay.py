@@ -30,15 +30,13 @@ KEY_SUITE = bytes.fromhex("0020"), bytes.fromhex("00010001")
 """HPKE's X25519, before the public key, and HKDF-SHA256 with AES-128-GCM after it (RFC 9180)."""
 _KEY_BYTES = 1 + 2 + 32 + 4
 _BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_LAST_LABEL = "[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
-_URL = re.compile(
-    # the last label begins with a letter: other readers take 127.1 and 0x7f.1 for numbers
-    rf"(https://({_BYTE}(\.{_BYTE}){{3}}|({_LABEL}\.)*{_LAST_LABEL})|http://(localhost|127(\.{_BYTE}){{3}}))"
-    "(:(?P<port>[1-9][0-9]{0,4}))?/[a-z0-9][a-z0-9-]{0,63}"
-)
+_REST = "([a-z0-9-]{0,61}[a-z0-9])?"
+"""The rest of a label. The last label begins with a letter, because other readers take 127.1 for a number."""
+_SECURE = rf"https://({_BYTE}(\.{_BYTE}){{3}}|([a-z0-9]{_REST}\.)*[a-z]{_REST})"
+_HOST = rf"{_SECURE}|http://(localhost|127(\.{_BYTE}){{3}})"
+_URL = re.compile(rf"(?=.{{1,255}}$)({_HOST})(:(?P<port>[1-9][0-9]{{0,4}}))?/[a-z0-9][a-z0-9-]{{0,63}}")
 """The address of a survey at a relay. docs/wire-format.md has the rule, plan_entry.js the same expression."""
-_MAX_URL, _MAX_PORT = 255, 65_535
+_MAX_PORT = 65_535
 RELAY_REFUSES_TOKENS = (
     "a token names its holder to the organisation that gave it, which a relay cannot hide: delete [relay], "
     'or write enrolment = "open"'
@@ -209,5 +207,5 @@ def _last(holds: Callable[[int], bool], least: int, most: int) -> int:
 
 def is_relay_url(url: object) -> bool:
     """Return whether a value is the address of a survey at a relay that every reader understands alike."""
-    found = _URL.fullmatch(url) if isinstance(url, str) and len(url) <= _MAX_URL else None
+    found = _URL.fullmatch(url) if isinstance(url, str) else None
     return found is not None and int(found["port"] or 1) <= _MAX_PORT

@@ -20,7 +20,6 @@ import { parseToken } from "./survey/invitation.js";
 /** @typedef {import("./client/policy.js").ConnectToRelay} ConnectToRelay */
 /** @typedef {import("./client/transport.js").Send} Send */
 /** @typedef {import("./client/journal/indexed_db.js").Store} Store */
-/** @typedef {Record<JournalEntry["reason"], string>} Reasons */
 /** @typedef {import("./survey/plan.js").Plan} Plan */
 
 const TIMEOUT_SECONDS = 10;
@@ -29,7 +28,7 @@ const ID = new Uint8Array(16);
 const MESSAGE_SECONDS = 3 * 3600;
 const HELD = "the relay has it; it is counted when enough others have answered";
 const LEFT = "the relay has passed it on, or deleted it because too few others answered";
-/** Reasons of a relay that reject a message for good; those of codes with what they mean. @type {Partial<Reasons>} */
+/** Reasons of a relay that reject a message for good, and what they mean to people. @type {Record<string, string>} */
 const REFUSALS = {
   "bad-seal": "",
   "other-plan": "",
@@ -57,16 +56,13 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
     requireOption(isHere, `give the survey's address at the relay, ${named}/ID, not its address at the collector`);
     forgetMessages(store).catch(() => {}); // the next client tries again
     return {
-      explain({ reason, report, state }) {
-        return state === "sent" ? (report ? HELD : LEFT) : REFUSALS[reason] ?? "";
-      },
+      explain: ({ reason, report, state }) => state === "sent" ? (report ? HELD : LEFT) : REFUSALS[reason] ?? "",
 
       interpret({ content, status }) {
-        const { reason } = content ?? {};
-        const isRefused = status >= 400 && status < 500 && Object.hasOwn(REFUSALS, reason);
-        if (isRefused) return { reason, state: "rejected", why: REFUSALS[/** @type {keyof Reasons} */ (reason)] };
+        const reason = content?.reason;
         const why = "too many people have answered from your network; try another one";
-        return status === 429 && reason === "network-full" ? { reason, why, isShared: false } : {};
+        if (status === 429 && reason === "network-full") return { reason, why, isShared: false };
+        return status >= 400 && status < 500 && Object.hasOwn(REFUSALS, reason) ? { reason, state: "rejected" } : {};
       },
 
       checkEntry({ byInvitation, id, questions, relay }) {
@@ -95,10 +91,7 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
         await seal(plan, new Uint8Array()); // with a key that cannot be used, nothing is drawn
       },
 
-      readToken(plan, token) {
-        readCode(plan, token);
-      },
-
+      readToken: (plan, token) => void readCode(plan, token),
       seal,
 
       async withdraw(participation, sender) {
@@ -136,19 +129,13 @@ async function askToDelete({ digest, report: body, url }, send) {
   return { reason: "relay-unreachable", why };
 }
 
-/**
- * Delete each message that has an outcome, and that no withdrawal can stop any more.
- *
- * @param {Store} store
- */
+/** Delete each message that has an outcome, and that no withdrawal can stop any more. @param {Store} store */
 async function forgetMessages(store) {
   const limit = Date.now() / 1000 - MESSAGE_SECONDS;
   const isOver = (/** @type {JournalEntry} */ { relay, report, state }) =>
     report && relay && state !== "queued" && relay.closes <= limit;
-  if (!(await store.read()).some(isOver)) return; // nothing is stored without consent
-  await store.update((entries, write) => {
-    for (const { report: _report, ...entry } of entries.filter(isOver)) write(entry);
-  });
+  if (!(await store.read()).some(isOver)) return; // an update would store something before the consent
+  await store.update((all, write) => all.filter(isOver).forEach(({ report: _report, ...entry }) => write(entry)));
 }
 
 /**

@@ -96,7 +96,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     }
     const isClosed = reason === CLOSED_ONCE;
     const why = isClosed
-      ? "the survey is closed; if it is so a day later, the report is deleted"
+      ? "the survey is closed; the report is deleted if it is so a day later"
       : relay?.explain(entry) ?? "";
     return new Receipt(state, survey, { reason, why });
   }

@@ -8,8 +8,6 @@ import { requireDigest } from "./journal/consent.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
-/** @typedef {Awaited<ReturnType<typeof import("./collector_response.js").exchange>>} Answer */
-/** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
 /** @typedef {ReturnType<typeof import("./participation.js").makeParticipation>} Participation */
 /** @typedef {import("./receipt.js").ReceiptFields} ReceiptFields */
 /** @typedef {import("./sending/sender.js").Sender} Sender */
@@ -29,8 +27,8 @@ import { requireDigest } from "./journal/consent.js";
  * What a client needs for a survey with a relay.
  *
  * @typedef {object} Relay
- * @property {(entry: JournalEntry) => string} explain explains an outcome; empty if there is nothing to say
- * @property {(answer: Answer) => object} interpret returns what a relay's own reasons change in its answer
+ * @property {(entry: import("./journal/table.js").JournalEntry) => string} explain explains an outcome, if it must be
+ * @property {(answer: { content: any, status: number }) => object} interpret returns what reasons of a relay change
  * @property {(plan: Plan) => void} checkEntry throws SurveyError or PrivacyError unless the plan's entry can be used
  * @property {(plan: { epsilon: string, relay?: Plan["relay"] }) => void} check throws PlanError or BudgetError for a
  *   plan, or a journal's entry, of another relay or with a greater local epsilon
@@ -63,7 +61,7 @@ export class ClientPolicy {
     );
     requireOption(
       !isGiven(publicKey) || hasForm(publicKey, /^\s*[A-Za-z0-9+/]{43}=\s*$/),
-      "publicKey must be what `ldp-survey keygen` prints",
+      "publicKey must be from `ldp-survey keygen`",
     );
     this.relay = relay;
     this.digest = digest?.toLowerCase();

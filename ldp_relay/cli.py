@@ -8,6 +8,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError
@@ -53,6 +54,24 @@ def _parser() -> ArgumentParser:
     )
     key.add_argument("keyfile", type=Path, metavar="KEYFILE", help="The new file for the private key.")
     key.set_defaults(run=lambda options: print(write_private_key(options.keyfile)))  # noqa: T201
+    _add_codes(commands)
+    for name, run, text in (
+        ("serve", _serve, "Serve the surveys of SETTINGS until stopped."),
+        ("status", _status, "Print how many messages wait, were passed on or were refused, and the batches."),
+    ):
+        command = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            examples=f"ldp-relay {name} relay.toml",
+            usage=f"ldp-relay {name} [OPTIONS] SETTINGS",
+        )
+        command.add_argument("settings", type=Path, metavar="SETTINGS", help="The TOML file of the settings.")
+        command.set_defaults(run=run)
+    return parser
+
+
+def _add_codes(commands: Any) -> None:
     codes = commands.add_parser(
         "codes",
         help="Make codes for people, and print one per line.",
@@ -69,20 +88,6 @@ def _parser() -> ArgumentParser:
     codes.add_argument("--count", type=_count, required=True, metavar="N", help="How many codes to make.")
     codes.add_argument("--page", default="", metavar="URL", help="Print links to the page of the survey.")
     codes.set_defaults(run=_make_codes)
-    for name, run, text in (
-        ("serve", _serve, "Serve the surveys of SETTINGS until stopped."),
-        ("status", _status, "Print how many messages wait, were passed on or were refused, and the batches."),
-    ):
-        command = commands.add_parser(
-            name,
-            help=text,
-            description=text,
-            examples=f"ldp-relay {name} relay.toml",
-            usage=f"ldp-relay {name} [OPTIONS] SETTINGS",
-        )
-        command.add_argument("settings", type=Path, metavar="SETTINGS", help="The TOML file of the settings.")
-        command.set_defaults(run=run)
-    return parser
 
 
 def _count(text: str) -> int:

@@ -73,7 +73,7 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
 
       check({ epsilon, relay }) {
         if (relay?.url !== url) {
-          throw new PlanError("the survey does not go through this relay", "other-plan");
+          throw new PlanError("the plan has another relay, or none", "other-plan");
         }
         if (isGreater(parseDecimal(epsilon), limit)) {
           throw new BudgetError(`the plan's epsilon is ${epsilon}, more than maxLocalEpsilon`, "epsilon-above-cap");
@@ -82,11 +82,11 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
 
       async prepare(plan) {
         if (!pin) {
-          const why = "the relay could exchange the plan's keys: give digest or publicKey";
+          const why = "the relay could change the plan's keys: give digest or publicKey";
           throw new TransportError(why, "relay-unpinned");
         }
         if (!(await isSealingSupported())) {
-          throw new TransportError("this browser cannot seal reports for a relay: update it", "relay-unsupported");
+          throw new TransportError("this browser cannot seal reports: update it", "relay-unsupported");
         }
         await seal(plan, new Uint8Array()); // with a key that cannot be used, nothing is drawn
       },
@@ -102,7 +102,10 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
         const isUnsent = entry?.state === "queued" && waiting?.isNew && !waiting.isTried;
         if (!entry?.relay || !entry.report || entry.origin !== named || isUnsent) return undefined; // it has nothing
         await attempt; // the report must not arrive later
-        return askToDelete(entry, send);
+        const answer = await askToDelete(entry, send);
+        const withdrawn = answer.reason === "relay-unreachable" && (await participation.find());
+        if (withdrawn) await store.update((_, write) => write({ ...withdrawn, report: entry.report })); // to ask again
+        return answer;
       },
     };
   };

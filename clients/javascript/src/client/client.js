@@ -26,7 +26,7 @@ import { ClosedError, requireOption } from "./errors.js";
  * @property {string} [url] the survey's URL at its collector or relay, if `survey` is the plan's bytes
  * @property {string | null} [digest] the only plan to accept, by its published digest
  * @property {string | null} [publicKey] accept only a plan that its author signed with this key; not for a plan's bytes
- * @property {string | null} [token] the invitation, if the survey needs one
+ * @property {string | null} [token] the invitation, if the survey needs one; with a relay, its code, if it gives any
  * @property {import("./policy.js").ConnectToRelay} [relay] `throughRelay(...)` of the entry `ldp-bayes/relay`, for a
  *   survey with a relay
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2

@@ -27,7 +27,6 @@ const BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
 const REST = "([a-z0-9-]{0,61}[a-z0-9])?"; // of a label; the last begins with a letter: URL takes 127.1 for a number
 const HOST = `https://(${BYTE}(\\.${BYTE}){3}|([a-z0-9]${REST}\\.)*[a-z]${REST})|http://(localhost|127(\\.${BYTE}){3})`;
 const ADDRESS = new RegExp(`^(?=.{1,255}$)(${HOST})(:(?<port>[1-9][0-9]{0,4}))?/[a-z0-9][a-z0-9-]{0,63}$`);
-const MAX_PORT = 65_535;
 const MAX_BATCH = 1e7;
 const LAST_TIME = 2 ** 33;
 
@@ -71,5 +70,5 @@ function isWithin(number, low, high) {
 /** Return whether a value is an address at a relay that all readers understand alike. @param {unknown} url */
 export function isRelayUrl(url) {
   const found = typeof url === "string" && ADDRESS.exec(url);
-  return Boolean(found && Number(found.groups?.port ?? 1) <= MAX_PORT);
+  return Boolean(found && Number(found.groups?.port ?? 1) <= 65_535);
 }

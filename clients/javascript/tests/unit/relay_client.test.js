@@ -274,6 +274,12 @@ for (const [name, answer, reason] of /** @type {[string, any, string][]} */ ([
     const receipt = await client.withdraw();
     assert.equal(brief(receipt), `withdrawn ${reason}`);
     assert.ok(receipt.why);
+    const isUncertain = reason === "relay-unreachable";
+    const again = String(await client.withdraw());
+    assert.equal(again, isUncertain ? "withdrawn (the relay has deleted the report)" : "withdrawn");
+    assert.equal(relay.of("DELETE").length, isUncertain ? 2 : 1);
+    assert.equal((await client.flush(0.05)).state, "withdrawn");
+    assert.equal(relay.of("POST").length, 1);
     assert.equal((await client.status()).state, "withdrawn");
   });
 }

@@ -38,6 +38,8 @@ class Reason(StrEnum):
     ID_REUSED = "id-reused"
     NOT_ENROLLED = "not-enrolled"
     BAD_SEAL = "bad-seal"
+    PROMISE_BROKEN = "promise-broken"
+    """Counts batches, not reports; see :func:`encoders.survey.opening.breaks_promise`."""
     # the collector's HTTP side decides these before it reads a report
     LENGTH_REQUIRED = "length-required"
     INCOMPLETE = "incomplete-body"

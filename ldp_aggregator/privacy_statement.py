@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
-from encoders.errors import LdpError
+from encoders.errors import LdpError, Reason
 from encoders.file_kind import describe_other
 from encoders.shuffling import shuffled_epsilon
-from encoders.survey import Plan
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation.json_form import read_object, require
@@ -75,7 +74,7 @@ class ReportsPrivacy:
                 )
                 for each in snapshot.plan.questions
             ),
-            rejected=dict(snapshot.rejections),
+            rejected={why: n for why, n in snapshot.rejections.items() if why != Reason.PROMISE_BROKEN},
         )
 
 
@@ -139,11 +138,13 @@ class RelayPrivacy:
     batch: int
     honest_reports: int
     """The number of reports of a batch that must come from people who do not help the collector."""
+    broken_batches: int = 0
+    """The number of batches for which rejected messages prove that it was smaller."""
 
     @classmethod
-    def from_plan(cls, plan: AnyPlan) -> Self | None:
-        """Return the promise of a plan; None without a relay."""
-        relay = plan.relay if isinstance(plan, Plan) else None
+    def from_snapshot(cls, snapshot: Snapshot) -> Self | None:
+        """Return the promise of a survey; None without a relay."""
+        relay = snapshot.plan.relay
         if relay is None:
             return None
         return cls(
@@ -151,6 +152,7 @@ class RelayPrivacy:
             delta=float(relay.delta),
             batch=relay.batch,
             honest_reports=relay.honest_reports,
+            broken_batches=snapshot.rejections.get(Reason.PROMISE_BROKEN, 0),
         )
 
 
@@ -247,7 +249,7 @@ def state_privacy(
         simulated=any(each.simulated for each in (snapshot, validation, compared) if each),
         audit=audit,
         only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),
-        relay=RelayPrivacy.from_plan(snapshot.plan),
+        relay=RelayPrivacy.from_snapshot(snapshot),
     )
 
 

@@ -14,7 +14,7 @@ from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry, require_pinned_plan
 from ldp_client.plan_source import COLLECTOR, RELAY, PlanReader, is_url, load_any_plan
 from ldp_client.policy import ClientPolicy
-from ldp_client.relay import check_plan, require_pin
+from ldp_client.relay import check_plan, check_plan_url
 from ldp_client.survey_identity import SurveyIdentity
 from ldp_client.transport import Transport
 
@@ -57,8 +57,8 @@ class BoundSurvey(ABC, Generic[PlanT]):
     def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> PlanT:
         """Return the checked plan: given by the application, stored in the journal, or fetched."""
         public_key = self.policy.public_key
-        is_fetched = not isinstance(self.source, self.reader.plan_type) and is_url(self.source)
-        require_pin(self.policy, is_fetched)
+        if not isinstance(self.source, self.reader.plan_type) and is_url(self.source):
+            check_plan_url(self.policy, self.url)
         if isinstance(self.source, self.reader.plan_type):
             plan = self.source
         elif not is_url(self.source):

@@ -17,7 +17,7 @@ from ldp_client.journal import Journal
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import REHEARSAL_VARIABLE, active_opt_out, is_variable_set
-from ldp_client.receipt import HELD_BY_RELAY, State
+from ldp_client.receipt import State
 
 _STATE_TEXTS = {
     State.NO_CONSENT: "not agreed to: nothing is sent",
@@ -116,9 +116,12 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
 def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
     lines: list[str] = []
     for entry in _select_entries(journal, options.survey):
-        if entry.report is None or entry.plan is None:  # they are deleted together
+        if entry.state is not State.QUEUED or entry.plan is None:
             continue
-        text = explain_report(Plan.from_json(entry.plan), entry.report)
+        _, body = entry.post
+        text = f"an encrypted message of {len(body)} bytes, which this device cannot open"
+        if entry.report is not None:
+            text = explain_report(Plan.from_json(entry.plan), entry.report)
         lines += [f"{entry.survey}: waits to be sent to {entry.url}", "", text, ""]
     return [*_describe_rehearsal(), *(lines[:-1] or ["nothing waits to be sent"])]
 
@@ -144,15 +147,15 @@ def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
 def _describe(entry: JournalEntry) -> str:
     if entry.reason == CLOSED_ONCE:
         return "answered, waits; the collector said once that the survey is closed"
-    if entry.state is State.SENT and entry.sealed:
-        return f"answered: {HELD_BY_RELAY}"
+    if entry.why and entry.state is State.SENT:
+        return f"answered: {entry.why}"
     return _STATE_TEXTS[entry.state] + (f" ({entry.reason})" if entry.reason else "")
 
 
 def _describe_withdrawn(entry: JournalEntry) -> str:
-    if entry.state is State.SENT and entry.sealed:
-        return "the relay has the report: only the application can ask it to delete the report"
-    if entry.state in (State.SENT, State.DUPLICATE):
+    if entry.state is State.WITHDRAWN and entry.sealed:
+        return "the relay may have the report: only the application can ask it to delete the report"
+    if entry.state in (State.SENT, State.DUPLICATE) and entry.closes is None:
         return "was counted before; the collector keeps only sums of reports, so it cannot be taken back"
     return _describe(entry)
 

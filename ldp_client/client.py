@@ -53,7 +53,7 @@ class Client(SurveyDisplay):
     public_key : str, optional
         Accept only a plan that its author signed with this key; not together with a `Plan` object.
     token : str, optional
-        The invitation, if the survey needs one; see `ldp-collector tokens`.
+        The invitation, if the survey needs one (`ldp-collector tokens`), or the code of its relay.
     journal : path or Journal, optional
         See :class:`~ldp_client.journal.Journal`; all clients of one person share one journal.
     person : str, optional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from encoders.errors import Reason
 from ldp_client.errors import OTHER_PLAN
-from ldp_client.receipt import State
+from ldp_client.receipt import CODE_REFUSALS, State
 from ldp_client.transport import Response
 
 _FINAL_REASONS = {
@@ -17,7 +17,11 @@ _FINAL_REASONS = {
 """Reasons that reject the bytes of a report permanently; any other reason may be temporary."""
 
 
+NETWORK_FULL = "network-full"
+"""The reason of a relay that has taken as many messages as it may from the network of a device."""
+
 _CAUSES: dict[str, str] = {
+    NETWORK_FULL: "too many people have answered from your network; try another one",
     Reason.LENGTH_REQUIRED: "Content-Length was removed on the way",
     Reason.NO_SUCH_PAGE: "it has no such page; a survey's URL looks like https://host/v1/surveys/ID",
     Reason.NOT_AUTHORISED: "the gateway's token is wrong or missing",
@@ -32,7 +36,7 @@ _CAUSES: dict[str, str] = {
 }
 
 
-_FINAL_RELAY_REASONS = {Reason.MALFORMED, Reason.BAD_SEAL, OTHER_PLAN}
+_FINAL_RELAY_REASONS = {Reason.MALFORMED, Reason.BAD_SEAL, OTHER_PLAN, *CODE_REFUSALS}
 """Reasons of a relay that reject a message permanently."""
 
 
@@ -66,6 +70,8 @@ def concerns_collector(response: Response | None) -> bool:
 
     A response without a collector's reason comes from a proxy or network in between.
     """
+    if response and response.entry("reason") == NETWORK_FULL:  # in this survey
+        return False
     if response is None or response.status == 429 or response.status >= 500:
         return True
     return not collector_reason(response)
@@ -95,7 +101,8 @@ def explain_failure(response: Response | None, server: str = "collector") -> tup
 def describe_response(response: Response) -> str:
     """Return a response for the log: status, the collector's reason, and the pause that it asked for."""
     reason = collector_reason(response) or response.entry("status")
-    known = isinstance(reason, str) and reason in (*Reason, "recorded", "duplicate")
+    words = (*Reason, *_FINAL_RELAY_REASONS, NETWORK_FULL, "recorded", "duplicate", "held")
+    known = isinstance(reason, str) and reason in words
     pause = f", Retry-After {response.retry_after:g} s" if response.retry_after is not None else ""
     return f"HTTP status {response.status}, {reason if known else 'not from the collector'}{pause}"
 
@@ -108,4 +115,4 @@ def describe_reason(reason: str) -> str:
 def collector_reason(response: Response) -> str:
     """Return the reason in a collector's response, or an empty string if it is not a collector's."""
     reason = response.entry("reason")
-    return reason if isinstance(reason, str) and reason in list(Reason) else ""
+    return reason if isinstance(reason, str) and reason in (*Reason, NETWORK_FULL) else ""

@@ -19,8 +19,8 @@ from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry, require_consent
 from ldp_client.opt_out import find_prohibition, require_permission
 from ldp_client.plan_source import fetch_texts
-from ldp_client.receipt import HELD_BY_RELAY, Receipt, State
-from ldp_client.relay import UNREACHABLE, sealer, withdraw_message
+from ldp_client.receipt import Receipt, State
+from ldp_client.relay import UNREACHABLE, seal, withdraw_message
 from ldp_client.survey_identity import SurveyIdentity
 
 
@@ -75,14 +75,15 @@ class Participation(BoundSurvey[Plan]):
         made: list[bytes] = []
 
         def make_report() -> bytes:
-            made.append(randomise_coded(plan, coded, SystemEntropy(), token=self.token).report)
+            report = randomise_coded(plan, coded, SystemEntropy(), token=self.token).report
+            made.append(seal(plan, report, self.token) if plan.relay else report)
             return made[0]
 
-        seal, max_total = sealer(plan) if plan.relay else None, self.policy.max_total_epsilon
+        max_total = self.policy.max_total_epsilon
         try:
-            entry, created = self.journal.commit(self.identity, plan, make_report, max_total, seal)
+            entry, created = self.journal.commit(self.identity, plan, make_report, max_total)
         except Exception:  # closing the file fails after the commit too
-            if made and (stored := self.journal.find(self.identity)) and stored.report == made[0]:
+            if made and (stored := self.journal.find(self.identity)) and stored.post[1] == made[0]:
                 return receipt
             raise
         if not created:  # another thread or process was faster
@@ -144,8 +145,6 @@ class Participation(BoundSurvey[Plan]):
             f"the {server} says that the survey is closed; the report is deleted if it still says so a day "
             "later"
             if entry.reason == CLOSED_ONCE
-            else HELD_BY_RELAY
-            if entry.state is State.SENT and entry.sealed
-            else ""
+            else entry.why
         )
         return Receipt(entry.state, entry.survey, reason=entry.reason, why=why)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from encoders.errors import SignatureError
-from encoders.survey.relay import is_safe_url
+from encoders.survey.relay import is_relay_url
 from encoders.survey.signature import read_public_key
 from ldp_client.errors import BAD_OPTION, BudgetError, OptionError, PlanError
 from ldp_client.journal.table import JournalEntry
@@ -106,7 +106,7 @@ def _parse_relay(relay: str | None) -> str:
     """Return the origin of a relay; raise OptionError unless it is an https origin, or on this machine."""
     if relay is None:
         return ""
-    if not (isinstance(relay, str) and re.fullmatch("https?://[^/?#]+/?", relay) and is_safe_url(relay)):
+    if not (isinstance(relay, str) and is_relay_url(f"{relay.removesuffix('/')}/id")):
         raise OptionError('relay must be the address of a relay, for example relay="https://relay.example"')
     return origin_of_url(relay)
 

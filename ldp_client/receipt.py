@@ -59,6 +59,14 @@ class State(StrEnum):
 
 HELD_BY_RELAY = "the relay has it; it is counted when enough others have answered"
 """Why a report that was sent through a relay may not be counted yet."""
+LEFT_RELAY = "the relay has passed it on, or deleted it because too few others answered"
+"""What has become of such a report some hours after the relay has stopped."""
+CODE_REFUSALS = {
+    "code-missing": "the survey needs a code: use the link that you received",
+    "code-unknown": "the relay did not give this code: use the link that you received",
+    "code-used": "this code was used before, and the first answer counts",
+}
+"""The reasons of a relay that refuses the code in a message for good, and what they mean."""
 
 _STATES: dict[type[Exception], State] = {
     RowError: State.INVALID,

@@ -54,7 +54,7 @@ class RehearsalJournal(Journal):
         """Forget a survey's report, so that the survey can be answered again."""
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE surveys SET state = ?, report = NULL, epsilon = '0' "
+                "UPDATE surveys SET state = ?, report = NULL, sealed = NULL, epsilon = '0' "
                 "WHERE survey = ? AND origin = ? AND state = ?",
                 (State.READY, *identity.key, State.QUEUED),
             )

@@ -1,20 +1,21 @@
 """Surveys with a relay: which plans a client accepts, and the one message that it sends.
 
-The client never knows the collector's address, so it cannot send to it. The message is sealed once and kept
-in the journal; each attempt sends the same bytes.
+The client never knows the collector's address, so it cannot send to it. The report is sealed once; only the
+message is kept in the journal, and each attempt sends the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
+from urllib.parse import urlsplit
 
 from encoders.errors import Reason
 from encoders.extras import MissingExtraError
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.invitation import read_code
 from encoders.survey.plan import Plan
 from ldp_client.collector_response import is_survey_closed
-from ldp_client.errors import OTHER_PLAN, BudgetError, PlanError, TransportError
+from ldp_client.errors import OTHER_PLAN, BudgetError, OptionError, PlanError, TransportError
 from ldp_client.journal.table import JournalEntry
 from ldp_client.plan_source import refuse_relay
 from ldp_client.policy import ClientPolicy
@@ -26,14 +27,19 @@ SPREAD_SECONDS = 3600.0
 """The default of `spread` with a relay."""
 UNREACHABLE = "relay-unreachable"
 _WITHDRAW_SECONDS = 10.0
+_WRONG_URL = "with a relay, give the survey's address at the relay, {}, not its address at the collector"
 
 
-def require_pin(policy: ClientPolicy, is_fetched: bool) -> None:
-    """Raise TransportError if a plan for a relay is fetched, and could be anybody's.
+def check_plan_url(policy: ClientPolicy, url: str) -> None:
+    """Raise OptionError or TransportError unless a plan may be fetched: from the relay, and not anybody's.
 
     A server that can replace the plan could put its own keys in it, and read the reports.
     """
-    if policy.relay and is_fetched and not (policy.digest or policy.public_key):
+    if not policy.relay:
+        return
+    if origin_of_url(url) != policy.relay or urlsplit(url).path.count("/") > 1:
+        raise OptionError(_WRONG_URL.format(f"{policy.relay}/ID"))
+    if not (policy.digest or policy.public_key):
         raise TransportError(
             "with a relay, the plan must be pinned: give its digest, its author's public_key, or the plan",
             "relay-unpinned",
@@ -52,29 +58,25 @@ def check_plan(plan: AnyPlan, policy: ClientPolicy, url: str) -> None:
     if relay is None or origin_of_url(relay.url) != policy.relay:
         raise PlanError(f"the plan's reports do not go through {policy.relay}", OTHER_PLAN)
     if relay.url != url:
-        raise PlanError(f"the survey's URL must be its address at the relay, {relay.url}", OTHER_PLAN)
+        raise PlanError(_WRONG_URL.format(relay.url), OTHER_PLAN)
     if Fraction(relay.epsilon) > policy.max_epsilon:
         raise BudgetError(
             f"the plan promises epsilon {relay.epsilon}, but max_epsilon is {float(policy.max_epsilon):g}"
         )
-    sealer(plan)(b"")  # shows before anything is drawn that the keys and this installation can seal
+    assert isinstance(plan, Plan)
+    seal(plan, b"")  # shows before anything is drawn that the keys and this installation can seal
 
 
-def sealer(plan: AnyPlan) -> Callable[[bytes], bytes]:
-    """Return the function that seals a report of a plan with a relay."""
+def seal(plan: Plan, report: bytes, token: str | None = None) -> bytes:
+    """Return the message of a report of a plan with a relay; `token` is the relay's code, if there is one."""
+    from encoders.survey.sealing import SealError, seal_report  # late: most surveys have no relay
 
-    def seal(report: bytes) -> bytes:
-        from encoders.survey.sealing import SealError, seal_report  # late: most surveys have no relay
-
-        assert isinstance(plan, Plan)
-        try:
-            return seal_report(plan, report)
-        except MissingExtraError as error:
-            raise TransportError(str(error), "relay-unsupported") from error
-        except SealError as error:
-            raise PlanError(str(error), OTHER_PLAN) from error
-
-    return seal
+    try:
+        return seal_report(plan, report, b"" if token is None else read_code(plan, token))
+    except MissingExtraError as error:
+        raise TransportError(str(error), "relay-unsupported") from error
+    except SealError as error:
+        raise PlanError(str(error), OTHER_PLAN) from error
 
 
 def withdraw_message(entry: JournalEntry, transport: Transport) -> Receipt:

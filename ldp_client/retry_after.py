@@ -8,7 +8,7 @@ from collections.abc import Callable
 FIRST_BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 300.0
 MAX_RETRY_AFTER_SECONDS = 86_400.0
-_STEPS_SECONDS = (0.0, 60.0, 3600.0, MAX_RETRY_AFTER_SECONDS)
+_STEPS_SECONDS = (0.0, 60.0, 3600.0, 28_800.0, MAX_RETRY_AFTER_SECONDS)
 
 
 def parse_retry_after(retry_after: str, date: str) -> float | None:

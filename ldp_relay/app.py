@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import time
 from typing import Any
@@ -13,17 +13,20 @@ from flask import Flask, Response, abort, current_app, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
+from encoders.survey.invitation import hash_token
 from encoders.survey.opening import open_outer
-from encoders.survey.sealing import SealError, outer_bytes
+from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_bytes
 from encoders.survey.signature import signature_text
-from ldp_relay.delivery import log_event
-from ldp_relay.held_messages import HeldMessages
-from ldp_relay.networks import NetworkLimit, network_of
+from ldp_relay.delivery import log_event, log_event_once
+from ldp_relay.held_messages import HeldMessages, Outcome, name_of
+from ldp_relay.networks import NETWORK_FULL, Address, NetworkLimit, RefusalLimit, sender_of
 from ldp_relay.settings import RelayedSurvey, RelaySettings
 
-OTHER_PLAN, PASSED_ON = "other-plan", "passed-on"
-"""Reasons that only relays give."""
+OTHER_PLAN, CODE_MISSING = "other-plan", "code-missing"
+"""Reasons that only relays give, beside those of :class:`Outcome`."""
 _RETRY_SECONDS = 60
+_FULL_SECONDS = 8 * 3600
+"""A device whose network is full may be in another one later."""
 
 
 def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> Flask:
@@ -45,7 +48,8 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
-    app.extensions["relay"] = _Relay(settings, held, refusals, NetworkLimit(settings.messages_per_network))
+    limits = {name: NetworkLimit(each.messages_per_network) for name, each in settings.surveys.items()}
+    app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit())
     for page in (plan, texts, signature):
         app.add_url_rule(f"/<survey>/{page.__name__}", view_func=page)
     for view, method in ((post_message, "POST"), (delete_message, "DELETE"), (preflight, "OPTIONS")):
@@ -63,7 +67,29 @@ class _Relay:
     settings: RelaySettings
     held: HeldMessages
     refusals: Mapping[str, Counter[str]]
-    limit: NetworkLimit
+    limits: Mapping[str, NetworkLimit]
+    """By survey."""
+    refusal_limit: RefusalLimit
+
+    @property
+    def sender(self) -> Address | None:
+        """The address of the sender of the present request."""
+        forwarded, proxies = request.headers.get("X-Forwarded-For", ""), self.settings.proxies
+        if forwarded and not proxies:
+            log_event_once(
+                "proxies-missing", fix="set proxies, or all people behind the proxy share one limit"
+            )
+        return sender_of(request.remote_addr or "", forwarded, proxies)
+
+
+@dataclass(frozen=True)
+class _Message:
+    """What a device sent."""
+
+    survey: RelayedSurvey
+    inner: bytes
+    code: bytes
+    """The hash of the code; empty if the survey has none."""
 
 
 def _relay() -> _Relay:
@@ -73,24 +99,53 @@ def _relay() -> _Relay:
 
 def post_message(survey: str, digest: str) -> Response:
     """Hold a message until it leaves."""
-    found, inner = _read_message(survey, digest)
-    if (left := found.relay.opens - time()) > 0:
+    message = _read_message(survey, digest)
+    relay = message.survey.relay
+    if (left := relay.opens - time()) > 0:
         seconds = min(int(left) + 1, 86_400)
         return _problem(403, Reason.SURVEY_NOT_OPEN, "the survey has not opened yet", seconds)
-    if not _relay().held.hold(digest, inner, found.relay.closes):
-        return _problem(410, Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
-    return _json(202, {"status": "held"})
+    return _answer(_change(message, _relay().held.hold)) or _json(202, {"status": "held"})
 
 
 def delete_message(survey: str, digest: str) -> Response:
     """Delete a message that has not left."""
-    found, inner = _read_message(survey, digest)
-    deleted = _relay().held.withdraw(digest, inner, found.relay.closes)
-    if deleted is None:
-        return _problem(
-            410, Reason.SURVEY_CLOSED, "the survey is closed: the message has left, or is deleted"
-        )
-    return Response(status=204) if deleted else _problem(409, PASSED_ON, "the message has left")
+    return _answer(_change(_read_message(survey, digest), _relay().held.withdraw)) or Response(status=204)
+
+
+def _change(message: _Message, change: Callable[[str, bytes, int, bytes], Outcome]) -> Outcome:
+    """Hold or withdraw a message, and count it if it is new; refuse it if its sender's network is full."""
+    relay, survey = _relay(), message.survey
+    limit, sender = relay.limits[survey.plan.id], relay.sender
+    is_counted = limit.acquire(sender)
+    if not (is_counted or relay.held.is_known(message.inner)):
+        if limit.is_turned_away_first(name_of(message.inner)):
+            relay.refusals[survey.plan.digest][NETWORK_FULL] += 1
+            log_event_once(
+                NETWORK_FULL, survey=survey.plan.id, fix="raise messages_per_network, or use codes"
+            )
+        abort(_problem(429, NETWORK_FULL, "too many people have answered from this network", _FULL_SECONDS))
+    outcome = None
+    try:
+        outcome = change(survey.plan.digest, message.inner, survey.relay.closes, message.code)
+    finally:
+        if is_counted and outcome is not Outcome.NEW:
+            limit.release(sender)
+    return outcome
+
+
+def _answer(outcome: Outcome) -> Response | None:
+    """Return the refusal that an outcome means; None if there is nothing to refuse."""
+    match outcome:
+        case Outcome.CLOSED:
+            return _problem(410, Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
+        case Outcome.LEFT:
+            return _problem(409, outcome, "the message has left")
+        case Outcome.CODE_USED:
+            return _problem(409, outcome, "this code was used before, and the first answer counts")
+        case Outcome.CODE_UNKNOWN:
+            return _problem(403, outcome, "the relay did not give this code: use the link that you received")
+        case _:
+            return None
 
 
 def plan(survey: str) -> Response:
@@ -119,17 +174,20 @@ def _survey(survey: str) -> RelayedSurvey:
     return surveys.get(survey) or abort(_problem(404, Reason.UNKNOWN_SURVEY, "no such survey"))
 
 
-def _read_message(survey: str, digest: str) -> tuple[RelayedSurvey, bytes]:
-    """Return the survey and the inner message of a request; refuse what no device with this plan sends."""
-    found = _survey(survey)
-    size = outer_bytes(found.plan)
+def _read_message(survey: str, digest: str) -> _Message:
+    """Return the message in a request; refuse what no device with this plan sends."""
+    found, limit = _survey(survey), _relay().refusal_limit
+    size = outer_bytes(found.plan) + (CODE_BYTES if found.codes else 0)
     if digest != found.plan.digest:
         abort(_problem(404, OTHER_PLAN, "the relay has another plan of this survey: send nothing"))
-    _require_limit()
     if request.content_length is None:
         abort(_problem(411, Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding"))
+    if found.codes and request.content_length == outer_bytes(found.plan):
+        abort(_problem(403, CODE_MISSING, "the survey needs a code: use the link that you received"))
     if request.content_length != size:
         abort(_problem(400, Reason.MALFORMED, f"a message of this survey has {size} bytes"))
+    if seconds := limit.find_pause(_relay().sender):
+        abort(_problem(429, Reason.TOO_MANY_REQUESTS, "too many refused messages from this address", seconds))
     try:
         body = request.get_data(cache=False)
     except (ClientDisconnected, OSError):
@@ -137,18 +195,12 @@ def _read_message(survey: str, digest: str) -> tuple[RelayedSurvey, bytes]:
     if len(body) != size:
         abort(_problem(400, Reason.INCOMPLETE, "the body is shorter than its Content-Length", _RETRY_SECONDS))
     try:
-        return found, open_outer(found.plan, body, found.key)
+        content = open_outer(found.plan, body, found.key, has_code=found.codes)
     except SealError as error:
+        limit.count(_relay().sender)
         abort(_problem(400, Reason.BAD_SEAL, str(error)))
-
-
-def _require_limit() -> None:
-    """Count a request of the sender's network; refuse it if there are too many."""
-    forwarded, proxies = request.headers.get("X-Forwarded-For", ""), _relay().settings.proxies
-    if seconds := _relay().limit.acquire(network_of(request.remote_addr or "", forwarded, proxies)):
-        if forwarded and not proxies:
-            log_event("proxies-missing", fix="set proxies, or all people behind the proxy share one limit")
-        abort(_problem(429, Reason.TOO_MANY_REQUESTS, "too many messages from this network", seconds))
+    code, inner = content[: -inner_bytes(found.plan)], content[-inner_bytes(found.plan) :]
+    return _Message(found, inner, hash_token(found.plan, code) if code else b"")
 
 
 def preflight(survey: str, digest: str) -> Response:
@@ -162,7 +214,9 @@ def _count_refusal(response: Response) -> Response:
     """Count a refusal, for the operator."""
     found = _relay().settings.surveys.get((request.view_args or {}).get("survey", ""))
     if found and response.status_code >= 400 and response.is_json:
-        _relay().refusals[found.plan.digest][response.get_json()["reason"]] += 1
+        reason = response.get_json()["reason"]
+        if reason != NETWORK_FULL:  # people are counted, not their attempts
+            _relay().refusals[found.plan.digest][reason] += 1
     return response
 
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError
-from encoders.survey.opening import write_private_key
+from encoders.survey.invitation import format_token, hash_token
+from encoders.survey.opening import breaks_promise, write_private_key
+from encoders.survey.sealing import CODE_BYTES
 from encoders.text_table import format_table
 from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages
+from ldp_relay.networks import NETWORK_FULL
 from ldp_relay.settings import RelayedSurvey, RelaySettings, read_settings
+
+MAX_CODES = 1_000_000
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -47,6 +54,7 @@ def _parser() -> ArgumentParser:
     )
     key.add_argument("keyfile", type=Path, metavar="KEYFILE", help="The new file for the private key.")
     key.set_defaults(run=lambda options: print(write_private_key(options.keyfile)))  # noqa: T201
+    _add_codes(commands)
     for name, run, text in (
         ("serve", _serve, "Serve the surveys of SETTINGS until stopped."),
         ("status", _status, "Print how many messages wait, were passed on or were refused, and the batches."),
@@ -61,6 +69,45 @@ def _parser() -> ArgumentParser:
         command.add_argument("settings", type=Path, metavar="SETTINGS", help="The TOML file of the settings.")
         command.set_defaults(run=run)
     return parser
+
+
+def _add_codes(commands: Any) -> None:
+    codes = commands.add_parser(
+        "codes",
+        help="Make codes for people, and print one per line.",
+        description="Make codes for people, and print one per line.\n\nEach code lets one message be held, "
+        "in a survey with codes = true in SETTINGS. The collector never gets a code. Codes are shown only "
+        "once, because the database keeps only their hashes. Give each person one, and keep no list of who "
+        "has which.",
+        examples="ldp-relay codes relay.toml night-work --count 500\n"
+        "ldp-relay codes relay.toml night-work --count 500 --page https://survey.example",
+        usage="ldp-relay codes [OPTIONS] SETTINGS SURVEY",
+    )
+    codes.add_argument("settings", type=Path, metavar="SETTINGS", help="The TOML file of the settings.")
+    codes.add_argument("survey", metavar="SURVEY", help="The survey's id.")
+    codes.add_argument("--count", type=_count, required=True, metavar="N", help="How many codes to make.")
+    codes.add_argument("--page", default="", metavar="URL", help="Print links to the page of the survey.")
+    codes.set_defaults(run=_make_codes)
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= MAX_CODES:
+        raise ArgumentTypeError(f"needs a number from 1 to {MAX_CODES:,}")
+    return count
+
+
+def _make_codes(options: Namespace) -> None:
+    settings = read_settings(options.settings)
+    survey = settings.surveys.get(options.survey)
+    if survey is None or not survey.codes:
+        sys.exit(f"Error: {options.survey}: needs a table [surveys.{options.survey}] with codes = true")
+    codes = [secrets.token_bytes(CODE_BYTES) for _ in range(options.count)]
+    held = HeldMessages(settings.database)
+    held.add_codes(survey.plan.digest, [hash_token(survey.plan, each) for each in codes])
+    held.close()
+    link = f"{options.page}#token=" if options.page else ""
+    _print("\n".join(link + format_token(survey.plan, each) for each in codes))
 
 
 def _serve(options: Namespace) -> None:
@@ -88,10 +135,26 @@ def _print_surveys(settings: RelaySettings, address: str, warnings: Sequence[str
         _print(f"{address}/{survey.plan.id}  batch {relay.batch}  digest {survey.plan.digest}")
         _print(f"  open from {_time(relay.opens)} to {_time(relay.closes)}, for people at {relay.url}")
         _print(f"  passes on to {survey.collector}, at full hours")
+        _print(f"  {_describe_limit(survey)}")
         _print(f"  the collector {probe(survey)}")
     _print(f"holding messages in {settings.database}")
     for each in warnings:
         _print(each)
+
+
+def _describe_limit(survey: RelayedSurvey) -> str:
+    """Return what one network can do to the promise, and how many people of an office can answer."""
+    limit, dishonest = survey.messages_per_network, survey.relay.batch - survey.relay.honest_reports
+    network = "one network (/24, or /48 for IPv6)"
+    if not limit:
+        return (
+            "takes messages with a code only, each once"
+            if survey.codes
+            else f"warning: no limit: {network} can fill whole batches with made-up messages"
+        )
+    share = f", {limit / dishonest:.0%} of what a batch may have of dishonest messages" if dishonest else ""
+    warning = "warning: " if limit > dishonest else ""
+    return f"{warning}{network} can send {limit:,} messages{share}; so many people of one office can answer"
 
 
 def _status(options: Namespace) -> None:
@@ -110,10 +173,24 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     relay = survey.relay
     lines = [f"{survey.plan.id}: batch {relay.batch}, closes {_time(relay.closes)}"]
     lines.append(f"  the collector {probe(survey)}")
-    lines += [f"  {name}: {count:,}" for name, count in held.counts(survey.plan.digest).items()]
-    rows = [["batch at", "messages"]]
-    rows += [[_time(hour), f"{size:,}"] for hour, size in held.batches(survey.plan.digest)]
-    return lines + ([f"  {line}" for line in format_table(rows, "<>")] if rows[1:] else [])
+    counts = held.counts(survey.plan.digest)
+    lines += [f"  {name}: {count:,}" for name, count in counts.items()]
+    if turned_away := counts.get(f"refused, {NETWORK_FULL}"):
+        lines.append(
+            f"  warning: people who were turned away, because their network is full: {turned_away:,}. Raise "
+            "messages_per_network, or use codes"
+        )
+    batches = held.batches(survey.plan.digest)
+    broken = sum(breaks_promise(relay, size, rejected) for _, size, rejected in batches)
+    if broken:
+        lines.append(
+            f"  warning: in {broken:,} of {len(batches):,} batches, the promise of the survey did not hold: "
+            f"the collector could open fewer than {relay.honest_reports:,} messages. Tell its operator and "
+            "the author of the survey"
+        )
+    rows = [["batch at", "messages", "rejected"]]
+    rows += [[_time(hour), f"{size:,}", f"{rejected:,}"] for hour, size, rejected in batches]
+    return lines + ([f"  {line}" for line in format_table(rows, "<>>")] if rows[1:] else [])
 
 
 def _print(text: str) -> None:

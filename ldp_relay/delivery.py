@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from http.client import HTTPException
-from time import sleep, time
+from time import monotonic, sleep, time
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from encoders.survey.opening import MESSAGES_TYPE
+from encoders.survey.opening import BATCH_HEADER, MESSAGES_TYPE, breaks_promise
 from ldp_relay import release
 from ldp_relay.held_messages import HeldMessages, Passage
 from ldp_relay.settings import RelayedSurvey
@@ -28,6 +30,8 @@ TIMEOUT_SECONDS = 60.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 600.0
 CHECK_SECONDS = 5.0
 _PROBE_SECONDS = 5.0
+MAX_DISAGREEMENT_SECONDS = 60.0
+"""How far wall and monotonic time may drift apart between two full hours."""
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -36,11 +40,19 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 _opener = build_opener(_NoRedirect, ProxyHandler({}))
+_logged: set[tuple[object, ...]] = set()
 
 
 def log_event(event: str, **fields: object) -> None:
     """Write one line about surveys and collectors; nothing about devices."""
     log.info(json.dumps({"event": event} | fields))
+
+
+def log_event_once(event: str, **fields: object) -> None:
+    """Write a line that this process has not written before."""
+    if (key := (event, *fields.values())) not in _logged:
+        _logged.add(key)
+        log_event(event, **fields)
 
 
 def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> None:
@@ -60,36 +72,59 @@ def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mappin
 
 
 class HourlyRelease:
-    """Releases the messages of all surveys at full hours; see :func:`start`."""
+    """Releases the messages of all surveys at full hours; see :func:`start`.
+
+    The clock may be wrong, so nothing leaves because of a single reading. If wall and monotonic time
+    disagree, the next full hour is waited for. A survey ends if its end has passed at two full hours in a
+    row.
+    """
 
     def __init__(
         self, surveys: list[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]
     ) -> None:
         self.surveys, self._held, self._refusals = surveys, held, refusals
-        self._next_hour = _full_hour_after(time())  # a start never releases
+        self._ended: set[str] = set()
+        self._wait_for_hour(time())  # a start never releases
+
+    def _wait_for_hour(self, now: float) -> None:
+        self._next_hour = _full_hour_after(now)
+        self._difference = now - monotonic()
 
     def run(self) -> None:
         """Release until the process ends."""
         while True:
             sleep(min(CHECK_SECONDS, max(self._next_hour - time(), 0.01)))
             self.release_if_due()
+            self.write_refusals()
 
     def release_if_due(self) -> None:
         """Release the messages of all surveys if a full hour has passed; a failure skips this hour."""
         now = time()
-        self._next_hour = min(self._next_hour, _full_hour_after(now))  # the clock may have been set back
+        if abs(now - monotonic() - self._difference) > MAX_DISAGREEMENT_SECONDS:
+            log_event("clock-set", fix="nothing leaves before the next full hour: check the machine's clock")
+            self._ended.clear()
+            self._wait_for_hour(now)
         if now < self._next_hour:
             return
-        hour, self._next_hour = int(self._next_hour), _full_hour_after(now)
+        hour = int(self._next_hour)
+        self._wait_for_hour(now)
         for each in self.surveys:
+            has_ended, digest = now >= each.relay.closes, each.plan.digest
+            is_closed = has_ended and digest in self._ended
+            (self._ended.add if has_ended else self._ended.discard)(digest)
             try:
-                is_closed, digest = now >= each.relay.closes, each.plan.digest
                 if count := self._held.release(digest, each.relay.batch, is_closed=is_closed, hour=hour):
                     log_event("released", survey=each.plan.id, batches=count)
-                refused = {why: self._refusals[digest].pop(why) for why in list(self._refusals[digest])}
-                self._held.count_events(digest, {f"refused, {why}": n for why, n in refused.items()})
             except Exception as error:  # the other surveys and the thread go on
                 log_event("release-failed", survey=each.plan.id, kind=type(error).__name__)
+
+    def write_refusals(self) -> None:
+        """Add the refusals since the last call to the counts that the operator reads."""
+        for digest, found in self._refusals.items():
+            refused = {f"refused, {reason}": found.pop(reason) for reason in list(found)}
+            with suppress(sqlite3.Error):  # a full disk; these counts are not worth more
+                if refused:
+                    self._held.count_events(digest, refused)
 
 
 def pass_on_for_ever(survey: RelayedSurvey, held: HeldMessages) -> None:
@@ -123,6 +158,8 @@ def pass_on(survey: RelayedSurvey, held: HeldMessages) -> float:
         return min(-1.0, -retry_after)
     held.mark_passed_on(survey.plan.digest, passage, outcomes)
     log_event("passed-on", survey=survey.plan.id, messages=len(passage.names), **outcomes)
+    if breaks_promise(survey.relay, passage.size, passage.rejected + outcomes["rejected"]):
+        log_event_once("promise-broken", survey=survey.plan.id, batch=passage.batch)
     return 0.0
 
 
@@ -139,7 +176,7 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
         The pause that the collector asks for, in seconds.
     """
     try:
-        with _opener.open(_request(survey, passage.body), timeout=TIMEOUT_SECONDS) as response:
+        with _opener.open(_request(survey, passage), timeout=TIMEOUT_SECONDS) as response:
             return response.status, _read_outcomes(response.read(10_000), len(passage.names)), 0.0
     except HTTPError as error:
         with error:
@@ -153,7 +190,7 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
 def probe(survey: RelayedSurvey) -> str:
     """Return what a collector says to a request without messages: whether it would take some."""
     try:
-        _opener.open(_request(survey, b""), timeout=_PROBE_SECONDS).close()
+        _opener.open(_request(survey), timeout=_PROBE_SECONDS).close()
         reason = ""
     except HTTPError as error:
         with error:
@@ -171,13 +208,15 @@ _PROBES = dict.fromkeys(("malformed", "survey-not-open"), "takes messages with t
 }
 
 
-def _request(survey: RelayedSurvey, messages: bytes) -> Request:
+def _request(survey: RelayedSurvey, passage: Passage | None = None) -> Request:
     headers = {
         "Authorization": f"Bearer {survey.token}",
         "Content-Type": MESSAGES_TYPE,
         "User-Agent": "ldp-relay",
     }
-    return Request(f"{survey.collector}/sealed", messages, headers)  # noqa: S310 - settings.py checks the URL
+    if passage:
+        headers[BATCH_HEADER] = f"{passage.size} {passage.rejected}"
+    return Request(f"{survey.collector}/sealed", passage.body if passage else b"", headers)  # noqa: S310 - settings.py checks the URL
 
 
 def _parse(body: bytes) -> object:

@@ -1,8 +1,9 @@
 """The database of messages that wait, are being passed on, or were passed on: one SQLite file.
 
-A message is named by the hash of its bytes. Rows are in the order of these names; only the file's log shows
-in which order messages arrived since the last full hour. Never restore this file from a copy: messages that
-have left would leave again, in another crowd.
+A message is named by the hash of its bytes. Names stay as long as the file, so no message leaves twice,
+whatever the clock says. Rows are in the order of these names; only the file's log shows in which order
+messages arrived since the last full hour. Never restore this file from a copy: messages that have left would
+leave again, in another crowd.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import hashlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from time import time
 
@@ -27,14 +29,32 @@ CREATE TABLE IF NOT EXISTS messages (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS held ON messages (survey, batch, position) WHERE content NOT NULL;
 CREATE TABLE IF NOT EXISTS batches (
-    number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL
+    number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL,
+    rejected INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE IF NOT EXISTS codes (
+    hash BLOB PRIMARY KEY, survey INTEGER NOT NULL, is_used INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (
     survey INTEGER NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, event)
 ) WITHOUT ROWID;
 """
-# A row without content is a message that is gone: passed on if it has a batch, else withdrawn.
+# A row without content is a message that is gone: passed on if it has a batch, else withdrawn or deleted.
+# Which message used a code is not stored, but shows in the log until the next full hour.
 TOO_FEW, RECEIVED = "deleted, because too few came", "received"
+
+
+class Outcome(StrEnum):
+    """What became of a message that a device sent."""
+
+    NEW = "new"
+    KNOWN = "known"
+    """It is or was here."""
+    CLOSED = "closed"
+    LEFT = "passed-on"
+    """It has left or is leaving, and cannot be withdrawn."""
+    CODE_USED = "code-used"
+    CODE_UNKNOWN = "code-unknown"
 
 
 @dataclass
@@ -44,7 +64,8 @@ class _Ticket:
     digest: str
     inner: bytes
     closes: int
-    state: str = ""
+    code: bytes
+    outcome: Outcome | None = None
     error: Exception | None = None
 
 
@@ -52,6 +73,12 @@ class _Ticket:
 class Passage:
     """One array of messages that a collector gets in one request."""
 
+    batch: int
+    """The number of their batch."""
+    size: int
+    """The number of messages of the batch."""
+    rejected: int
+    """How many of them the collector has rejected before."""
     names: list[bytes] = field(repr=False)
     body: bytes = field(repr=False)
 
@@ -81,63 +108,96 @@ class HeldMessages:
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._database.execute(f"PRAGMA {pragma}")
         self._database.executescript(_SCHEMA)
+        columns = {row[1] for row in self._database.execute("PRAGMA table_info(batches)")}
+        if "rejected" not in columns:  # a file of an earlier version
+            self._database.execute("ALTER TABLE batches ADD COLUMN rejected INTEGER NOT NULL DEFAULT 0")
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._database.close()
 
-    def hold(self, digest: str, inner: bytes, closes: int) -> bool:
-        """Hold a message until it leaves; return False if the survey has closed.
+    def hold(self, digest: str, inner: bytes, closes: int, code: bytes = b"") -> Outcome:
+        """Hold a message until it leaves; with a code, only if no other message has used that.
 
-        When this returns True, the message is on disk. A message that is or was here is not held again.
-        Requests at the same time share one write to the disk.
+        When this returns NEW or KNOWN, the message is on disk, or was. Requests at the same time share one
+        write to the disk.
         """
-        ticket = _Ticket(digest, inner, closes)
+        ticket = _Ticket(digest, inner, closes, code)
         with self._queue_lock:
             self._queue.append(ticket)
         with self._lock:
-            if not ticket.state:  # else another request wrote it together with its own
+            if ticket.outcome is None and not ticket.error:  # else another request wrote it with its own
                 with self._queue_lock:
                     tickets, self._queue = self._queue, []
                 self._write(tickets)
-        if ticket.error:
-            raise ticket.error
-        return ticket.state == "held"
+        if ticket.error or ticket.outcome is None:
+            raise ticket.error or sqlite3.OperationalError("the message was not written")
+        return ticket.outcome
 
     def _write(self, tickets: list[_Ticket]) -> None:
         try:
             with self._transaction():
                 now = time()  # inside, so that the last release of a survey finds all messages that were held
                 numbers = {digest: self._number(digest) for digest in {each.digest for each in tickets}}
-                received = dict.fromkeys(numbers.values(), 0)
-                for each in tickets:
-                    each.state = "held" if now < each.closes else "closed"
-                    if each.state == "held":
-                        row = (_name(each.inner), numbers[each.digest], each.inner)
-                        sql = "INSERT OR IGNORE INTO messages (name, survey, content) VALUES (?, ?, ?)"
-                        received[row[1]] += self._database.execute(sql, row).rowcount
-                for survey, count in received.items():
-                    self._count(survey, RECEIVED, count)
+                outcomes = [self._insert(each, numbers[each.digest], now) for each in tickets]
+                for digest, survey in numbers.items():
+                    found = zip(tickets, outcomes, strict=True)
+                    new = sum(outcome is Outcome.NEW and each.digest == digest for each, outcome in found)
+                    self._count(survey, RECEIVED, new)
+            for each, outcome in zip(tickets, outcomes, strict=True):
+                each.outcome = outcome
         except Exception as error:
             for each in tickets:
-                each.state, each.error = "failed", error
+                each.error = error
 
-    def withdraw(self, digest: str, inner: bytes, closes: int) -> bool | None:
-        """Delete a message, and refuse it from now on.
+    def _insert(self, ticket: _Ticket, survey: int, now: float, *, is_withdrawn: bool = False) -> Outcome:
+        """Insert a message, unless it is known, the survey has closed or its code cannot be used."""
+        if now >= ticket.closes:
+            return Outcome.CLOSED
+        if ticket.code:
+            if self._is_known(ticket.inner):
+                return Outcome.KNOWN
+            sql = "SELECT is_used FROM codes WHERE hash = ? AND survey = ?"
+            row = self._database.execute(sql, (ticket.code, survey)).fetchone()
+            if row is None or row[0]:
+                return Outcome.CODE_USED if row else Outcome.CODE_UNKNOWN
+            self._database.execute("UPDATE codes SET is_used = 1 WHERE hash = ?", (ticket.code,))
+        sql = "INSERT OR IGNORE INTO messages (name, survey, content) VALUES (?, ?, ?)"
+        content = None if is_withdrawn else ticket.inner
+        rows = self._database.execute(sql, (name_of(ticket.inner), survey, content)).rowcount
+        return Outcome.NEW if rows else Outcome.KNOWN
 
-        Return False if it has left or is leaving, and None if the survey has closed and its name is deleted.
+    def is_known(self, inner: bytes) -> bool:
+        """Return whether a message is or was here."""
+        with self._lock:
+            return self._is_known(inner)
+
+    def _is_known(self, inner: bytes) -> bool:
+        sql = "SELECT 1 FROM messages WHERE name = ?"
+        return self._database.execute(sql, (name_of(inner),)).fetchone() is not None
+
+    def add_codes(self, digest: str, hashes: Iterable[bytes]) -> None:
+        """Add codes, of which each lets one message be held; only their hashes are kept."""
+        with self._lock, self._transaction():
+            survey = self._number(digest)
+            rows = ((each, survey) for each in sorted(hashes))
+            self._database.executemany("INSERT INTO codes VALUES (?, ?, 0)", rows)
+
+    def withdraw(self, digest: str, inner: bytes, closes: int, code: bytes = b"") -> Outcome:
+        """Delete a message, and refuse it from now on; one that is not here is refused like a new one.
+
+        Returns KNOWN or NEW if the message does not leave, and LEFT if it does.
         """
         with self._lock, self._transaction():
-            survey, name = self._number(digest), _name(inner)
-            sql = "SELECT batch, content FROM messages WHERE name = ?"
-            batch, content = self._database.execute(sql, (name,)).fetchone() or (None, None)
-            if batch is not None:
-                return False
-            if content is None and time() >= closes:  # the names of messages that have left are deleted
-                return None
-            self._database.execute("REPLACE INTO messages (name, survey) VALUES (?, ?)", (name, survey))
-            return True
+            survey, name = self._number(digest), name_of(inner)
+            row = self._database.execute("SELECT batch FROM messages WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                return self._insert(_Ticket(digest, inner, closes, code), survey, time(), is_withdrawn=True)
+            if row[0] is not None:
+                return Outcome.LEFT
+            self._database.execute("UPDATE messages SET content = NULL WHERE name = ?", (name,))
+            return Outcome.KNOWN
 
     def release(self, digest: str, batch: int, *, is_closed: bool, hour: int) -> int:
         """Put messages that wait into batches, in one transaction; return the number of batches.
@@ -156,10 +216,9 @@ class HeldMessages:
                 placed = sorted(range(len(names)), key=names.__getitem__)
                 rows = ((number, position, names[position]) for position in placed)
                 self._database.executemany("UPDATE messages SET batch = ?, position = ? WHERE name = ?", rows)
-            if is_closed:  # nothing is held any more, so no name is needed but of messages that leave
-                if waiting and not batches:
-                    self._count(survey, TOO_FEW, len(waiting))
-                sql = "DELETE FROM messages WHERE survey = ? AND (batch IS NULL OR content IS NULL)"
+            if is_closed and waiting and not batches:
+                self._count(survey, TOO_FEW, len(waiting))
+                sql = "UPDATE messages SET content = NULL WHERE survey = ? AND batch IS NULL"
                 self._database.execute(sql, (survey,))
         self._empty_log()
         return len(batches)
@@ -175,14 +234,22 @@ class HeldMessages:
         )
         with self._lock:
             rows = self._database.execute(sql, (self._number(digest), most)).fetchall()
-        rows = [(name, content) for batch, name, content in rows if batch == rows[0][0]]
-        return Passage([name for name, _ in rows], b"".join(each for _, each in rows)) if rows else None
+            if not rows:
+                return None
+            rows = [row for row in rows if row[0] == rows[0][0]]
+            sql = "SELECT size, rejected FROM batches WHERE number = ?"
+            size, rejected = self._database.execute(sql, (rows[0][0],)).fetchone()
+        names, body = [row[1] for row in rows], b"".join(row[2] for row in rows)
+        return Passage(rows[0][0], size, rejected, names, body)
 
     def mark_passed_on(self, digest: str, passage: Passage, outcomes: Mapping[str, int]) -> None:
-        """Delete the bytes of messages that the collector has counted, and add its counts by outcome."""
+        """Delete the bytes and places of messages that the collector has counted, and add up its counts."""
         with self._lock, self._transaction():
             names = [(name,) for name in passage.names]
-            self._database.executemany("UPDATE messages SET content = NULL WHERE name = ?", names)
+            sql = "UPDATE messages SET content = NULL, position = NULL WHERE name = ?"
+            self._database.executemany(sql, names)
+            sql = "UPDATE batches SET rejected = rejected + ? WHERE number = ?"
+            self._database.execute(sql, (outcomes.get("rejected", 0), passage.batch))
             for outcome, count in outcomes.items():
                 self._count(self._number(digest), f"passed on, {outcome}", count)
         self._empty_log()
@@ -199,12 +266,15 @@ class HeldMessages:
             survey = self._number(digest)
             sql = "SELECT COUNT(*), COUNT(batch) FROM messages WHERE survey = ? AND content NOT NULL"
             held, leaving = self._database.execute(sql, (survey,)).fetchone()
-            return {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving} | self._read_events(survey)
+            found = {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving} | self._read_events(survey)
+            sql = "SELECT COUNT(*), SUM(is_used) FROM codes WHERE survey = ?"
+            codes, used = self._database.execute(sql, (survey,)).fetchone()
+            return found | ({"codes": codes, "codes used": used} if codes else {})
 
-    def batches(self, digest: str) -> list[tuple[int, int]]:
-        """Return the hour and the size of each batch."""
+    def batches(self, digest: str) -> list[tuple[int, int, int]]:
+        """Return the hour, the size and the number of rejected messages of each batch."""
         with self._lock:
-            sql = "SELECT hour, size FROM batches WHERE survey = ? ORDER BY number"
+            sql = "SELECT hour, size, rejected FROM batches WHERE survey = ? ORDER BY number"
             return self._database.execute(sql, (self._number(digest),)).fetchall()
 
     def digests(self) -> list[str]:
@@ -244,5 +314,6 @@ class HeldMessages:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _name(inner: bytes) -> bytes:
+def name_of(inner: bytes) -> bytes:
+    """Return the name of a message."""
     return hashlib.sha256(inner).digest()[:16]

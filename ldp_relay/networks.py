@@ -1,4 +1,4 @@
-"""Limits the messages of each network. Counts are in memory, and are deleted when their hour ends."""
+"""Limits what one network or address can send. All counts are in memory: a restart forgets them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from math import ceil
 from time import monotonic
 
+NETWORK_FULL = "network-full"
+"""The reason of a message that is turned away, because its network has sent too many."""
+MAX_REFUSALS = 60
+"""Messages of one address in an hour whose seal does not open."""
 _HOUR_SECONDS = 3600
+_WIDER = 10
+"""How many times as many messages as a /48 a /32 of IPv6 can send, of which anybody can rent one."""
+_MAX_NAMES = 1_000_000
 Address = IPv4Address | IPv6Address
 
 
@@ -21,8 +28,8 @@ def read_address(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def network_of(peer: str, forwarded: str, proxies: frozenset[Address]) -> str:
-    """Return the network of a sender: its /24 (IPv4) or /48 (IPv6), or an empty text if it is unknown.
+def sender_of(peer: str, forwarded: str, proxies: frozenset[Address]) -> Address | None:
+    """Return the address of a sender; None if it is unknown.
 
     Parameters
     ----------
@@ -34,35 +41,77 @@ def network_of(peer: str, forwarded: str, proxies: frozenset[Address]) -> str:
         The relay's own proxies; the header is ignored if it comes from another address.
     """
     address = read_address(peer)
-    if address in proxies:
-        address = read_address(forwarded.rpartition(",")[2].strip())
-    if address is None:
+    return read_address(forwarded.rpartition(",")[2].strip()) if address in proxies else address
+
+
+def network_of(sender: Address | None, ipv4: int, ipv6: int) -> str:
+    """Return the network with this prefix of a sender; all unknown senders share one."""
+    if sender is None:
         return ""
-    return str(ip_network((address, 24 if address.version == 4 else 48), strict=False))
+    return str(ip_network((sender, ipv4 if sender.version == 4 else ipv6), strict=False))
 
 
 class NetworkLimit:
-    """Counts the messages of each network in an hour.
+    """Counts the messages of each network in a whole survey: its /24 (IPv4), or its /48 and /32 (IPv6).
 
     Parameters
     ----------
     limit : int
-        Messages of one network and hour; 0 means no limit.
+        Messages of one network; a /32 of IPv6 can send ten times as many. 0 means no limit.
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._lock, self._end = limit, threading.Lock(), 0.0
+        self._limit, self._lock = limit, threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._turned_away: set[bytes] = set()
+
+    def acquire(self, sender: Address | None) -> bool:
+        """Count a message; return False, and count nothing, if a network of its sender is full."""
+        networks = self._networks(sender)
+        with self._lock:
+            if any(self._counts[network] >= limit for network, limit in networks.items()):
+                return False
+            self._counts.update(networks.keys())
+            return True
+
+    def release(self, sender: Address | None) -> None:
+        """Take back the count of a message that is not held, or was held before."""
+        with self._lock:
+            self._counts.subtract(self._networks(sender).keys())
+
+    def is_turned_away_first(self, name: bytes) -> bool:
+        """Return whether a message is turned away for the first time, which is counted once."""
+        with self._lock:
+            is_first = name not in self._turned_away
+            if len(self._turned_away) < _MAX_NAMES:
+                self._turned_away.add(name)
+            return is_first
+
+    def _networks(self, sender: Address | None) -> dict[str, int]:
+        if not self._limit:
+            return {}
+        networks = {network_of(sender, 24, 48): self._limit}
+        if sender is not None and sender.version == 6:
+            networks[network_of(sender, 24, 32)] = _WIDER * self._limit
+        return networks
+
+
+class RefusalLimit:
+    """Counts the messages of each address, or /64 of IPv6, in an hour whose seal does not open."""
+
+    def __init__(self) -> None:
+        self._lock, self._end = threading.Lock(), 0.0
         self._counts: Counter[str] = Counter()
 
-    def acquire(self, network: str) -> int:
-        """Count a message; return 0, or the seconds until the next hour if its network is over the limit."""
-        if not self._limit:
-            return 0
+    def count(self, sender: Address | None) -> None:
+        """Count a refused message."""
+        with self._lock:
+            self._counts[network_of(sender, 32, 64)] += 1
+
+    def find_pause(self, sender: Address | None) -> int:
+        """Return 0, or the seconds until the next hour if an address has sent too many refused messages."""
         with self._lock:
             if (now := monotonic()) >= self._end:
                 self._counts.clear()
                 self._end = now + _HOUR_SECONDS
-            if self._counts[network] >= self._limit:
-                return ceil(self._end - now)
-            self._counts[network] += 1
-            return 0
+            return ceil(self._end - now) if self._counts[network_of(sender, 32, 64)] >= MAX_REFUSALS else 0

@@ -21,13 +21,18 @@ from ldp_relay.networks import Address, read_address
 
 MAX_BODY_BYTES = 250_000
 """Most bytes of such a request, which proxies of collectors let pass."""
-_DEFAULTS = {"database": "relay.db", "bind": "127.0.0.1:8100", "messages_per_network": 60, "proxies": []}
+_DEFAULTS: dict[str, Any] = {
+    "database": "relay.db",
+    "bind": "127.0.0.1:8100",
+    "messages_per_network": None,
+    "proxies": [],
+}
 _BIND = re.compile(r"[A-Za-z0-9.:\[\]-]+:[0-9]{1,5}")
 _COLLECTOR = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
     r"(/[A-Za-z0-9._~/-]*)?/v1/surveys/(?P<survey>[a-z0-9-]+)"
 )
-_SURVEY_KEYS = {"plan", "key", "collector", "collector_token_file"}
+_SURVEY_TEXTS = {"plan", "key", "collector", "collector_token_file"}
 
 
 class RelaySettingsError(LdpError):
@@ -47,6 +52,10 @@ class RelayedSurvey:
     """The survey's URL at its collector."""
     token: str = field(repr=False)
     """The relay's token at the collector."""
+    messages_per_network: int
+    """Most messages from one network in the whole survey; 0 means no limit."""
+    codes: bool
+    """Whether each message needs a code that the relay gave to a person."""
     signature: bytes | None = None
     """The author's signature of the plan, if its file is beside the plan."""
 
@@ -69,8 +78,6 @@ class RelaySettings:
     database: Path
     bind: str
     """HOST:PORT to listen at."""
-    messages_per_network: int
-    """Most messages from one network in an hour; 0 means no limit."""
     proxies: frozenset[Address]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
@@ -98,8 +105,11 @@ def read_settings(path: Path) -> RelaySettings:
     _require_keys(document, set(_DEFAULTS), "")
     entries = _DEFAULTS | document
     limit, proxies = entries["messages_per_network"], entries["proxies"]
-    if type(limit) is not int or limit < 0:
-        raise RelaySettingsError("messages_per_network: needs a whole number, 0 for no limit")
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise RelaySettingsError(
+            "messages_per_network: needs a whole number, 0 for no limit; without the entry, the limit "
+            "follows from batch and honest"
+        )
     addresses = [read_address(each) for each in proxies] if isinstance(proxies, list) else [None]
     if None in addresses:
         raise RelaySettingsError('proxies: needs a list of addresses, for example ["127.0.0.1"]')
@@ -110,18 +120,20 @@ def read_settings(path: Path) -> RelaySettings:
     return RelaySettings(
         path.parent / _text(entries, "database", ""),
         entries["bind"],
-        limit,
         frozenset(filter(None, addresses)),
-        {name: _read_survey(path.parent, name, entry) for name, entry in surveys.items()},
+        {name: _read_survey(path.parent, name, entry, limit) for name, entry in surveys.items()},
     )
 
 
-def _read_survey(folder: Path, name: str, entry: Any) -> RelayedSurvey:
+def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> RelayedSurvey:
     where = f"surveys.{name}"
     if not isinstance(entry, dict):
         raise RelaySettingsError(f"{where}: needs a table [{where}]")
-    _require_keys(entry, _SURVEY_KEYS, f"{where}.")
-    texts = {key: _text(entry, key, f"{where}.") for key in sorted(_SURVEY_KEYS)}
+    _require_keys(entry, _SURVEY_TEXTS | {"codes"}, f"{where}.")
+    texts = {key: _text(entry, key, f"{where}.") for key in sorted(_SURVEY_TEXTS)}
+    codes = entry.get("codes", False)
+    if not isinstance(codes, bool):
+        raise RelaySettingsError(f"{where}.codes: needs true or false")
     plan = load_plan_file(folder / texts["plan"])
     if plan.id != name:
         raise RelaySettingsError(f"{where}: the plan is of survey {plan.id}: write [surveys.{plan.id}]")
@@ -141,7 +153,9 @@ def _read_survey(folder: Path, name: str, entry: Any) -> RelayedSurvey:
     if not (token.isascii() and token.isprintable() and token and " " not in token):
         raise RelaySettingsError(f"{where}.collector_token_file: needs the token on its only line")
     signature = load_signature_file(signature_path(folder / texts["plan"]))
-    return RelayedSurvey(plan, key, texts["collector"], token, signature)
+    if limit is None:
+        limit = 0 if codes else plan.relay.messages_per_network  # a code stops strangers better than a limit
+    return RelayedSurvey(plan, key, texts["collector"], token, limit, codes, signature)
 
 
 def _check_collector(url: str, plan: Plan, where: str) -> None:

@@ -42,6 +42,8 @@ def format_token(plan: AnyPlan, token_id: bytes) -> str:
 def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[QuestionT, bytes] | None:
     """Return the question and the report id in a token; None if the survey needs no invitation.
 
+    In a survey with a relay, a token is a code of the relay; see :func:`read_code`.
+
     Letters may be small or capital; hyphens, spaces, tabs and line breaks are ignored.
 
     Raises
@@ -51,7 +53,9 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
         whether it was handed out.
     """
     if not plan.by_invitation:
-        if token is not None:
+        if token is not None and isinstance(plan, Plan) and plan.relay:
+            read_code(plan, token)  # the relay reads it, and the report does not contain it
+        elif token is not None:
             raise TokenError("is not needed: leave it out")
         return None
     if token is None:
@@ -59,7 +63,15 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
     return _parse_token(plan, token if isinstance(token, str) else "")
 
 
-def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, bytes]:
+def read_code(plan: AnyPlan, code: object) -> bytes:
+    """Return the 16 bytes in a code of a survey's relay, which has the form of a token.
+
+    Raises
+    ------
+    TokenError
+        If the code is misspelt, or is one of another plan. Only the relay knows whether it gave the code.
+    """
+    text = code if isinstance(code, str) else ""
     try:
         data = base64.b32decode(text.translate(_IGNORED_CHARACTERS).encode("ascii").upper())
     except ValueError:
@@ -67,6 +79,11 @@ def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, b
     token_id = data[:ID_BYTES]
     if len(data) != ID_BYTES + _CHECK_BYTES or data[ID_BYTES:] != _check_bytes(plan, token_id):
         raise TokenError("is misspelt, or an invitation to another survey: copy all 32 characters of it")
+    return token_id
+
+
+def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, bytes]:
+    token_id = read_code(plan, text)
     index = int.from_bytes(token_id[:INDEX_BYTES], "big")
     if index >= len(plan.questions):
         raise TokenError(

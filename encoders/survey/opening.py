@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from encoders.errors import LdpError
 from encoders.key_file import write_key_file
 from encoders.survey.plan import Plan
-from encoders.survey.relay import KEY_SUITE
+from encoders.survey.relay import KEY_SUITE, Relay
 from encoders.survey.sealing import (
+    CODE_BYTES,
     LENGTH_BYTES,
     RELAY_INFO,
     REPORT_INFO,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES, MESSAGES_TYPE = 1000, "application/octet-stream"
 """What a relay posts to a collector in one request: most messages, and the media type of the body."""
+BATCH_HEADER = "Ldp-Batch"
+"""The size of the batch of these messages, a blank, and how many of it the collector has rejected before."""
 
 
 class KeyFileError(LdpError):
@@ -127,15 +130,21 @@ def load_private_key(path: Path) -> PrivateKey:
         raise KeyFileError(f"{path.name}: {error}{describe_other(path, 'key')}") from error
 
 
-def open_outer(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
-    """Open a device's message at the relay; return the message for the collector.
+def breaks_promise(relay: Relay, size: int, rejected: int) -> bool:
+    """Return whether so many messages of a batch were rejected that too few can be honest."""
+    return size - rejected < relay.honest_reports
+
+
+def open_outer(plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False) -> bytes:
+    """Open a device's message at the relay; return the code, if it has one, and the inner message.
 
     Raises
     ------
     SealError
         If the message was not sealed for this plan and this key, or has another length.
     """
-    return _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan))
+    size = CODE_BYTES if has_code else 0
+    return _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan) + size)
 
 
 def open_inner(plan: Plan, message: bytes, key: PrivateKey) -> bytes:

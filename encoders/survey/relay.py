@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from fractions import Fraction
 from math import exp, floor
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import PrivacyError, SurveyError, combine_errors
@@ -29,12 +29,20 @@ DECIMALS, TIMES = ("honest", "epsilon", "delta"), ("opens", "closes")
 KEY_SUITE = bytes.fromhex("0020"), bytes.fromhex("00010001")
 """HPKE's X25519, before the public key, and HKDF-SHA256 with AES-128-GCM after it (RFC 9180)."""
 _KEY_BYTES = 1 + 2 + 32 + 4
-_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,255}/[a-z0-9][a-z0-9-]{0,63}")
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_REST = "([a-z0-9-]{0,61}[a-z0-9])?"
+"""The rest of a label. The last label begins with a letter, because other readers take 127.1 for a number."""
+_SECURE = rf"https://({_BYTE}(\.{_BYTE}){{3}}|([a-z0-9]{_REST}\.)*[a-z]{_REST})"
+_HOST = rf"{_SECURE}|http://(localhost|127(\.{_BYTE}){{3}})"
+_URL = re.compile(rf"(?=.{{1,255}}$)({_HOST})(:(?P<port>[1-9][0-9]{{0,4}}))?/[a-z0-9][a-z0-9-]{{0,63}}")
+"""The address of a survey at a relay. docs/wire-format.md has the rule, plan_entry.js the same expression."""
+_MAX_PORT = 65_535
 RELAY_REFUSES_TOKENS = (
     "a token names its holder to the organisation that gave it, which a relay cannot hide: delete [relay], "
     'or write enrolment = "open"'
 )
 _TIME = "2026-12-31T00:00:00Z"
+_NETWORKS = 10
 _MARGIN = 0.999
 """An author's promise keeps this part of delta, so that no rounding makes two readers disagree."""
 
@@ -83,8 +91,13 @@ class Relay:
 
     @property
     def honest_reports(self) -> int:
-        """Number of honest reports in the smallest batch, in exact decimals: .29 x 100 is 29."""
-        return floor(self.honest * self.batch)
+        """Number of honest reports in the smallest batch, in fractions: .29 x 100 is 29."""
+        return floor(Fraction(self.honest) * self.batch)
+
+    @property
+    def messages_per_network(self) -> int:
+        """How many messages of one network a relay takes by default: ten cannot break the promise."""
+        return max((self.batch - self.honest_reports) // _NETWORKS, 1)
 
     def check(self, survey: str) -> None:
         """Raise SurveyError unless every entry is possible; `problems` has one error for each.
@@ -101,8 +114,8 @@ class Relay:
             raise combine_errors(errors)
 
     def _faults(self) -> Iterator[tuple[str, str]]:  # noqa: C901 - one line for each entry
-        if not (isinstance(self.url, str) and _URL.fullmatch(self.url) and is_safe_url(self.url)):
-            yield "url", "needs the survey's address at the relay, https://HOST/ID, without a final /"
+        if not is_relay_url(self.url):
+            yield "url", "needs the survey's address at the relay, https://HOST/ID: small letters, no final /"
         if not (type(self.batch) is int and 2 <= self.batch <= MAX_REPORTS):
             yield "batch", f"needs a number of reports from 2 to {MAX_REPORTS:,}"
         elif 0 < self.honest <= 1 and self.honest_reports < 1:
@@ -192,12 +205,7 @@ def _last(holds: Callable[[int], bool], least: int, most: int) -> int:
     return least
 
 
-def is_safe_url(url: str) -> bool:
-    """Return whether an address uses https, or is on this machine."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        is_local = host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
-        return bool(host) and parts.port != 0 and (parts.scheme == "https" or is_local)
-    except ValueError:
-        return False
+def is_relay_url(url: object) -> bool:
+    """Return whether a value is the address of a survey at a relay that every reader understands alike."""
+    found = _URL.fullmatch(url) if isinstance(url, str) else None
+    return found is not None and int(found["port"] or 1) <= _MAX_PORT

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REPORT_INFO, RELAY_INFO = b"ldp-bayes report\0", b"ldp-bayes relay\0"
 """Before the plan's digest, the `info` of the inner and of the outer seal."""
-LENGTH_BYTES = 2
+LENGTH_BYTES, CODE_BYTES = 2, 16
 SEAL_BYTES = 1 + 32 + 16
 """Bytes that a seal adds: the key's id, an ephemeral public key, and the tag of AES-GCM."""
 
@@ -44,7 +44,7 @@ def outer_bytes(plan: Plan) -> int:
     return inner_bytes(plan) + SEAL_BYTES
 
 
-def seal_report(plan: Plan, report: bytes) -> bytes:
+def seal_report(plan: Plan, report: bytes, code: bytes = b"") -> bytes:
     """Seal a report for the collector, and the result for the relay, with the keys in the plan.
 
     Each call gives another message. Send only one message of a report: a second one would be counted once,
@@ -56,11 +56,14 @@ def seal_report(plan: Plan, report: bytes) -> bytes:
         A plan with a relay.
     report : bytes
         A report of this plan.
+    code : bytes
+        The code of 16 bytes that the relay gave to the person, if it takes messages with codes only. It is
+        inside the outer seal, so the collector never gets it.
 
     Returns
     -------
     bytes
-        The message for the relay; its length depends only on the plan.
+        The message for the relay; its length depends only on the plan, and on whether there is a code.
 
     Raises
     ------
@@ -72,11 +75,13 @@ def seal_report(plan: Plan, report: bytes) -> bytes:
     relay = plan.relay
     if relay is None:
         raise SealError("the survey has no relay: send its reports to the collector")
+    if len(code) not in (0, CODE_BYTES):
+        raise SealError(f"a code of the relay has {CODE_BYTES} bytes")
     if len(report) > plan.longest_report:  # a longer message would show the question
         raise SealError(f"a report of this survey has at most {plan.longest_report} bytes")
     padded = len(report).to_bytes(LENGTH_BYTES, "big") + report.ljust(plan.longest_report, b"\0")
     inner = _seal(padded, relay.collector_key, REPORT_INFO + plan.digest_bytes)
-    return _seal(inner, relay.relay_key, RELAY_INFO + plan.digest_bytes)
+    return _seal(code + inner, relay.relay_key, RELAY_INFO + plan.digest_bytes)
 
 
 @contextmanager

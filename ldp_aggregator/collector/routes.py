@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +11,9 @@ from flask import Blueprint, Response, current_app, jsonify, request
 
 from encoders.errors import Reason, ReportError
 from encoders.survey import Plan
+from encoders.survey.opening import BATCH_HEADER, breaks_promise
 from encoders.survey.plan_checks import SILO
+from encoders.survey.relay import Relay
 from encoders.survey.sealing import inner_bytes
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
@@ -122,6 +125,9 @@ def reports(survey: str) -> Response:
 # -- for relays -------------------------------------------------------------------------------
 
 
+_BATCH = re.compile(r"(\d{1,9}) (\d{1,9})")
+
+
 @pages.post("/v1/surveys/<survey>/sealed")
 def sealed(survey: str) -> Response:
     """Count the reports in the sealed messages that a relay passes on; respond when they are durable."""
@@ -146,9 +152,19 @@ def sealed(survey: str) -> Response:
     outcomes = intake.record_body(b"".join(opened)) if opened else []
     intake.count_rejection(*refused)  # after the reports, which the store may fail to record
     counts = Counter(outcome.status for outcome in outcomes)
-    return jsonify(
-        recorded=counts[RECORDED], duplicate=counts[DUPLICATE], rejected=counts[REJECTED] + len(refused)
-    )
+    rejected = counts[REJECTED] + len(refused)
+    if _breaks_promise_now(plan.relay, rejected):
+        intake.count_rejection(Reason.PROMISE_BROKEN)
+    return jsonify(recorded=counts[RECORDED], duplicate=counts[DUPLICATE], rejected=rejected)
+
+
+def _breaks_promise_now(relay: Relay, rejected: int) -> bool:
+    """Return whether the messages that are rejected now prove that their batch has too few honest ones."""
+    batch = _BATCH.fullmatch(request.headers.get(BATCH_HEADER, ""))
+    if not batch:
+        return False
+    size, before = int(batch[1]), int(batch[2])
+    return breaks_promise(relay, size, before + rejected) and not breaks_promise(relay, size, before)
 
 
 def _plan(survey: str) -> Plan | SiloPlan:

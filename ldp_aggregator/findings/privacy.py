@@ -71,6 +71,7 @@ def _list_values(
         yield "trials", Count(audit.trials)
     relay = statement.relay
     yield "relay", relay
+    yield "broken_batches", relay and relay.broken_batches and Count(relay.broken_batches)
     if relay:
         yield from {"batch": Count(relay.batch), "honest_reports": Count(relay.honest_reports)}.items()
         yield "relay_factor", FactorAtMost(math.exp(relay.epsilon))

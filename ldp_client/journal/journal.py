@@ -43,6 +43,8 @@ MAX_QUEUED_REPORTS = 10_000
 CLOSED_ONCE = "closed-once"
 CLOSED_SECONDS = 86_400
 """A report is deleted once the collector still says "closed" a day after it first did."""
+MESSAGE_SECONDS = 3 * 3600
+"""How long after its end a message for a relay is kept: by then the relay has passed it on, or deleted it."""
 
 
 class Journal(JournalFile):
@@ -129,7 +131,6 @@ class Journal(JournalFile):
         plan: Plan,
         make_report: Callable[[], bytes],
         max_total: Fraction | None = None,
-        seal: Callable[[bytes], bytes] | None = None,
     ) -> tuple[JournalEntry, bool]:
         """Make and record this device's one report for a survey, unless its family has a report already.
 
@@ -139,12 +140,11 @@ class Journal(JournalFile):
         plan : Plan
             The plan that the person agreed to; the report is sent to the URL that they agreed to.
         make_report : callable
-            Returns the report's bytes. Called at most once, in the transaction that records them. It must
-            not read the row: an error that a row raises here would be taken for an error of the journal.
+            Returns the report's bytes; in a survey with a relay, its only message. Called at most once, in
+            the transaction that records them. It must not read the row: an error that a row raises here
+            would be taken for an error of the journal.
         max_total : Fraction, optional
             The epsilon that all reports of this journal may spend in total.
-        seal : callable, optional
-            Seals the report for a relay. Called as `make_report` is: a report has only one message.
 
         Returns
         -------
@@ -178,12 +178,12 @@ class Journal(JournalFile):
                     "queue-full",
                 )
             _require_budget(connection, plan, max_total)
-            report = make_report()
-            made = (report, seal(report) if seal else None, str(plan.epsilon), State.QUEUED)
+            body = make_report()
+            made = (None, body, plan.relay.closes) if plan.relay else (body, None, None)
             connection.execute(
-                "UPDATE surveys SET report = ?, sealed = ?, epsilon = ?, state = ? "
+                "UPDATE surveys SET report = ?, sealed = ?, closes = ?, epsilon = ?, state = ? "
                 "WHERE survey = ? AND origin = ?",
-                (*made, agreed.survey, agreed.origin),
+                (*made, str(plan.epsilon), State.QUEUED, agreed.survey, agreed.origin),
             )
             return get_entry(connection, agreed.identity), True
 
@@ -204,6 +204,16 @@ class Journal(JournalFile):
                 "WHERE survey = ? AND origin = ?",
                 (reason, is_final, *identity.key),
             )
+
+    def forget_messages(self, now: float) -> None:
+        """Delete each message of a relay that has an outcome, and that no withdrawal can stop any more."""
+        query = "SELECT 1 FROM surveys WHERE sealed IS NOT NULL AND closes <= ? AND state <> ?"
+        limits = (now - MESSAGE_SECONDS, State.QUEUED)
+        with self._transaction(writes=False) as connection:
+            if not connection.execute(query, limits).fetchone():
+                return
+        with self._transaction() as connection:
+            connection.execute("UPDATE surveys SET sealed = NULL WHERE closes <= ? AND state <> ?", limits)
 
     def record_closed(self, identity: SurveyIdentity, now: float) -> bool:
         """Record that the collector says that a survey is closed; return whether the report has expired.

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.relay import LAST_TIME
 from ldp_client.errors import ConsentError, JournalError, PlanError
-from ldp_client.receipt import State
+from ldp_client.receipt import CODE_REFUSALS, HELD_BY_RELAY, LEFT_RELAY, State
 from ldp_client.survey_identity import SurveyIdentity
 
 _UNANSWERED = (State.READY, State.NO_CONSENT)
 
-_VERSION = 5
+_VERSION = 6
 """Stored in the file as SQLite's `user_version`."""
-_WITHOUT_RELAYS = 4
-"""The version of journals that have no column `sealed`; they are extended."""
+_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS = 4, 5
+"""Versions of journals that are extended: without the column `sealed`; with the report beside the sealed
+message, and without the column `closes`."""
+_MESSAGES = "CREATE INDEX messages ON surveys (closes) WHERE sealed IS NOT NULL"
 _TABLES = (
     """
     CREATE TABLE surveys (
@@ -34,11 +38,13 @@ _TABLES = (
         plan      BLOB,
         report    BLOB,
         sealed    BLOB,
+        closes    INTEGER,
         PRIMARY KEY (survey, origin)
     )
     """,
     "CREATE INDEX families ON surveys (family)",
     "CREATE INDEX waiting ON surveys (survey) WHERE state = 'queued'",
+    _MESSAGES,
 )
 
 
@@ -64,17 +70,26 @@ class JournalEntry:
     that the survey is closed."""
     plan: bytes | None
     report: bytes | None
-    """Stored until the report is delivered or deleted."""
+    """Stored until the report is delivered or deleted; None in a survey with a relay."""
     sealed: bytes | None = None
-    """The message for the relay, if the survey has one: the report, sealed once. It stays after the relay has
-    taken it, so that the person can withdraw it."""
+    """In a survey with a relay, the message that contains the report. It stays after the relay has taken it,
+    so that the person can withdraw it; see `MESSAGE_SECONDS`."""
+    closes: int | None = None
+    """When the relay stops, in seconds since 1970 (UTC); None in a survey without a relay."""
 
     @property
     def post(self) -> tuple[str, bytes]:
         """The URL and the body of the post that sends the report."""
-        if self.sealed is not None:
-            return f"{self.url}/{self.digest}", self.sealed
+        if self.closes is not None:
+            return f"{self.url}/{self.digest}", self.sealed or b""
         return f"{self.url}/reports", self.report or b""
+
+    @property
+    def why(self) -> str:
+        """What an outcome means in a survey with a relay, as a sentence; empty if there is nothing to say."""
+        if self.closes is not None and self.state is State.SENT:
+            return HELD_BY_RELAY if self.sealed else LEFT_RELAY
+        return CODE_REFUSALS.get(self.reason, "")
 
     @property
     def identity(self) -> SurveyIdentity:
@@ -88,8 +103,8 @@ class JournalEntry:
 
 
 _SELECT = (
-    "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report, sealed "
-    "FROM surveys"
+    "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report, sealed, "
+    "closes FROM surveys"
 )
 
 
@@ -191,9 +206,8 @@ def create_tables(connection: sqlite3.Connection) -> None:
         version = _read_version(connection)
         if version == _VERSION:  # another process was faster
             return
-        if version == _WITHOUT_RELAYS:
-            connection.execute("ALTER TABLE surveys ADD COLUMN sealed BLOB")
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        if version in (_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS):
+            _extend(connection, version)
             return
         if version:
             raise JournalError(
@@ -205,6 +219,23 @@ def create_tables(connection: sqlite3.Connection) -> None:
         for statement in _TABLES:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _extend(connection: sqlite3.Connection, version: int) -> None:
+    """Change a journal of an earlier version into one of this version."""
+    if version == _WITHOUT_RELAYS:
+        connection.execute("ALTER TABLE surveys ADD COLUMN sealed BLOB")
+    connection.execute("ALTER TABLE surveys ADD COLUMN closes INTEGER")
+    connection.execute(_MESSAGES)
+    rows = connection.execute("SELECT survey, origin, plan FROM surveys WHERE sealed IS NOT NULL")
+    for survey, origin, plan in rows.fetchall():
+        # without the plan, it is unknown when the relay stops: the message stays until it is withdrawn
+        closes = json.loads(plan)["relay"]["closes"] if plan else LAST_TIME
+        connection.execute(
+            "UPDATE surveys SET report = NULL, closes = ? WHERE survey = ? AND origin = ?",
+            (closes, survey, origin),
+        )
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _read_version(connection: sqlite3.Connection) -> int:

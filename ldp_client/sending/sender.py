@@ -25,7 +25,7 @@ from ldp_client.errors import JournalError
 from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import find_prohibition
-from ldp_client.receipt import HELD_BY_RELAY, Receipt, State
+from ldp_client.receipt import Receipt, State
 from ldp_client.sending.clients import SenderClient, SenderClients
 from ldp_client.sending.scheduled_report import QueuedReport, find_latest_attempt, record_latest_attempt
 from ldp_client.sending.sending_times import SendingSchedule
@@ -231,6 +231,8 @@ class Sender:
         """Read the queued reports from the journal, and schedule the new ones."""
         request = self._reads_requested
         try:
+            with suppress(JournalError):  # the next start of the application tries again
+                self._journal.forget_messages(time())
             queued = self._journal.queued_surveys()
         except JournalError:
             log_debug("the journal cannot be read: another process may hold it")
@@ -255,7 +257,7 @@ class Sender:
     def _attempt(self, survey: SurveyIdentity) -> None:
         """Send a survey's report once; record its outcome, or draw the time of the next attempt."""
         entry = self._journal.find(survey)
-        if entry is None or entry.state is not State.QUEUED or entry.report is None:
+        if entry is None or entry.state is not State.QUEUED or not entry.post[1]:
             log_report(survey, "not sent: it was withdrawn, or sent by another process")
             self._remove(survey)
             return
@@ -281,8 +283,7 @@ class Sender:
             state, reason = recorded.state, recorded.reason
             log_report(survey, f"given up: {state} ({reason})" if reason else str(state))
             if client:
-                why = HELD_BY_RELAY if entry.sealed and state is State.SENT else ""
-                client.handle_outcome(Receipt(state, survey.survey, reason=reason, why=why))
+                client.handle_outcome(Receipt(state, survey.survey, reason=reason, why=recorded.why))
         self._remove(survey, has_outcome=True)
 
     def _record(self, survey: SurveyIdentity, state: State, reason: str) -> JournalEntry | None:

@@ -26,6 +26,7 @@ def describe_relay(relay: Relay, ratio: float) -> dict[str, Any]:
         "honest_reports": relay.honest_reports,
         "largest_local_epsilon": float(largest_local_epsilon(relay)),
         "smallest_batch": smallest_batch(relay, ratio),
+        "messages_per_network": relay.messages_per_network,
         "has_keys": relay.has_keys,
     }
 
@@ -38,7 +39,9 @@ def format_relay(relay: Relay, ratio: float) -> str:
         f"{facts['delta']:g}. This holds if {relay.honest_reports:,} of the {relay.batch:,} reports of each "
         "batch come from people who do not help the collector. With this batch, the local epsilon may be up "
         f"to {facts['largest_local_epsilon']:g}; with this local epsilon, the batch must have at least "
-        f"{facts['smallest_batch']:,} reports."
+        f"{facts['smallest_batch']:,} reports. By default, a relay takes {relay.messages_per_network:,} "
+        "messages of one network, so that ten networks cannot break this promise. If more people answer from "
+        "one office or behind one address, ask the relay to raise messages_per_network, or to give codes."
     )
 
 

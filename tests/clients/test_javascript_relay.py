@@ -17,6 +17,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from encoders.survey import Plan
+from encoders.survey.invitation import format_token
 from encoders.survey.opening import open_inner, open_outer
 from encoders.survey.randomise import read_report
 from tests.support.commands import command
@@ -60,6 +61,7 @@ class FakeRelay:
     posted: list[bytes] = field(default_factory=list)
     held: set[bytes] = field(default_factory=set)
     is_passed_on: bool = False
+    has_code: bool = False
 
     @property
     def origin(self) -> str:
@@ -77,7 +79,7 @@ class FakeRelay:
         if path != f"/{SURVEY}/{self.plan.digest}":
             return 404, b'{"reason": "other-plan"}'
         if method == "POST":
-            open_outer(self.plan, body, RELAY)
+            open_outer(self.plan, body, RELAY, has_code=self.has_code)
             self.posted.append(body)
             self.held.add(body)
             return 202, b'{"status": "held"}'
@@ -171,6 +173,21 @@ def test_a_person_who_withdraws_too_late_is_told_so(context, origin, relay):
     assert page.evaluate("async () => String(await client.flush())").startswith("sent (the relay has it")
     relay.is_passed_on = True
     assert page.evaluate("async () => (await client.withdraw()).reason") == "passed-on"
+
+
+def test_a_code_is_for_the_relay_alone(context, origin, relay):
+    relay.has_code = True
+    code = bytes(range(16))
+    page = open_tab(context, origin, [])
+    script = OPEN.replace("spread: 0,", f'spread: 0, token: "{format_token(relay.plan, code)}",')
+    assert page.evaluate(script, relay.arguments) == "ready"
+    assert page.evaluate("async (row) => (await client.report(row)).state", ROW) == "queued"
+    assert page.evaluate("async () => String(await client.flush())").startswith("sent (the relay has it")
+    [message] = relay.held
+    content = open_outer(relay.plan, message, RELAY, has_code=True)
+    assert content[:16] == code
+    report = read_report(relay.plan, open_inner(relay.plan, content[16:], COLLECTOR))
+    assert report.id != code
 
 
 def test_tabs_that_report_at_once_send_one_message(context, origin, relay):

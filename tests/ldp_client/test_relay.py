@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,6 +18,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from encoders.extras import MissingExtraError
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as sealing_module
+from encoders.survey.invitation import format_token
 from encoders.survey.opening import open_inner, open_outer
 from encoders.survey.randomise import read_report
 from encoders.survey.sealing import outer_bytes
@@ -32,7 +36,7 @@ from tests.support.relays import (
     small_text,
     write_relay_files,
 )
-from tests.support.servers import free_port, inherited_environment
+from tests.support.servers import free_port, inherited_environment, wait_for
 from tests.support.surveys import RELAYED, SLEEP
 
 ORIGIN = "https://relay.example"
@@ -148,6 +152,138 @@ def test_only_the_relay_s_own_words_are_final(build, response, state, reason):
     receipt = client.flush(1)
     assert (receipt.state, receipt.reason) == (state, reason)
     assert "collector" not in receipt.why
+
+
+def test_the_journal_never_contains_the_report(build, tmp_path, monkeypatch):
+    made = []
+    seal = sealing_module.seal_report
+    monkeypatch.setattr(sealing_module, "seal_report", lambda *parts: made.append(parts[1]) or seal(*parts))
+    fake = FakeRelay(TransportError("away"))
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush(1)
+    entry = Journal(tmp_path / "j.db").find(client.identity)
+    assert (entry.report, entry.sealed) == (None, fake.bodies[0])
+    [report] = filter(None, made)
+    read_report(PLAN, report)
+    for path in tmp_path.iterdir():
+        assert report not in path.read_bytes()
+        assert PLAN.digest_bytes not in path.read_bytes()
+
+
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_a_message_is_deleted_three_hours_after_the_relay_s_end(build, tmp_path, monkeypatch, withdrawn):
+    closes = PLAN.relay.closes
+    fake = FakeRelay()
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    client.flush()
+    if withdrawn:
+        fake.responses = [TransportError("away")]
+        assert client.withdraw().reason == "relay-unreachable"
+    client.close(0)
+
+    def start_at(now: float) -> tuple[bytes | None, str, str]:
+        monkeypatch.setattr("ldp_client.sending.sender.time", lambda: now)
+        later = build(fake)
+        wait_for(lambda: later._sender._reads_done == later._sender._reads_requested)
+        receipt = later.status()
+        later.close(0)
+        return Journal(tmp_path / "j.db").find(client.identity).sealed, str(receipt.state), receipt.why
+
+    state, requests = "withdrawn" if withdrawn else "sent", len(fake.requests)
+    sealed, _, why = start_at(closes + 3 * 3600 - 1)
+    assert sealed == fake.bodies[0]
+    assert why.startswith("" if withdrawn else "the relay has it")
+    sealed, found, why = start_at(closes + 3 * 3600)
+    assert (sealed, found) == (None, state)
+    assert why.startswith("" if withdrawn else "the relay has passed it on, or deleted it")
+    again = build(fake)
+    assert again.report(ROW).state in (State.ALREADY_REPORTED, State.WITHDRAWN)
+    assert again.withdraw().state == state
+    assert len(fake.requests) == requests
+
+
+def test_a_message_that_waits_is_never_deleted_by_the_clock(build, tmp_path):
+    client = build(FakeRelay(TransportError("away")))
+    client.grant()
+    client.report(ROW)
+    client.flush(1)
+    journal = Journal(tmp_path / "j.db")
+    journal.forget_messages(2**40)
+    assert journal.find(client.identity).sealed
+
+
+def test_a_full_network_is_said_and_tried_again_hours_later(build):
+    full = Response(429, b'{"reason": "network-full"}', 28_800.0)
+    fake = FakeRelay(full)
+    client = build(fake)
+    client.grant()
+    client.report(ROW)
+    receipt = client.flush(1)
+    assert (receipt.state, receipt.reason) == (State.QUEUED, "network-full")
+    assert "too many people have answered from your network; try another one" in receipt.why
+    [(_, wait)] = client._sender._schedule._reports.items()
+    assert 28_700 < wait.due - monotonic() < 28_800 + 20 * 3600
+    client.flush(1)
+    assert len(fake.bodies) == 1
+
+
+# -- codes -------------------------------------------------------------------------------------
+
+CODE = bytes(range(16))
+"""A code; as a question's index, its first bytes would be beyond the last one."""
+TOKEN = format_token(PLAN, b"\xff" + CODE[1:])
+
+
+def test_a_code_is_before_the_message_for_the_collector(build):
+    fake = FakeRelay()
+    client = build(fake, token=f" {TOKEN.upper()} ")
+    assert client.grant().state is State.READY
+    assert client.preview(ROW)
+    client.report(ROW)
+    assert client.flush().state is State.SENT
+    content = open_outer(PLAN, fake.bodies[0], RELAY, has_code=True)
+    assert content[:16] == b"\xff" + CODE[1:]
+    report = read_report(PLAN, open_inner(PLAN, content[16:], COLLECTOR))
+    assert report.id != content[:16]
+
+
+@pytest.mark.parametrize(
+    "token", ["", TOKEN[:-1], "a" + TOKEN[1:], format_token(replace(PLAN, family="other"), CODE)]
+)
+def test_a_code_that_is_misspelt_or_of_another_survey_is_refused_before_anything_is_drawn(build, token):
+    client = build(FakeRelay(), token=token)
+    receipt = client.grant()
+    assert (receipt.state, receipt.field) == (State.INVALID, "token")
+    assert client.report(ROW).state is State.NO_CONSENT
+    agreed = build(FakeRelay())
+    agreed.grant()
+    assert client.report(ROW).state is State.INVALID
+    assert agreed.status().state is State.READY
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "why"),
+    [
+        (403, "code-missing", "the survey needs a code: use the link that you received"),
+        (403, "code-unknown", "the relay did not give this code: use the link that you received"),
+        (409, "code-used", "this code was used before, and the first answer counts"),
+    ],
+)
+def test_the_relay_s_refusal_of_a_code_is_final(build, status, reason, why):
+    outcomes = []
+    fake = FakeRelay(Response(status, json.dumps({"reason": reason}).encode()))
+    client = build(fake, token=TOKEN, on_outcome=outcomes.append)
+    client.grant()
+    client.report(ROW)
+    client.flush()
+    for receipt in (client.status(), outcomes[-1]):
+        assert (receipt.state, receipt.reason, receipt.why) == (State.REJECTED, reason, why)
+    client.flush()
+    assert len(fake.bodies) == 1
 
 
 # -- withdrawal --------------------------------------------------------------------------------
@@ -268,6 +404,28 @@ def test_a_fetched_plan_must_be_pinned(build):
     assert refusal(build(fake, digest=None)) == ("unavailable", "relay-unpinned")
     assert fake.requests == []
     assert build(fake, survey=PLAN, digest=None).grant().state is State.READY
+
+
+@pytest.mark.parametrize("url", ["https://collector.example/v1/surveys/night-work", f"{ORIGIN}/x/night-work"])
+def test_the_collector_s_address_is_named_and_not_asked(tmp_path, url):
+    fake = FakeRelay()
+    client = Client(url, relay=ORIGIN, digest=PLAN.digest, journal=tmp_path / "j.db", transport=fake)
+    receipt = client.grant()
+    assert receipt.reason == "bad-option"
+    assert "give the survey's address at the relay, https://relay.example:443/ID, not its" in receipt.why
+    assert "not its address at the collector" in client.report(ROW).why
+    assert fake.requests == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"), [({"digest": None}, "relay-unpinned"), ({}, "relay-unreachable")]
+)
+def test_a_failed_grant_is_named_by_the_report_that_misses_the_consent(build, options, reason):
+    fake = FakeRelay()
+    fake.request = Mock(side_effect=TransportError("away"))
+    client = build(fake, **options)
+    assert client.grant().reason == reason
+    assert f"the last grant() failed ({reason})" in client.report(ROW).why
 
 
 def test_without_the_option_a_survey_with_a_relay_is_refused(build):

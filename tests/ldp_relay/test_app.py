@@ -14,13 +14,16 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from flask.testing import FlaskClient
 
 from encoders.survey import read_survey
+from encoders.survey.invitation import read_code
 from encoders.survey.plan_files import signature_path, texts_path
 from encoders.survey.sealing import seal_report
 from encoders.survey.signature import signature_text
 from ldp_relay import held_messages
 from ldp_relay.app import create_app
 from ldp_relay.held_messages import HeldMessages
+from ldp_relay.networks import MAX_REFUSALS
 from ldp_relay.settings import read_settings
+from tests.support.commands import command
 from tests.support.relays import relayed_report, small_text, write_relay_files
 
 SURVEY = small_text(8100)
@@ -146,12 +149,83 @@ def test_messages_are_held_between_opening_and_closing(tmp_path, old, new, expec
     assert post(web, body, url, "DELETE") == deleted
 
 
-def test_a_network_over_its_limit_is_told_when_to_come_again(tmp_path):
+def test_a_full_network_is_told_so_and_what_it_has_sent_stays(tmp_path, caplog):
+    caplog.set_level("INFO")
     web = make_web(tmp_path, more="messages_per_network = 2")
-    assert [post(web, message())[0] for _ in range(3)] == [202, 202, 429]
-    response = web.post(URL, data=message())
-    assert 0 < int(response.headers["Retry-After"]) <= 3600
-    assert "127.0.0.1" not in response.text
+    first, second, third = message(), message(), message()
+    assert post(web, first) == post(web, first) == post(web, second) == (202, None)  # a repeat counts nothing
+    assert post(web, third) == (429, "network-full")
+    assert post(web, third, method="DELETE") == (429, "network-full")
+    response = web.post(URL, data=third)
+    assert int(response.headers["Retry-After"]) == 8 * 3600
+    assert post(web, first) == (202, None)
+    assert post(web, second, method="DELETE") == (204, None)
+    assert post(web, message()) == (429, "network-full")  # a withdrawn message stays counted
+    _, name, refusals = web.application.extensions["held"]
+    assert refusals[name]["network-full"] == 2  # people, not attempts
+    assert "127.0.0.1" not in response.text + caplog.text
+
+
+def test_another_network_is_not_full(tmp_path):
+    web = make_web(tmp_path, more='messages_per_network = 1\nproxies = ["127.0.0.1"]')
+    for sender, status in (("192.0.2.1", 202), ("192.0.2.2", 429), ("198.51.100.1", 202)):
+        response = web.post(URL, data=message(), headers={"X-Forwarded-For": sender})
+        assert response.status_code == status
+
+
+def test_what_cannot_be_held_counts_nothing(tmp_path, monkeypatch):
+    web = make_web(tmp_path, more="messages_per_network = 1")
+
+    def fail(self: HeldMessages) -> None:
+        raise sqlite3.OperationalError("disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HeldMessages, "_transaction", fail)
+        assert post(web, message()) == (503, "store-unavailable")
+    assert post(web, message()) == (202, None)
+
+
+def test_nonsense_locks_out_no_network(tmp_path):
+    web = make_web(tmp_path, more='messages_per_network = 5\nproxies = ["127.0.0.1"]')
+    nonsense = bytes(len(message()))
+
+    def send(sender: str, body: bytes) -> tuple[int, str | None]:
+        response = web.post(URL, data=body, headers={"X-Forwarded-For": sender})
+        return response.status_code, response.json.get("reason")
+
+    for _ in range(200):
+        assert send("192.0.2.1", b"nonsense") == (400, "malformed")
+    for _ in range(MAX_REFUSALS):
+        assert send("192.0.2.1", nonsense) == (400, "bad-seal")
+    assert send("192.0.2.1", nonsense) == (429, "too-many-requests")
+    assert send("192.0.2.1", message()) == (429, "too-many-requests")
+    assert send("192.0.2.2", message()) == (202, None)  # a neighbour
+
+
+def test_a_survey_with_codes_holds_one_message_for_each(tmp_path):
+    web = make_web(tmp_path, more="")
+    path = tmp_path / "relay.toml"
+    path.write_text(path.read_text() + "codes = true\n")
+    codes = command("ldp-relay", "codes", path, PLAN.id, "--count", "2").stdout.split()
+    settings = read_settings(path)
+    held = HeldMessages(settings.database)
+    app = create_app(settings, held, {PLAN.digest: Counter()})
+    web = app.test_client()
+
+    def sealed(code: str, report: bytes) -> bytes:
+        return seal_report(PLAN, report, read_code(PLAN, code))
+
+    first, second = relayed_report(PLAN), relayed_report(PLAN)
+    used = sealed(codes[0], first)
+    assert post(web, used) == post(web, used) == (202, None)
+    assert post(web, sealed(codes[0], second)) == (409, "code-used")
+    assert post(web, sealed(codes[1], second)) == (202, None)
+    assert post(web, message()) == (403, "code-missing")
+    unknown = seal_report(PLAN, relayed_report(PLAN), bytes(16))
+    assert post(web, unknown) == (403, "code-unknown")
+    assert held.counts(PLAN.digest)["codes used"] == 2
+    content = b"".join(each.read_bytes() for each in tmp_path.glob("relay.db*"))
+    assert not any(read_code(PLAN, each) in content for each in codes)
 
 
 def test_everybody_gets_the_same_plan_texts_and_signature(tmp_path):

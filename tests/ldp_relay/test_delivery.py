@@ -18,7 +18,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
 from ldp_relay import delivery as module
 from ldp_relay.delivery import HourlyRelease, pass_on, post, probe
-from ldp_relay.held_messages import HeldMessages, Passage
+from ldp_relay.held_messages import HeldMessages, Outcome, Passage
 from ldp_relay.settings import RelayedSurvey
 from tests.support.relays import RELAY, SMALL, relayed_plan
 
@@ -32,19 +32,34 @@ def held(tmp_path: Path) -> HeldMessages:
 
 
 def relayed(plan: object, base: str = "http://127.0.0.1:9") -> RelayedSurvey:
-    return RelayedSurvey(plan, RELAY, f"{base}/v1/surveys/{plan.id}", "token")
+    return RelayedSurvey(plan, RELAY, f"{base}/v1/surveys/{plan.id}", "token", 0, codes=False)
 
 
 def hold(held: HeldMessages, plan: object, count: int, first: int = 0) -> None:
     for number in range(first, first + count):
-        assert held.hold(plan.digest, f"{plan.id} {number}".encode(), 1 << 40)
+        assert held.hold(plan.digest, f"{plan.id} {number}".encode(), 1 << 40) is Outcome.NEW
+
+
+class Clock:
+    """The wall clock and the monotonic one, which agree until the wall clock is set."""
+
+    def __init__(self, now: float) -> None:
+        self.now, self.difference = now, now
+
+    def pass_until(self, now: float) -> None:
+        self.now = now
+
+    def set(self, now: float) -> None:
+        self.difference += now - self.now
+        self.now = now
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    now = [10.5 * HOUR]
-    monkeypatch.setattr(module, "time", lambda: now[0])
-    return now
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock(10.5 * HOUR)
+    monkeypatch.setattr(module, "time", lambda: clock.now)
+    monkeypatch.setattr(module, "monotonic", lambda: clock.now - clock.difference)
+    return clock
 
 
 def make_release(held: HeldMessages) -> tuple[HourlyRelease, dict[str, Counter[str]]]:
@@ -53,7 +68,7 @@ def make_release(held: HeldMessages) -> tuple[HourlyRelease, dict[str, Counter[s
 
 
 def sizes(held: HeldMessages, plan: object) -> list[tuple[int, int]]:
-    return held.batches(plan.digest)
+    return [(hour, size) for hour, size, _ in held.batches(plan.digest)]
 
 
 def test_messages_leave_at_full_hours_only(held, clock):
@@ -61,16 +76,17 @@ def test_messages_leave_at_full_hours_only(held, clock):
     hold(held, ONE, 45)
     release.release_if_due()
     assert sizes(held, ONE) == []
-    clock[0] = 11 * HOUR + 1.0
-    refusals[ONE.digest]["malformed"] += 2
+    clock.pass_until(11 * HOUR + 1.0)
     release.release_if_due()
     assert sizes(held, ONE) == [(11 * HOUR, 20)]
+    refusals[ONE.digest]["malformed"] += 2
+    release.write_refusals()
     assert held.counts(ONE.digest)["refused, malformed"] == 2
     assert refusals[ONE.digest] == {}
     hold(held, ONE, 45, 45)
     release.release_if_due()
     assert len(sizes(held, ONE)) == 1
-    clock[0] = 12.2 * HOUR
+    clock.pass_until(12.2 * HOUR)
     release.release_if_due()
     assert [hour for hour, _ in sizes(held, ONE)] == [11 * HOUR, *[12 * HOUR] * 2]
 
@@ -82,7 +98,7 @@ def test_a_survey_whose_release_fails_delays_no_other_one_and_waits_for_the_next
     release, _ = make_release(held)
     hold(held, ONE, 45)
     hold(held, OTHER, 39)
-    clock[0] = 11 * HOUR + 1.0
+    clock.pass_until(11 * HOUR + 1.0)
     original, calls = HeldMessages.release, []
 
     def fail(self: HeldMessages, digest: str, *arguments: object, **options: object) -> int:
@@ -100,21 +116,56 @@ def test_a_survey_whose_release_fails_delays_no_other_one_and_waits_for_the_next
     assert sizes(held, OTHER) == []
     assert caplog.text.count("release-failed") == 1
     assert "192.0.2.1" not in caplog.text
-    clock[0] = 12 * HOUR + 1.0
+    clock.pass_until(12 * HOUR + 1.0)
     release.release_if_due()
     assert (len(sizes(held, ONE)), len(sizes(held, OTHER))) == (1, 1)
 
 
 def test_a_clock_that_was_ahead_delays_no_release(held, clock):
-    clock[0] = 800.5 * HOUR
+    clock.set(800.5 * HOUR)
     release, _ = make_release(held)
     hold(held, ONE, 45)
-    clock[0] = 10.5 * HOUR
+    clock.set(10.5 * HOUR)
     release.release_if_due()
     assert sizes(held, ONE) == []
-    clock[0] = 11 * HOUR
+    clock.pass_until(11 * HOUR)
     release.release_if_due()
     assert sizes(held, ONE) == [(11 * HOUR, 20)]
+
+
+def test_a_clock_that_is_set_forward_releases_nothing_before_a_full_hour(held, clock, caplog):
+    caplog.set_level("INFO")
+    release, _ = make_release(held)
+    hold(held, ONE, 45)
+    clock.set(20.2 * HOUR)
+    release.release_if_due()
+    assert sizes(held, ONE) == []
+    assert "clock-set" in caplog.text
+    clock.pass_until(21 * HOUR)
+    release.release_if_due()
+    assert sizes(held, ONE) == [(21 * HOUR, 20)]
+
+
+def test_a_survey_ends_if_its_end_has_passed_at_two_full_hours_in_a_row(held, clock):
+    ended = ONE.relay.closes // HOUR
+    clock.set((ended - 0.5) * HOUR)
+    release, _ = make_release(held)
+    hold(held, ONE, 30)
+    clock.pass_until(ended * HOUR)
+    release.release_if_due()
+    assert sizes(held, ONE) == []  # 30 are fewer than two batches
+    clock.set((ended - 400.5) * HOUR)  # the clock was wrong
+    release.release_if_due()
+    clock.pass_until((ended - 400) * HOUR)
+    release.release_if_due()
+    assert sizes(held, ONE) == []
+    clock.set((ended + 0.5) * HOUR)
+    for hour in (1, 2):
+        release.release_if_due()
+        assert sizes(held, ONE) == []
+        clock.pass_until((ended + hour) * HOUR)
+    release.release_if_due()
+    assert sizes(held, ONE) == [((ended + 2) * HOUR, 30)]
 
 
 @contextmanager
@@ -167,14 +218,14 @@ GOOD = {"recorded": 1, "duplicate": 1, "rejected": 0}
 )
 def test_what_is_not_the_count_of_these_messages_is_no_answer(status, body):
     with collector(respond(status, body)) as base:
-        assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab"))[1] is None
+        assert post(relayed(ONE, base), Passage(1, 2, 0, [b"a", b"b"], b"ab"))[1] is None
 
 
 def test_the_count_of_these_messages_is_an_answer_and_a_pause_is_obeyed():
     with collector(respond(200, json.dumps(GOOD).encode())) as base:
-        assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab")) == (200, GOOD, 0.0)
+        assert post(relayed(ONE, base), Passage(1, 2, 0, [b"a", b"b"], b"ab")) == (200, GOOD, 0.0)
     with collector(respond(429, b"", Retry_After="60")) as base:
-        assert post(relayed(ONE, base), Passage([b"a", b"b"], b"ab")) == (429, None, 60.0)
+        assert post(relayed(ONE, base), Passage(1, 2, 0, [b"a", b"b"], b"ab")) == (429, None, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -229,4 +280,17 @@ def test_a_batch_that_the_collector_has_counted_is_marked_with_its_counts(held):
         assert pass_on(replace(survey, collector=f"{base}/v1/surveys/one"), held) == 0.0
         assert pass_on(replace(survey, collector=f"{base}/v1/surveys/one"), held) == module.CHECK_SECONDS
     counts = held.counts(ONE.digest)
+    assert held.batches(ONE.digest) == [(1, 20, 1)]
     assert (counts["passed on, recorded"], counts["passed on, rejected"], counts["leaving"]) == (19, 1, 0)
+
+
+@pytest.mark.parametrize(("rejected", "is_broken"), [(6, False), (7, True)])
+def test_a_batch_with_too_few_honest_messages_is_an_alarm(held, caplog, rejected, is_broken):
+    caplog.set_level("INFO")
+    hold(held, ONE, 20)
+    held.release(ONE.digest, 20, is_closed=True, hour=1)
+    answer = {"recorded": 20 - rejected, "duplicate": 0, "rejected": rejected}
+    with collector(respond(200, json.dumps(answer).encode())) as base:
+        pass_on(relayed(ONE, base), held)
+    assert ONE.relay.honest_reports == 14
+    assert ("promise-broken" in caplog.text) == is_broken

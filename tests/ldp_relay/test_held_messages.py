@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ldp_relay import held_messages as module
-from ldp_relay.held_messages import TOO_FEW, HeldMessages
+from ldp_relay.held_messages import TOO_FEW, HeldMessages, Outcome
 from tests.support.servers import wait_for
 
 OPEN = 1 << 32
@@ -31,7 +31,7 @@ def messages(count: int, first: int = 0) -> list[bytes]:
 
 def hold(held: HeldMessages, count: int, first: int = 0, survey: str = "s") -> None:
     for each in messages(count, first):
-        assert held.hold(survey, each, OPEN)
+        assert held.hold(survey, each, OPEN) in (Outcome.NEW, Outcome.KNOWN)
 
 
 def release(held: HeldMessages, survey: str = "s", *, is_closed: bool = False) -> int:
@@ -41,7 +41,7 @@ def release(held: HeldMessages, survey: str = "s", *, is_closed: bool = False) -
 def pass_on(held: HeldMessages, survey: str = "s", most: int = 4) -> list[list[bytes]]:
     bodies = []
     while passage := held.next_passage(survey, most):
-        names = [module._name(each) for each in messages(200)]
+        names = [module.name_of(each) for each in messages(200)]
         by_name = dict(zip(names, messages(200), strict=True))
         bodies.append([by_name[name] for name in passage.names])
         assert passage.body == b"".join(bodies[-1])
@@ -62,7 +62,7 @@ def test_every_message_leaves_once_and_in_arrays_of_one_batch(held):
     rest = [each for body in pass_on(held) for each in body]
     assert len(rest) == 20
     assert first | set(rest) == set(messages(40))
-    assert held.batches("s") == [(7, 10)] * 4
+    assert held.batches("s") == [(7, 10, 0)] * 4
 
 
 def test_the_same_array_comes_again_until_it_is_marked_also_after_a_restart(held, tmp_path):
@@ -79,6 +79,7 @@ def test_the_same_array_comes_again_until_it_is_marked_also_after_a_restart(held
 
 def test_a_message_that_is_sent_again_is_held_once_also_after_it_left(held):
     hold(held, 20)
+    assert held.hold("s", messages(1)[0], OPEN) is Outcome.KNOWN
     hold(held, 20)
     assert held.counts("s")["waiting"] == 20
     release(held)
@@ -105,32 +106,100 @@ def test_surveys_never_share_a_crowd(held):
 
 def test_a_withdrawn_message_is_gone_and_never_held_again(held):
     hold(held, 12)
-    assert held.withdraw("s", messages(1)[0], OPEN)
-    assert held.withdraw("s", messages(1)[0], OPEN)
+    assert held.withdraw("s", messages(1)[0], OPEN) is Outcome.KNOWN
+    assert held.withdraw("s", messages(1)[0], OPEN) is Outcome.KNOWN
     hold(held, 1)
     assert held.counts("s")["waiting"] == 11
-    assert held.withdraw("s", b"a message that has not arrived yet", OPEN)
-    assert held.hold("s", b"a message that has not arrived yet", OPEN)
+    assert held.withdraw("s", b"a message that has not arrived yet", OPEN) is Outcome.NEW
+    assert held.hold("s", b"a message that has not arrived yet", OPEN) is Outcome.KNOWN
     assert held.counts("s")["waiting"] == 11
     release(held, is_closed=True)
-    assert not held.withdraw("s", messages(2)[1], OPEN)
+    assert held.withdraw("s", messages(2)[1], OPEN) is Outcome.LEFT
     assert len([each for body in pass_on(held) for each in body]) == 11
 
 
 def test_a_closed_survey_holds_nothing(held):
-    assert not held.hold("s", b"late", int(time.time()))
+    assert held.hold("s", b"late", int(time.time())) is Outcome.CLOSED
+    assert held.withdraw("s", b"late", int(time.time())) is Outcome.CLOSED
     assert held.counts("s")["received"] == 0
 
 
-@pytest.mark.parametrize("count", [12, 9])
-def test_after_the_end_no_names_are_kept_and_a_withdrawal_is_told_so(held, count):
+@pytest.mark.parametrize(("count", "outcome"), [(12, Outcome.LEFT), (9, Outcome.KNOWN)])
+def test_after_the_end_names_stay_and_nothing_leaves_twice_if_the_clock_is_set_back(held, count, outcome):
     hold(held, count)
     release(held, is_closed=True)
-    pass_on(held)
+    left = pass_on(held)
+    assert held.withdraw("s", messages(1)[0], closes=1) is outcome
+    hold(held, count)  # by a clock that was set back
     release(held, is_closed=True)
-    assert held._database.execute("SELECT COUNT(*) FROM messages").fetchone() == (0,)
-    assert held.withdraw("s", messages(1)[0], closes=1) is None
+    assert pass_on(held) == []
+    assert sum(map(len, left)) == (count if count >= BATCH else 0)
     assert held.counts("s")["received"] == count
+
+
+def test_a_passed_message_keeps_no_place_in_its_batch(held):
+    hold(held, 20)
+    release(held)
+    pass_on(held)
+    sql = "SELECT COUNT(*), COUNT(position) FROM messages WHERE batch NOT NULL"
+    assert held._database.execute(sql).fetchone() == (10, 0)
+
+
+def test_rejected_messages_are_counted_for_their_batch(held):
+    hold(held, 30)
+    release(held)
+    found = []
+    while passage := held.next_passage("s", 4):
+        found.append((passage.batch, passage.size, passage.rejected))
+        outcomes = {"recorded": len(passage.names) - 1, "duplicate": 0, "rejected": 1}
+        held.mark_passed_on("s", passage, outcomes)
+    assert found == [(batch, 10, rejected) for batch in (1, 2) for rejected in (0, 1, 2)]
+    assert held.batches("s") == [(7, 10, 3)] * 2
+
+
+def test_each_code_lets_one_message_be_held(held):
+    held.add_codes("s", [b"one", b"two", b"three"])
+    held.add_codes("other", [b"four"])
+    first, second, third = messages(3)
+    assert held.hold("s", first, OPEN, b"one") is Outcome.NEW
+    assert held.hold("s", first, OPEN, b"one") is Outcome.KNOWN
+    assert held.hold("s", second, OPEN, b"one") is Outcome.CODE_USED
+    assert held.hold("s", second, OPEN, b"four") is Outcome.CODE_UNKNOWN
+    assert held.withdraw("s", second, OPEN, b"one") is Outcome.CODE_USED
+    assert held.withdraw("s", second, OPEN, b"two") is Outcome.NEW
+    assert held.hold("s", third, OPEN, b"two") is Outcome.CODE_USED
+    assert held.hold("s", third, 1, b"three") is Outcome.CLOSED
+    assert held.hold("s", third, OPEN, b"three") is Outcome.NEW
+    counts = held.counts("s")
+    assert (counts["waiting"], counts["codes"], counts["codes used"]) == (2, 3, 3)
+
+
+def test_two_devices_with_one_code_at_once_are_one_message(held):
+    held.add_codes("s", [b"one"])
+    outcomes = []
+    threads = [
+        threading.Thread(target=lambda each=each: outcomes.append(held.hold("s", each, OPEN, b"one")))
+        for each in messages(16)
+    ]
+    with held._lock:
+        for each in threads:
+            each.start()
+        wait_for(lambda: len(held._queue) == 16)
+    for each in threads:
+        each.join()
+    assert sorted(outcomes) == [Outcome.CODE_USED] * 15 + [Outcome.NEW]
+
+
+def test_a_file_of_an_earlier_version_keeps_its_messages(held, tmp_path):
+    hold(held, 30)
+    release(held)
+    held._database.execute("ALTER TABLE batches DROP COLUMN rejected")
+    held._database.execute("DROP TABLE codes")
+    held.close()
+    again = HeldMessages(tmp_path / "relay.db")
+    assert again.batches("s") == [(7, 10, 0)] * 2
+    assert sum(map(len, pass_on(again))) == 20
+    assert again.counts("s")["waiting"] == 10
 
 
 def test_plans_with_messages_are_listed(held):
@@ -175,7 +244,7 @@ def test_the_file_is_its_owner_s_and_its_rows_are_not_in_the_order_of_arrival(he
     assert stat.S_IMODE((tmp_path / "relay.db").stat().st_mode) == 0o600
     hold(held, 50)
     rows = held._database.execute("SELECT content FROM messages").fetchall()
-    assert [content for (content,) in rows] == sorted(messages(50), key=module._name)
+    assert [content for (content,) in rows] == sorted(messages(50), key=module.name_of)
 
 
 def test_deleted_bytes_and_the_order_of_arrival_are_not_in_the_files(held, tmp_path):

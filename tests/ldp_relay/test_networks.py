@@ -1,11 +1,21 @@
-"""Limits for networks, and the estimate of how many there are."""
+"""Limits for networks and addresses."""
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 import pytest
 
 from ldp_relay import networks as module
-from ldp_relay.networks import NetworkLimit, network_of, read_address
+from ldp_relay.networks import (
+    MAX_REFUSALS,
+    NetworkLimit,
+    RefusalLimit,
+    network_of,
+    read_address,
+    sender_of,
+)
+from tests.support.relays import relayed_plan
 
 PROXIES = frozenset({read_address("127.0.0.1"), read_address("0:0:0:0:0:0:0:1")})
 
@@ -24,23 +34,58 @@ PROXIES = frozenset({read_address("127.0.0.1"), read_address("0:0:0:0:0:0:0:1")}
     ],
 )
 def test_the_network_is_the_sender_s(peer, forwarded, network):
-    assert network_of(peer, forwarded, PROXIES) == network
+    assert network_of(sender_of(peer, forwarded, PROXIES), 24, 48) == network
 
 
-def test_a_network_over_the_limit_waits_until_the_next_hour(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+def test_a_network_is_full_for_the_whole_survey():
     limit = NetworkLimit(3)
-    assert [limit.acquire("a") for _ in range(4)] == [0, 0, 0, 3600]
-    assert limit.acquire("b") == 0
-    now[0] += 3599.5
-    assert limit.acquire("a") == 1
-    now[0] += 0.5
-    assert limit.acquire("a") == 0
-    assert list(limit._counts) == ["a"]  # what was counted before is gone
+    one, neighbour, other = map(read_address, ("192.0.2.1", "192.0.2.250", "198.51.100.1"))
+    assert [limit.acquire(each) for each in (one, neighbour, one, neighbour)] == [True, True, True, False]
+    assert limit.acquire(other)
+    limit.release(neighbour)
+    assert [limit.acquire(neighbour), limit.acquire(one)] == [True, False]
+
+
+def test_a_provider_of_ipv6_can_fill_ten_networks():
+    limit = NetworkLimit(3)
+    taken = sum(limit.acquire(read_address(f"2001:db8:{number:x}::1")) for number in range(1000))
+    assert taken == 30
+    assert [limit.acquire(read_address("2001:db9:1::1")) for _ in range(4)] == [True, True, True, False]
+
+
+def test_people_who_are_turned_away_are_counted_once():
+    limit = NetworkLimit(1)
+    assert [limit.is_turned_away_first(name) for name in (b"a", b"b", b"a")] == [True, True, False]
 
 
 def test_without_a_limit_nothing_is_stored():
     limit = NetworkLimit(0)
-    assert [limit.acquire("a") for _ in range(100)] == [0] * 100
+    assert all(limit.acquire(read_address("192.0.2.1")) for _ in range(100))
     assert not limit._counts
+
+
+def test_refused_messages_have_a_limit_of_their_own_by_address_and_hour(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    limit = RefusalLimit()
+    sender, same, neighbour = map(read_address, ("2001:db8::1", "2001:db8::ffff", "2001:db8:0:1::1"))
+    limit.find_pause(sender)
+    for _ in range(MAX_REFUSALS):
+        assert limit.find_pause(sender) == 0
+        limit.count(sender)
+    assert (limit.find_pause(same), limit.find_pause(neighbour)) == (3600, 0)
+    now[0] += 3599.5
+    assert limit.find_pause(sender) == 1
+    now[0] += 0.5
+    assert limit.find_pause(sender) == 0
+    assert not limit._counts
+
+
+@pytest.mark.parametrize(
+    ("batch", "honest", "limit"), [(600, "0.73", 16), (6000, "0.73", 162), (20, "0.73", 1), (100, "1", 1)]
+)
+def test_by_default_ten_networks_cannot_break_the_promise(batch, honest, limit):
+    relay = relayed_plan().relay
+    changed = type(relay)(**{**vars(relay), "batch": batch, "honest": Decimal(honest)})
+    assert changed.messages_per_network == limit
+    assert 10 * limit <= max(batch - changed.honest_reports, 10)

@@ -146,10 +146,12 @@ def test_a_collector_sees_only_the_messages_and_the_same_array_until_it_answers(
     assert len(seen) == 5
     assert {body for _, body in seen} == {seen[0][1]}
     headers = {name.lower() for name in seen[0][0]}
+    assert {headers["Ldp-Batch"] for headers, _ in seen} == {"20 0"}
     assert headers == {
         "accept-encoding",
         "authorization",
         "connection",
+        "ldp-batch",
         "content-length",
         "content-type",
         "host",

@@ -11,6 +11,8 @@ PLAN_TEXT = surveys.SLEEP.replace("epsilon = 1.0", "epsilon = 1.5")
 PLAN = read_survey(PLAN_TEXT).compile()
 URL = "https://collector.test/v1/surveys/sleep"
 IDENTITY = SurveyIdentity("sleep", origin_of_url(URL))
+RELAYED = read_survey(surveys.RELAYED.replace("[relay]", f"[relay]\n{surveys.RELAY_KEYS}")).compile()
+RELAYED_IDENTITY = SurveyIdentity(RELAYED.id, origin_of_url(RELAYED.relay.url))
 
 
 def identity_of(survey: str) -> SurveyIdentity:

@@ -161,7 +161,7 @@ class RelayedSite:
         [survey] = settings.surveys.values()
         try:
             digest = survey.plan.digest
-            return held.counts(digest) | {"sizes": [size for _, size in held.batches(digest)]}
+            return held.counts(digest) | {"sizes": [size for _, size, _ in held.batches(digest)]}
         finally:
             held.close()
 

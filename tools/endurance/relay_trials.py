@@ -21,6 +21,7 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.opening import open_outer
 from encoders.survey.sealing import inner_bytes
 from ldp_client import Journal
+from tests.support.relay_histories import History
 from tests.support.relays import RELAY, SMALL, RelayedSite, relay, small_text, write_relay_files
 from tests.support.servers import free_port, inherited_environment, wait_for
 from tools.endurance.client_trials import Trial
@@ -214,6 +215,15 @@ def _find_places(plan: Plan, arrays: Sequence[bytes], journals: Path) -> dict[in
     return found
 
 
+def histories(folder: Path, count: int) -> str:
+    """Run random histories; no message may leave twice, after its withdrawal, or in a small batch."""
+    done: Counter[str] = Counter()
+    for seed in range(count):
+        done += History(seed, folder).run()
+    return ", ".join(f"{number:,} {name}" for name, number in done.items())
+
+
 def every() -> Iterator[tuple[str, Trial]]:
     yield "pairing the reports of one device", pairing
     yield "kill -9 of devices, relay and collector", lambda folder: kills(folder, scaled(200))
+    yield "random histories with wrong clocks", lambda folder: histories(folder, scaled(500))

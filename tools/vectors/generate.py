@@ -12,7 +12,8 @@ answers (unlabelled.py and plan_mistakes/unlabelled.py). normal-forms.json holds
 several Unicode normal forms, and good-emoji.json texts with variation selectors (normal_forms.py). bad.json
 holds reports that a collector of its plan must refuse, and the reason; bad-rows.json and
 bad-rows-validation.json rows that a client must refuse, and the field; bad-plans.json plans that it must
-refuse (bad_plans.py and plan_mistakes/); tokens.json invitations, some of them to refuse (tokens.py). Random
+refuse (bad_plans.py and plan_mistakes/); tokens.json invitations, some of them to refuse (tokens.py);
+relay-addresses.json addresses of relays, to take and to refuse (relays.py). Random
 bytes are SHA-256 in counter mode, so that a port can make more of them, or stand at the exact limits of a
 mechanism (limits.py).
 """
@@ -36,6 +37,7 @@ from tools.vectors import (
     bad_plans,
     limits,
     normal_forms,
+    relays,
     tables,
     texts,
     tokens,
@@ -426,6 +428,7 @@ def files() -> dict[str, str]:
     documents["normal-forms.json"] = normal_forms.normal_forms()
     documents["good-emoji.json"] = normal_forms.emoji()
     documents["tokens.json"] = tokens.tokens()
+    documents["relay-addresses.json"] = relays.addresses()
     documents |= unlabelled.files() | {"bad-plans-unlabelled.json": bad_plans.bad_unlabelled_plans()}
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

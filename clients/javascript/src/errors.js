@@ -22,6 +22,7 @@
  *   | "unsupported-media-type" | "unknown-survey" | "no-signature" | "no-texts" | "survey-not-open"
  *   | "too-many-requests" | "too-many-reports" | "store-unavailable" | "not-authorised" | "no-such-page"
  *   | "relay-unpinned" | "relay-unsupported" | "relay-unreachable" | "other-plan" | "bad-seal" | "passed-on"
+ *   | "network-full" | "code-missing" | "code-unknown" | "code-used"
  *   | "rehearsal" | "insecure-context" | "bad-person" | "bad-digest" | "bad-option" | "error"} Reason
  */
 

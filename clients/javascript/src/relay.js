@@ -14,14 +14,28 @@ import { requireValid } from "./errors.js";
 import { checkEntry } from "./relay/plan_entry.js";
 import { isSealingSupported, sealReport } from "./relay/sealing.js";
 import { packReport } from "./report.js";
+import { parseToken } from "./survey/invitation.js";
 
 /** @typedef {import("./client/journal/table.js").JournalEntry} JournalEntry */
 /** @typedef {import("./client/policy.js").ConnectToRelay} ConnectToRelay */
 /** @typedef {import("./client/transport.js").Send} Send */
+/** @typedef {import("./client/journal/indexed_db.js").Store} Store */
 /** @typedef {import("./survey/plan.js").Plan} Plan */
 
 const TIMEOUT_SECONDS = 10;
 const ID = new Uint8Array(16);
+/** How long after its end a message is kept: by then the relay has passed it on, or deleted it. */
+const MESSAGE_SECONDS = 3 * 3600;
+const HELD = "the relay has it; it is counted when enough others have answered";
+const LEFT = "the relay has passed it on, or deleted it because too few others answered";
+/** Reasons of a relay that reject a message for good, and what they mean to people. @type {Record<string, string>} */
+const REFUSALS = {
+  "bad-seal": "",
+  "other-plan": "",
+  "code-missing": "the survey needs a code: use the link that you received",
+  "code-unknown": "the relay did not give this code: use the link that you received",
+  "code-used": "this code was used before, and the first answer counts",
+};
 
 /**
  * Return the option `relay` of a client: `new Client(url, { relay: throughRelay("https://relay.example.org"), ... })`.
@@ -37,11 +51,19 @@ const ID = new Uint8Array(16);
 export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
   const named = readOrigin(origin);
   const limit = readLimit(maxLocalEpsilon);
-  return (url, isPinned, send) => {
+  return (url, pin, send, store) => {
     const isHere = originOfUrl(url) === named && new URL(url).pathname.lastIndexOf("/") === 0;
-    requireOption(isHere, `a survey's URL at this relay looks like ${named}/ID`);
+    requireOption(isHere, `give the survey's address at the relay, ${named}/ID, not its address at the collector`);
+    forgetMessages(store).catch(() => {}); // the next client tries again
     return {
-      held: "the relay has it; it is counted when enough others have answered",
+      explain: ({ reason, report, state }) => state === "sent" ? (report ? HELD : LEFT) : REFUSALS[reason] ?? "",
+
+      interpret({ content, status }) {
+        const reason = content?.reason;
+        const why = "too many people have answered from your network; try another one";
+        if (status === 429 && reason === "network-full") return { reason, why, isShared: false };
+        return status >= 400 && status < 500 && Object.hasOwn(REFUSALS, reason) ? { reason, state: "rejected" } : {};
+      },
 
       checkEntry({ byInvitation, id, questions, relay }) {
         requireValid(!byInvitation); // a token names its holder to the organisation that gave it
@@ -50,8 +72,8 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
       },
 
       check({ epsilon, relay }) {
-        if (!relay || originOfUrl(relay.url) !== named) {
-          throw new PlanError("the survey does not go through this relay", "other-plan");
+        if (relay?.url !== url) {
+          throw new PlanError("the plan has another relay, or none", "other-plan");
         }
         if (isGreater(parseDecimal(epsilon), limit)) {
           throw new BudgetError(`the plan's epsilon is ${epsilon}, more than maxLocalEpsilon`, "epsilon-above-cap");
@@ -59,16 +81,17 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
       },
 
       async prepare(plan) {
-        if (!isPinned) {
-          const why = "the relay could exchange the plan's keys: give digest or publicKey";
+        if (!pin) {
+          const why = "the relay could change the plan's keys: give digest or publicKey";
           throw new TransportError(why, "relay-unpinned");
         }
         if (!(await isSealingSupported())) {
-          throw new TransportError("this browser cannot seal reports for a relay: update it", "relay-unsupported");
+          throw new TransportError("this browser cannot seal reports: update it", "relay-unsupported");
         }
         await seal(plan, new Uint8Array()); // with a key that cannot be used, nothing is drawn
       },
 
+      readToken: (plan, token) => void readCode(plan, token),
       seal,
 
       async withdraw(participation, sender) {
@@ -79,7 +102,10 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
         const isUnsent = entry?.state === "queued" && waiting?.isNew && !waiting.isTried;
         if (!entry?.relay || !entry.report || entry.origin !== named || isUnsent) return undefined; // it has nothing
         await attempt; // the report must not arrive later
-        return askToDelete(entry, send);
+        const answer = await askToDelete(entry, send);
+        const withdrawn = answer.reason === "relay-unreachable" && (await participation.find());
+        if (withdrawn) await store.update((_, write) => write({ ...withdrawn, report: entry.report })); // to ask again
+        return answer;
       },
     };
   };
@@ -106,17 +132,40 @@ async function askToDelete({ digest, report: body, url }, send) {
   return { reason: "relay-unreachable", why };
 }
 
+/** Delete each message that has an outcome, and that no withdrawal can stop any more. @param {Store} store */
+async function forgetMessages(store) {
+  const limit = Date.now() / 1000 - MESSAGE_SECONDS;
+  const isOver = (/** @type {JournalEntry} */ { relay, report, state }) =>
+    report && relay && state !== "queued" && relay.closes <= limit;
+  if (!(await store.read()).some(isOver)) return; // an update would store something before the consent
+  await store.update((all, write) => all.filter(isOver).forEach(({ report: _report, ...entry }) => write(entry)));
+}
+
+/**
+ * Return the bytes of the relay's code, none if the person has no code. Throws TokenError if it is misspelt.
+ *
+ * @param {Plan} plan
+ * @param {unknown} token
+ */
+function readCode({ digestBytes, sha256 }, token) {
+  if (token === null || token === undefined) return [];
+  const questions = /** @type {any} */ ({ length: 2 ** 16 }); // a code is for no question
+  return parseToken({ digestBytes, questions, sha256 }, String(token)).id;
+}
+
 /**
  * Seal a report of a plan. All messages of a plan have one length.
  *
  * @param {Plan} plan
  * @param {Uint8Array} report
+ * @param {unknown} [token] the relay's code
  */
-function seal({ digestBytes, questions, relay }, report) {
+function seal(plan, report, token) {
+  const { digestBytes, questions, relay } = plan;
   const { collector_key: collectorKey, relay_key: relayKey } = /** @type {any} */ (relay);
   const lengths = questions.map(({ mechanism: { payloadBytes } }, index) =>
     packReport(digestBytes, index, ID, new Uint8Array(payloadBytes)).length);
-  return sealReport(report, Math.max(...lengths), digestBytes, collectorKey, relayKey);
+  return sealReport(report, Math.max(...lengths), digestBytes, collectorKey, relayKey, readCode(plan, token));
 }
 
 /** @param {string} text */

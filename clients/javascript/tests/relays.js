@@ -1,6 +1,7 @@
 /** A relay in memory, which opens the outer seal; surveys that go through it; and the collector's opening. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 
 import { readPlan } from "../src/core.js";
 import { dumpCanonicalJson } from "../src/survey/canonical.js";
@@ -85,18 +86,44 @@ export class FakeRelay {
   }
 }
 
+/**
+ * Return what the relay finds in a message.
+ *
+ * @param {Uint8Array} message
+ * @param {number} codeBytes
+ */
+export async function openMessage(message, codeBytes) {
+  const content = await openOuter(message);
+  return { code: content.subarray(0, codeBytes), inner: content.subarray(codeBytes) };
+}
+
 /** @param {Uint8Array} message */
 function openOuter(message) {
   return open(RELAY_KEY.privateKey, RELAY_KEY.bytes, infoOf("relay"), message.subarray(1));
 }
 
 /**
- * Return the report in a message, without its padding.
+ * Return a code of the relay as text, as `encoders/survey/invitation.py` writes it.
+ *
+ * @param {Uint8Array} code 16 bytes
+ * @param {string} [digest] of the plan
+ */
+export function formatCode(code, digest = DIGEST) {
+  const hash = createHash("sha256").update("ldp-bayes token check\0").update(digest, "hex").update(code).digest();
+  const bits = [...code, ...hash.subarray(0, 4)].map((byte) => byte.toString(2).padStart(8, "0")).join("");
+  const letters = "abcdefghijklmnopqrstuvwxyz234567";
+  return Array.from({ length: 32 }, (_, index) => letters[parseInt(bits.slice(5 * index, 5 * index + 5), 2)]).join("");
+}
+
+/**
+ * Return the report in a message, without its padding, and the code before it.
  *
  * @param {Uint8Array} message
+ * @param {number} [codeBytes]
  */
-export async function openReport(message) {
-  const inner = await openOuter(message);
+export async function openReport(message, codeBytes = 0) {
+  const { code, inner } = await openMessage(message, codeBytes);
+  assert.equal(code.length, codeBytes);
   const text = await open(COLLECTOR_KEY.privateKey, COLLECTOR_KEY.bytes, infoOf("report"), inner.subarray(1));
   return text.subarray(2, 2 + 256 * text[0] + text[1]);
 }

@@ -6,6 +6,7 @@ import base64
 import json
 import math
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,10 @@ from encoders.shuffling import shuffled_delta
 from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.relay import Relay, largest_local_epsilon, smallest_batch
+from encoders.survey.relay import Relay, is_relay_url, largest_local_epsilon, smallest_batch
 from tests.support.surveys import RELAY_KEYS, RELAYED
+
+VECTORS = Path(__file__).parents[2] / "vectors"
 
 
 def relay_of(**changes: object) -> Relay:
@@ -83,6 +86,13 @@ def test_a_mistaken_entry_is_named_with_its_line(entry: str, changed: str, why: 
     assert entry in RELAYED
     with pytest.raises(SurveyError, match=r"^line \d+: " + why.replace("[", r"\[")):
         read_survey(RELAYED.replace(entry, changed, 1))
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_an_address_has_the_one_form_that_all_readers_understand_alike(is_good):
+    addresses = json.loads((VECTORS / "relay-addresses.json").read_text("utf-8"))
+    for url in addresses["good" if is_good else "bad"]:
+        assert is_relay_url(url) is is_good, url
 
 
 def test_both_keys_must_differ():

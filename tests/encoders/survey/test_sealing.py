@@ -20,11 +20,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from encoders.extras import MissingExtraError
+from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module
 from encoders.survey.opening import KeyFileError, load_private_key, open_inner, open_outer
 from encoders.survey.relay import is_key
-from encoders.survey.sealing import SealError, inner_bytes, outer_bytes, seal_report
+from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_bytes, seal_report
 from tests.support.relays import COLLECTOR, RELAY, relayed_plan, relayed_report
 from tests.support.surveys import RELAY_KEYS, RELAYED
 
@@ -32,9 +33,9 @@ ROOT = Path(__file__).resolve().parents[3]
 SEALING_MODULE = (ROOT / "clients/javascript/src/relay/sealing.js").as_uri()
 SEAL_IN_NODE = f"""
 import {{ sealReport }} from "{SEALING_MODULE}";
-const [report, longest, digest, ...keys] = process.argv.slice(1);
+const [report, longest, digest, code, ...keys] = process.argv.slice(1);
 const bytes = (text) => new Uint8Array(Buffer.from(text, "hex"));
-const message = await sealReport(bytes(report), Number(longest), bytes(digest), ...keys);
+const message = await sealReport(bytes(report), Number(longest), bytes(digest), ...keys, bytes(code));
 process.stdout.write(Buffer.from(message).toString("hex"));
 """
 WIDE = "[features.work]\nvalues = [" + ", ".join(f'"{n}"' for n in range(300)) + "]\n"
@@ -194,14 +195,15 @@ def test_a_file_that_is_not_a_key_is_refused_by_its_name(tmp_path):
         assert "secret" not in str(caught.value)
 
 
-def test_messages_of_the_javascript_client_are_opened():
+@pytest.mark.parametrize("code", [b"", bytes(range(16))])
+def test_messages_of_the_javascript_client_are_opened(code):
     """Node seals, with the keys in the plan; its own tests check the vectors of RFC 9180."""
     if (node := shutil.which("node")) is None:
         pytest.skip("node is not installed")
     report = make_report(WIDE_PLAN, work="7")
     relay = WIDE_PLAN.relay
     assert relay is not None
-    arguments = [report.hex(), str(WIDE_PLAN.longest_report), WIDE_PLAN.digest]
+    arguments = [report.hex(), str(WIDE_PLAN.longest_report), WIDE_PLAN.digest, code.hex()]
     arguments += [relay.collector_key, relay.relay_key]
     result = subprocess.run(
         [node, "--input-type=module", "--eval", SEAL_IN_NODE, *arguments],
@@ -210,8 +212,22 @@ def test_messages_of_the_javascript_client_are_opened():
         check=True,
         timeout=60,
     )
-    message = bytes.fromhex(result.stdout)
-    assert open_inner(WIDE_PLAN, open_outer(WIDE_PLAN, message, RELAY), COLLECTOR) == report
+    content = open_outer(WIDE_PLAN, bytes.fromhex(result.stdout), RELAY, has_code=bool(code))
+    assert content[: len(code)] == code
+    assert open_inner(WIDE_PLAN, content[len(code) :], COLLECTOR) == report
+
+
+def test_the_longest_message_of_any_plan_is_one_that_every_relay_takes():
+    """deploy/relay/nginx.conf takes 16 KiB, and a page may send 64 KiB when it ends."""
+    values = ", ".join(f'"{number}"' for number in range(8 * (MAX_REPORT_BYTES - OVERHEAD_BYTES)))
+    mechanism = '[mechanism]\nfrequency = "OUE"\n'
+    plan = relayed_plan(f"{RELAYED}\n[features.work]\nvalues = [{values}]\n{mechanism}")
+    assert plan.longest_report > MAX_REPORT_BYTES - 8
+    report = bytes(plan.longest_report)
+    message = seal_report(plan, report, bytes(CODE_BYTES))
+    assert len(message) == outer_bytes(plan) + CODE_BYTES <= 4212
+    content = open_outer(plan, message, RELAY, has_code=True)
+    assert open_inner(plan, content[CODE_BYTES:], COLLECTOR) == report
 
 
 def test_a_message_that_was_sealed_for_other_keys_cannot_be_opened():

@@ -19,13 +19,16 @@ from encoders.errors import LdpError
 from encoders.report import MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import read_survey
 from encoders.survey import sealing as module
-from encoders.survey.opening import MESSAGES_TYPE, load_private_key, make_private_key
+from encoders.survey.opening import BATCH_HEADER, MESSAGES_TYPE, load_private_key, make_private_key
 from encoders.survey.plan_files import key_path
 from encoders.survey.sealing import inner_bytes, seal_report
 from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
+from ldp_aggregator.findings.privacy import find_privacy
+from ldp_aggregator.privacy_statement import state_privacy
+from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Schedule
@@ -105,6 +108,30 @@ def test_bad_messages_are_refused_alone_and_the_response_does_not_say_which(web,
     assert rejected(web, PLAN.id) == {"bad-seal": 1, "wrong-plan": 1, "malformed": 1}
     assert total(store) == 3
     assert post(web, bad[0]) == counts(rejected=1)
+
+
+def test_a_batch_with_too_few_honest_messages_is_counted_once(web, store):
+    """The plan promises 438 honest messages in each batch of 600."""
+    nonsense = bytes(inner_bytes(PLAN))
+    for batch, broken in (
+        ("600 0", 0),
+        ("600 161", 0),  # now 162 of 600 are rejected
+        ("600 162", 1),  # now 163
+        ("600 163", 1),  # counted before
+        ("700 261", 1),
+        ("700 262", 2),
+        ("", 2),
+        ("600", 2),
+        ("600 -1", 2),
+        ("600 1٣", 2),
+    ):
+        assert post(web, nonsense, headers=BEARER | {BATCH_HEADER: batch}) == counts(rejected=1)
+        assert rejected(web, PLAN.id).get("promise-broken", 0) == broken
+    statement = state_privacy(take_snapshot(store, PLAN.id))
+    assert statement.people.rejected == {"bad-seal": 10}
+    assert statement.relay.broken_batches == 2
+    shown = " ".join(map(str, find_privacy(statement)))
+    assert "This promise did not hold in 2 of the batches" in shown
 
 
 def test_two_reports_in_one_message_are_refused():

@@ -36,6 +36,7 @@ def test_check_prints_the_promise_and_what_would_fit(survey):
         "honest_reports": 438,
         "largest_local_epsilon": 2.56,
         "smallest_batch": 283,
+        "messages_per_network": 16,
         "has_keys": False,
     }
 

@@ -26,7 +26,7 @@ import { ClosedError, requireOption } from "./errors.js";
  * @property {string} [url] the survey's URL at its collector or relay, if `survey` is the plan's bytes
  * @property {string | null} [digest] the only plan to accept, by its published digest
  * @property {string | null} [publicKey] accept only a plan that its author signed with this key; not for a plan's bytes
- * @property {string | null} [token] the invitation, if the survey needs one
+ * @property {string | null} [token] the invitation, if the survey needs one; with a relay, its code, if it gives any
  * @property {import("./policy.js").ConnectToRelay} [relay] `throughRelay(...)` of the entry `ldp-bayes/relay`, for a
  *   survey with a relay
  * @property {number} [maxEpsilon] a plan with a greater epsilon is refused; by default 2
@@ -85,7 +85,8 @@ export class Client {
     requireOption(typeof (token ?? "") === "string", "token must be a text");
     const source = survey instanceof Uint8Array ? survey : undefined;
     const { url: address, ...named } = checkSurveyUrl(url ?? survey);
-    const policy = new ClientPolicy(options, relay?.(address, Boolean(source ?? digest ?? publicKey), send));
+    const place = store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`);
+    const policy = new ClientPolicy(options, relay?.(address, source ?? digest ?? publicKey, send, place));
     requireOption(!source || !policy.publicKey, "publicKey needs a URL, not bytes");
     const identity = { ...named, signer: policy.publicKey };
     /** @param {Receipt} receipt whose `clipped` is for the caller of `report` */
@@ -100,8 +101,8 @@ export class Client {
     this.survey = named.survey;
     this.#sending = { identity, policy, send, spread, isClosed: false, handleOutcome };
     this.#strict = strict;
-    this.#options = { random, send, token, url: address };
-    const journal = new Journal(store ?? openIndexedDb(`ldp-bayes${person === null ? "" : ` ${person}`}`));
+    this.#options = { random, send, token: relay ? null : token, url: address }; // a report contains no code
+    const journal = new Journal(place);
     this.#sender = getSender(journal);
     this.#participation = makeParticipation({
       identity, journal, policy, random, send, sha256, source, token, url: address,
@@ -218,7 +219,7 @@ export class Client {
         await this.#sender.flush(entry, timeout);
       }
       const reason = this.#sending.isClosed ? "client-closed" : "no-answer-yet";
-      return this.#status(false, { reason, why: "the report waits to be sent" });
+      return this.#status(false, { reason, why: "the report waits" });
     });
   }
 
@@ -260,6 +261,6 @@ export class Client {
   }
 
   #requireOpen() {
-    if (this.#sending.isClosed) throw new ClosedError("this client was closed: make another", "client-closed");
+    if (this.#sending.isClosed) throw new ClosedError("the client is closed", "client-closed");
   }
 }

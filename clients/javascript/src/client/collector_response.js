@@ -6,10 +6,8 @@
 const TIMEOUT_SECONDS = 10;
 /** @typedef {import("../errors.js").Reason} Reason */
 
-/** Reasons that reject the bytes of a report for good; any other reason may pass. @type {readonly Reason[]} */
-const FINAL_REASONS = [
-  "malformed", "too-large", "unknown-question", "bad-payload", "id-reused", "bad-seal", "other-plan",
-];
+/** Reasons of collectors that reject a report for good; any other reason may pass. @type {readonly Reason[]} */
+const FINAL_REASONS = ["malformed", "too-large", "unknown-question", "bad-payload", "id-reused"];
 /** What other final responses of collectors and relays mean. @type {Record<string, State>} */
 const OUTCOMES = {
   "200 recorded": "sent", "202 held": "sent", "200 duplicate": "duplicate", "410 survey-closed": "expired",

@@ -11,7 +11,7 @@ import { CLOSED_ONCE } from "./journal/journal.js";
 import { isAnswered } from "./journal/table.js";
 import { fetchPlan } from "./plan_source.js";
 import { readInvitation } from "../survey/invitation.js";
-import { Receipt } from "./receipt.js";
+import { Receipt, receiptOfError } from "./receipt.js";
 
 /** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
@@ -37,7 +37,10 @@ import { Receipt } from "./receipt.js";
 export function makeParticipation({ identity, journal, policy, random, send, sha256, source, token, url }) {
   /** @type {{ plan: Plan, bytes: Uint8Array } | undefined} */
   let loaded;
+  /** Why the last `grant` failed. */
+  let failure = "";
   const { relay } = policy;
+  const readToken = relay?.readToken ?? readInvitation;
 
   /** Return the survey's entry, or the entry of another round that was answered. */
   const find = () => journal.find(identity, loaded?.plan.family);
@@ -83,18 +86,18 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
   function status(entry, isRepeat) {
     if (!isAnswered(entry)) requirePermission();
     if (!entry || entry.state === "no_consent") {
-      return new Receipt("no_consent", identity.survey, { reason: "no-consent" });
+      return new Receipt("no_consent", identity.survey, { reason: "no-consent", why: failure });
     }
     const { reason, state, survey } = entry;
     if (state === "queued" && !isOtherRound(entry)) policy.check(entry);
     if (state !== "withdrawn" && (isRepeat || isOtherRound(entry))) {
-      const why = "the survey or another round of it was answered";
+      const why = "the survey or another round was answered";
       return new Receipt("already_reported", survey, { reason, why });
     }
     const isClosed = reason === CLOSED_ONCE;
     const why = isClosed
       ? "the survey is closed; the report is deleted if it is so a day later"
-      : policy.explain(entry);
+      : relay?.explain(entry) ?? "";
     return new Receipt(state, survey, { reason, why });
   }
 
@@ -109,12 +112,18 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
 
     /** Record that the person agrees to the plan, unless the survey is answered already. */
     async grant() {
-      requirePermission();
-      const entry = await find();
-      if (isAnswered(entry) && !isOtherRound(entry)) return;
-      const { plan, bytes } = await load(entry);
-      readInvitation(plan, token); // consent without a valid invitation would be useless
-      await journal.grant(identity, plan, bytes, url, policy.maxTotalEpsilon);
+      try {
+        requirePermission();
+        const entry = await find();
+        if (isAnswered(entry) && !isOtherRound(entry)) return;
+        const { plan, bytes } = await load(entry);
+        readToken(plan, token); // consent without a valid invitation would be useless
+        await journal.grant(identity, plan, bytes, url, policy.maxTotalEpsilon);
+        failure = "";
+      } catch (error) {
+        failure = `grant() failed: ${receiptOfError(error, "")}`;
+        throw error;
+      }
     },
 
     /**
@@ -129,15 +138,15 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       requirePermission();
       const entry = await find();
       if (isAnswered(entry)) return undefined;
-      requireConsent(entry?.state === "ready" && entry.url === url && isSigned(entry));
+      requireConsent(entry?.state === "ready" && entry.url === url && isSigned(entry), failure);
       const { plan } = await load(entry);
       // all that hashes, or reads the row, is done before the journal's transaction
-      const invited = readInvitation(plan, token);
+      const invited = readToken(plan, token);
       const coded = plan.encode(row, label);
       const clipped = clippedNames(plan, row);
       const draw = () => randomiseCoded(plan, coded, random, invited).report;
       // sealing waits, which a transaction must not; if another tab is faster, this report is forgotten
-      const sealed = await relay?.seal(plan, draw());
+      const sealed = await relay?.seal(plan, draw(), token);
       const makeReport = () => sealed ?? draw();
       const made = await journal.commit(identity, plan, makeReport, policy.maxTotalEpsilon);
       const receipt = new Receipt("queued", plan.id, { epsilon: Number(plan.epsilon), clipped });

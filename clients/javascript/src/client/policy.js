@@ -17,8 +17,9 @@ import { requireDigest } from "./journal/consent.js";
  *
  * @callback ConnectToRelay
  * @param {string} url
- * @param {boolean} isPinned whether the application gives `digest`, `publicKey` or the plan's bytes
+ * @param {unknown} pin `digest`, `publicKey` or the plan's bytes, if the application gives one of them
  * @param {import("./transport.js").Send} send
+ * @param {import("./journal/indexed_db.js").Store} store of the journal
  * @returns {Relay}
  */
 
@@ -26,12 +27,14 @@ import { requireDigest } from "./journal/consent.js";
  * What a client needs for a survey with a relay.
  *
  * @typedef {object} Relay
- * @property {string} held says that the relay has a report
+ * @property {(entry: import("./journal/table.js").JournalEntry) => string} explain explains an outcome, if it must be
+ * @property {(answer: { content: any, status: number }) => object} interpret returns what reasons of a relay change
  * @property {(plan: Plan) => void} checkEntry throws SurveyError or PrivacyError unless the plan's entry can be used
  * @property {(plan: { epsilon: string, relay?: Plan["relay"] }) => void} check throws PlanError or BudgetError for a
  *   plan, or a journal's entry, of another relay or with a greater local epsilon
  * @property {(plan: Plan) => Promise<void>} prepare throws unless reports of a plan can be sealed
- * @property {(plan: Plan, report: Uint8Array) => Promise<Uint8Array>} seal
+ * @property {(plan: Plan, token?: string | null) => undefined} readToken throws TokenError if a code cannot be used
+ * @property {(plan: Plan, report: Uint8Array, token?: string | null) => Promise<Uint8Array>} seal
  * @property {(participation: Participation, sender: Sender) => Promise<ReceiptFields | undefined>} withdraw withdraws
  *   as a client does, and asks the relay to delete the report; returns what the relay answered, or undefined if it has
  *   no report
@@ -58,7 +61,7 @@ export class ClientPolicy {
     );
     requireOption(
       !isGiven(publicKey) || hasForm(publicKey, /^\s*[A-Za-z0-9+/]{43}=\s*$/),
-      "publicKey must be the line that `ldp-survey keygen` prints",
+      "publicKey must be from `ldp-survey keygen`",
     );
     this.relay = relay;
     this.digest = digest?.toLowerCase();
@@ -89,15 +92,6 @@ export class ClientPolicy {
   }
 
   /**
-   * Explain the state of an entry that a relay has.
-   *
-   * @param {import("./journal/table.js").JournalEntry} entry
-   */
-  explain({ state }) {
-    return (state === "sent" && this.relay?.held) || "";
-  }
-
-  /**
    * Return whether the policy, which may have become stricter, still accepts a queued report.
    *
    * @param {import("./journal/table.js").JournalEntry} entry
@@ -119,7 +113,7 @@ export class ClientPolicy {
  */
 export function readLimit(limit) {
   const isLimit = typeof limit === "number" && limit > 0 && isDecimal(String(limit));
-  requireOption(isLimit, "limits of epsilon must be numbers above 0");
+  requireOption(isLimit, "epsilon must be a number above 0");
   return parseDecimal(String(limit));
 }
 

@@ -16,7 +16,7 @@ const SUITE = "002000010001";
 const DIGEST_BYTES = 32;
 
 /**
- * Return the message for the relay: longest + 100 bytes. Two messages of one report differ.
+ * Return the message for the relay: longest + 100 bytes, and the code. Two messages of one report differ.
  *
  * Throws SurveyError for a key that the plan must not have, and RangeError for a mistake of the caller.
  *
@@ -25,15 +25,16 @@ const DIGEST_BYTES = 32;
  * @param {Uint8Array} digest of the plan, 32 bytes
  * @param {string} collectorKey base64 of the key's id (1 byte), 0020, the public key (32 bytes) and 0001 0001
  * @param {string} relayKey likewise
+ * @param {Iterable<number>} [code] that the relay gave to the person; the collector never gets it
  * @returns {Promise<Uint8Array>}
  */
-export async function sealReport(report, longest, digest, collectorKey, relayKey) {
+export async function sealReport(report, longest, digest, collectorKey, relayKey, code = []) {
   const { length } = report;
   if (!(length <= longest && longest < 2 ** 16)) throw new RangeError("the report is too long");
   if (digest.length !== DIGEST_BYTES) throw new RangeError("the digest has the wrong length");
   const padded = concatenate([length >> 8, length & 255], report, new Uint8Array(longest - length));
   const inner = await seal(collectorKey, "ldp-bayes report\0", digest, padded);
-  return seal(relayKey, "ldp-bayes relay\0", digest, inner);
+  return seal(relayKey, "ldp-bayes relay\0", digest, concatenate(code, inner));
 }
 
 /** Return whether this browser can seal: not in an insecure context, nor without X25519. */

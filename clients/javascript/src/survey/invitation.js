@@ -30,10 +30,10 @@ export function readInvitation(plan, token) {
 }
 
 /**
- * @param {Plan} plan
+ * @param {Pick<Plan, "digestBytes" | "questions" | "sha256">} plan
  * @param {string} text
  */
-function parseToken(plan, text) {
+export function parseToken(plan, text) {
   const letters = text.replace(/[- \t\r\n]/g, "");
   const data = /^[a-zA-Z2-7]{32}$/.test(letters) ? decodeBase32(letters) : new Uint8Array();
   const id = data.slice(0, ID_BYTES);

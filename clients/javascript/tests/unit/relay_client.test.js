@@ -9,8 +9,8 @@ import { rehearse } from "../../src/rehearsal.js";
 import { throughRelay } from "../../src/relay.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
 import {
-  brief, DIGEST, FakeRelay, LABEL, makeRelayed, openReport, PLAN, RELAY, relayedPlan, reported, respond, ROW,
-  URL_AT_RELAY,
+  brief, DIGEST, ENTRY, FakeRelay, formatCode, LABEL, makeRelayed, openMessage, openReport, PLAN, RELAY, relayedPlan,
+  reported, respond, ROW, URL_AT_RELAY,
 } from "../relays.js";
 import { readVectors, toBytes } from "../surveys.js";
 
@@ -141,6 +141,113 @@ for (const [answer, state] of /** @type {[any, string][]} */ ([
   });
 }
 
+test("a full network is said, and the message waits for hours", async () => {
+  const relay = new FakeRelay();
+  relay.answers = [respond(429, { reason: "network-full" }, 28_800)];
+  const { client } = await reported(makeRelayed({ relay }));
+  const why = "too many people have answered from your network; try another one";
+  for (let attempt = 0; attempt < 2; attempt++) {
+    assert.equal(String(await client.flush(0.05)), `queued (network-full: ${why})`);
+  }
+  assert.equal(relay.of("POST").length, 1);
+});
+
+test("only the relay's own words of a code or a network count", async () => {
+  for (const answer of [respond(200, { reason: "code-used" }), respond(503, { reason: "network-full" })]) {
+    const relay = new FakeRelay();
+    relay.answers = Array(100).fill(answer);
+    const { client } = await reported(makeRelayed({ relay }));
+    assert.equal(brief(await client.flush(0.05)), "queued relay-unreachable");
+  }
+});
+
+const CODE = Uint8Array.from({ length: 16 }, (_, index) => 255 - index);
+
+test("a code is before the message for the collector, and the report does not contain it", async () => {
+  const text = formatCode(CODE).toUpperCase();
+  const { client, relay } = await sent({ token: `${text.slice(0, 9)}-${text.slice(9)} ` });
+  const [{ body }] = relay.of("POST");
+  const { code } = await openMessage(body, 16);
+  assert.deepEqual(code, CODE);
+  const report = await openReport(body, 16);
+  assert.deepEqual([...report.subarray(0, 4)], [0x95, 1, 0xc4, 32]);
+  assert.equal(Buffer.from(report).includes(Buffer.from(CODE)), false);
+  assert.ok(String(await client.preview(ROW, LABEL)).includes("What would be sent"));
+});
+
+for (const token of ["", "a", `b${formatCode(CODE).slice(1)}`, formatCode(CODE, "0".repeat(64))]) {
+  test(`the code "${token.length > 1 ? "b..." : token}" is refused before anything is drawn`, async () => {
+    let draws = 0;
+    const random = (/** @type {number} */ count) => (draws++, new Uint8Array(count));
+    const { client, store } = makeRelayed({ random, token });
+    const receipt = await client.grant();
+    assert.equal(`${receipt.state} ${receipt.field}`, "invalid token");
+    await makeRelayed({ store }).client.grant();
+    assert.equal((await client.report(ROW, LABEL)).state, "invalid");
+    assert.equal(draws, 0);
+  });
+}
+
+for (const [status, reason, why] of /** @type {[number, string, string][]} */ ([
+  [403, "code-missing", "the survey needs a code: use the link that you received"],
+  [403, "code-unknown", "the relay did not give this code: use the link that you received"],
+  [409, "code-used", "this code was used before, and the first answer counts"],
+])) {
+  test(`the relay's refusal ${reason} is final`, async () => {
+    const relay = new FakeRelay();
+    relay.answers = [respond(status, { reason })];
+    /** @type {string[]} */
+    const outcomes = [];
+    const onOutcome = (/** @type {any} */ receipt) => outcomes.push(String(receipt));
+    const { client, store } = await reported(makeRelayed({ relay, onOutcome, token: formatCode(CODE) }));
+    assert.equal(String(await client.flush(5)), `rejected (${reason}: ${why})`);
+    assert.equal(outcomes.at(-1), `rejected (${reason}: ${why})`);
+    await client.flush(0.05);
+    assert.equal(relay.of("POST").length, 1);
+    assert.equal((await store.read())[0].report, undefined);
+  });
+}
+
+test("a message is deleted three hours after the relay's end, and not while it waits", async (context) => {
+  const { relay, store } = await sent();
+  const waiting = await reported(makeRelayed());
+  context.mock.timers.enable({ apis: ["Date"] });
+  const { closes } = ENTRY;
+  for (const [seconds, why] of /** @type {[number, string][]} */ ([
+    [closes + 3 * 3600 - 1, HELD],
+    [closes + 3 * 3600, "the relay has passed it on, or deleted it because too few others answered"],
+  ])) {
+    context.mock.timers.setTime(seconds * 1000);
+    const { client } = makeRelayed({ relay, store });
+    await wait(20);
+    assert.equal(String(await client.status()), `sent (${why})`);
+    assert.equal(Boolean((await store.read())[0].report), why === HELD);
+    makeRelayed({ store: waiting.store });
+    await wait(20);
+    assert.ok((await waiting.store.read())[0].report);
+  }
+  const { client } = makeRelayed({ relay, store });
+  assert.equal((await client.report(ROW, LABEL)).state, "already_reported");
+  assert.equal((await client.withdraw()).state, "sent");
+  assert.deepEqual(relay.requests.map(({ method }) => method), ["GET", "POST"]);
+});
+
+test("a failed grant is named by the report that misses the consent", async () => {
+  const { client, relay } = makeRelayed({ digest: undefined });
+  assert.equal(brief(await client.grant()), "unavailable relay-unpinned");
+  for (const receipt of [await client.report(ROW, LABEL), await client.status()]) {
+    assert.equal(brief(receipt), "no_consent no-consent");
+    assert.match(receipt.why, /^grant\(\) failed: unavailable \(relay-unpinned: /);
+  }
+  relay.pages = {};
+  const away = makeRelayed({ relay });
+  await away.client.grant();
+  assert.match((await away.client.report(ROW, LABEL)).why, /^grant\(\) failed: unavailable \(no-such-page: /);
+  relay.pages = { plan: PLAN };
+  assert.equal((await away.client.grant()).state, "ready");
+  assert.equal(String(await away.client.withdraw()), "no_consent (no-consent)");
+});
+
 test("a report that the relay has is deleted there when the person withdraws", async () => {
   const { client, relay, store } = await sent();
   const receipt = await client.withdraw();
@@ -167,6 +274,12 @@ for (const [name, answer, reason] of /** @type {[string, any, string][]} */ ([
     const receipt = await client.withdraw();
     assert.equal(brief(receipt), `withdrawn ${reason}`);
     assert.ok(receipt.why);
+    const isUncertain = reason === "relay-unreachable";
+    const again = String(await client.withdraw());
+    assert.equal(again, isUncertain ? "withdrawn (the relay has deleted the report)" : "withdrawn");
+    assert.equal(relay.of("DELETE").length, isUncertain ? 2 : 1);
+    assert.equal((await client.flush(0.05)).state, "withdrawn");
+    assert.equal(relay.of("POST").length, 1);
     assert.equal((await client.status()).state, "withdrawn");
   });
 }

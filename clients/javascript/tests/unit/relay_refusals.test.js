@@ -5,7 +5,7 @@ import { afterEach, test } from "node:test";
 
 import { BudgetError, Client, PlanError, PrivacyError, SurveyError, TransportError } from "../../src/index.js";
 import { readPlan } from "../../src/core.js";
-import { checkEntry } from "../../src/relay/plan_entry.js";
+import { checkEntry, isRelayUrl } from "../../src/relay/plan_entry.js";
 import { shuffledDelta } from "../../src/relay/shuffling.js";
 import { throughRelay } from "../../src/relay.js";
 import { dumpCanonicalJson } from "../../src/survey/canonical.js";
@@ -16,7 +16,7 @@ import {
   brief, COLLECTOR_KEY, DIRECT, ENTRY, FakeRelay, LABEL, makeRelayed, PLAN, RELAY, relayedPlan, reported, ROW,
   URL_AT_RELAY,
 } from "../relays.js";
-import { toBytes } from "../surveys.js";
+import { readVectors, toBytes } from "../surveys.js";
 
 const SYSTEM_CRYPTO = Object.getOwnPropertyDescriptor(globalThis, "crypto");
 
@@ -124,6 +124,17 @@ for (const relay of [null, 5, true, "none", {}, []]) {
 
 test("the core alone refuses a plan with a relay", () => {
   assert.throws(() => readPlan(PLAN), SurveyError);
+});
+
+test("an address has the one form that all readers understand alike", () => {
+  const { bad, good } = readVectors("relay-addresses");
+  assert.deepEqual(good.filter((/** @type {string} */ url) => !isRelayUrl(url)), []);
+  assert.deepEqual([...bad, null, 5].filter(isRelayUrl), []);
+});
+
+test("the collector's address is named", () => {
+  const survey = "https://collector.example/v1/surveys/vectors";
+  assert.throws(() => makeRelayed({ survey }), /address at the relay, https:\/\/relay.example\/ID, not its address at/);
 });
 
 test("the number of honest reports is exact", () => {

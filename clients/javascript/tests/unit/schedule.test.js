@@ -146,8 +146,11 @@ test("a failed collector gives all of its reports independent times, and no othe
   assert.equal(schedule.failureOf(ONE)?.end, 1030);
 });
 
-test("the pause of several reports is a minute, an hour or a day", () => {
-  for (const [retryAfter, pause] of [[1, MINUTE], [60, MINUTE], [61, HOUR], [3601, DAY], [999_999, DAY]]) {
+test("the pause of several reports is a minute, an hour, eight hours or a day", () => {
+  const pauses = [
+    [1, MINUTE], [60, MINUTE], [61, HOUR], [3601, 8 * HOUR], [28_800, 8 * HOUR], [28_801, DAY], [999_999, DAY],
+  ];
+  for (const [retryAfter, pause] of pauses) {
     const { schedule } = setSchedule();
     const report = add(schedule, ONE, 2);
     add(schedule, TWO, 2);

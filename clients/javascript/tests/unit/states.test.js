@@ -151,6 +151,10 @@ const CASES = [
   ["queued relay-unreachable ", (make) => deliveredThere(make, "no answer")],
   ["rejected other-plan ", (make) => deliveredThere(make, respond(404, { reason: "other-plan" }))],
   ["rejected bad-seal ", (make) => deliveredThere(make, respond(400, { reason: "bad-seal" }))],
+  ["queued network-full ", (make) => deliveredThere(make, respond(429, { reason: "network-full" }, 28_800))],
+  ...["code-missing", "code-unknown", "code-used"].map((reason) => /** @type {[string, any]} */ ([
+    `rejected ${reason} `, (/** @type {Make} */ make) => deliveredThere(make, respond(403, { reason })),
+  ])),
   ...["passed-on", "survey-closed", "relay-unreachable"].map((reason) => /** @type {[string, any]} */ ([
     `withdrawn ${reason} `, async (/** @type {Make} */ make) => {
       const answer = respond(reason === "passed-on" ? 409 : reason === "survey-closed" ? 410 : 503, {});

@@ -6,12 +6,12 @@ import { ConsentError, PlanError } from "../errors.js";
  * Throw ConsentError unless the person has agreed.
  *
  * @param {unknown} isAgreed
+ * @param {string} [failure] why the last call of `grant` failed
  * @returns {asserts isAgreed}
  */
-export function requireConsent(isAgreed) {
+export function requireConsent(isAgreed, failure) {
   if (isAgreed) return;
-  const why = "no consent to this survey at this URL: call grant()";
-  throw new ConsentError(why, "no-consent");
+  throw new ConsentError(failure || "no consent to the survey at this URL: call grant()", "no-consent");
 }
 
 /**

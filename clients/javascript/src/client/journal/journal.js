@@ -209,7 +209,7 @@ function requireBudget(entries, { epsilon }, maxTotal) {
   if (!maxTotal) return;
   const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseDecimal).reduce(add);
   if (isGreater(total, maxTotal)) {
-    throw new BudgetError("all surveys would spend more than maxTotalEpsilon", "total-epsilon-spent");
+    throw new BudgetError("the surveys' epsilon is more than maxTotalEpsilon", "total-epsilon-spent");
   }
 }
 

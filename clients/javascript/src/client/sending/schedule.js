@@ -40,7 +40,7 @@ const MAX_BACKOFF_SECONDS = 300;
 const MIN_MEAN_SECONDS = 3600;
 const MAX_PAUSE_SECONDS = 86_400;
 /** The pause of several reports is rounded up to one of these: by exact times, a collector could mark a device. */
-const PAUSE_STEPS = [0, 60, 3600, MAX_PAUSE_SECONDS];
+const PAUSE_STEPS = [0, 60, 3600, 28_800, MAX_PAUSE_SECONDS];
 
 /** Return the seconds of a monotonic clock. */
 export function now() {

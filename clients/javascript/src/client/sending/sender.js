@@ -187,10 +187,10 @@ function makeSender(journal) {
     const { entry } = report;
     schedule.begin(report);
     try {
-      const { send } = clientOf(entry) ?? clients[0];
+      const { policy, send } = clientOf(entry) ?? clients[0];
       const url = `${entry.url}/${entry.relay ? entry.digest : "reports"}`;
       const answer = await exchange(send, url, entry.report, entry.relay && "relay");
-      const { reason, state } = answer;
+      const { reason, state } = Object.assign(answer, policy.relay?.interpret(answer));
       if (!state) return schedule.fail(report, answer);
       const outcome = await journal.recordOutcome(entry, state, reason).catch(() => entry);
       if (isQueued(outcome)) {
@@ -214,7 +214,7 @@ function makeSender(journal) {
     const client = clientOf(entry);
     if (client?.isClosed) return;
     void client?.handleOutcome(
-      new Receipt(entry.state, entry.survey, { reason: entry.reason, why: client.policy.explain(entry) }),
+      new Receipt(entry.state, entry.survey, { reason: entry.reason, why: client.policy.relay?.explain(entry) ?? "" }),
     );
   }
 

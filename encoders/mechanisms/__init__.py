@@ -1,6 +1,8 @@
 """Mechanisms that randomise an answer: frequency oracles, and mechanisms for numbers."""
 
-from encoders.mechanisms.auto_choice import design, design_numeric, numeric_candidates
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
@@ -20,6 +22,9 @@ from encoders.mechanisms.registry import (
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE
+
+if TYPE_CHECKING:
+    from encoders.mechanisms.auto_choice import design, design_numeric, numeric_candidates
 
 __all__ = [
     "DE",
@@ -48,3 +53,16 @@ __all__ = [
     "load_numeric",
     "numeric_candidates",
 ]
+
+_DESIGN = ("design", "design_numeric", "numeric_candidates")
+"""The names that a device with a compiled plan does not load."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DESIGN:
+        return getattr(import_module("encoders.mechanisms.auto_choice"), name)
+    raise AttributeError(f"module 'encoders.mechanisms' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_DESIGN})

@@ -85,14 +85,6 @@ def find_hidden(conditions: Mapping[str, Condition], answers: Mapping[str, objec
     return hidden
 
 
-def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
-    """Return whether terms can never hold together; `several` are the questions with several answers."""
-    given = {(each.feature, each.value) for each in terms if not each.is_negated}
-    single = [feature for feature, _ in given if feature not in several]
-    negated = {(each.feature, each.value) for each in terms if each.is_negated}
-    return len(set(single)) < len(single) or not given.isdisjoint(negated)
-
-
 def find_condition_problems(
     conditions: Mapping[str, Any], values: Mapping[str, Collection[str] | None]
 ) -> Iterator[tuple[str, str]]:

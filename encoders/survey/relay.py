@@ -11,11 +11,11 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
-from math import exp, floor
+from math import floor
 from typing import Any, Self
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
@@ -43,8 +43,6 @@ RELAY_REFUSES_TOKENS = (
 )
 _TIME = "2026-12-31T00:00:00Z"
 _NETWORKS = 10
-_MARGIN = 0.999
-"""An author's promise keeps this part of delta, so that no rounding makes two readers disagree."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,16 +152,6 @@ class Relay:
                 "relay.epsilon",
             )
 
-    def require_author_promise(self, ratio: float) -> None:
-        """Raise PrivacyError, with what would keep the promise, unless it holds with a margin."""
-        try:
-            self.require_promise(ratio, part=_MARGIN)
-        except PrivacyError as error:
-            largest, batch = largest_local_epsilon(self), smallest_batch(self, ratio)
-            remedies = [f"lower survey.epsilon to {largest}"]
-            remedies += [f"raise batch to {batch:,}"] if batch else []
-            raise PrivacyError(f"{error.why}: {', or '.join(remedies)}", error.field) from error
-
 
 def is_key(text: object) -> bool:
     """Return whether a text is a public key: its id, and the key between the codes of the only suite."""
@@ -174,35 +162,6 @@ def is_key(text: object) -> bool:
     before, after = KEY_SUITE
     is_suite = len(key) == _KEY_BYTES and key[1:3] == before and key[-4:] == after
     return is_suite and base64.b64encode(key).decode() == text
-
-
-def largest_local_epsilon(relay: Relay) -> Decimal:
-    """Return the largest local epsilon that keeps the promise, in hundredths, at least the promised one."""
-    least, most = floor(relay.epsilon * 100), int(MAX_EPSILON * 100)
-    return Decimal(_last(lambda step: _holds(relay, exp(step / 100)), least, most)) / 100
-
-
-def smallest_batch(relay: Relay, ratio: float) -> int | None:
-    """Return the smallest batch that keeps the promise; None if no batch does."""
-    if not _holds(relay, ratio, MAX_REPORTS):
-        return None
-    return _last(lambda batch: not _holds(relay, ratio, batch), 0, MAX_REPORTS) + 1
-
-
-def _holds(relay: Relay, ratio: float, batch: int | None = None) -> bool:
-    changed = replace(relay, batch=relay.batch if batch is None else batch)
-    reports = changed.honest_reports
-    return reports > 0 and shuffled_delta(ratio, reports, float(relay.epsilon)) <= _MARGIN * float(
-        relay.delta
-    )
-
-
-def _last(holds: Callable[[int], bool], least: int, most: int) -> int:
-    """Return the last whole number below `most` for which a condition holds; at least `least`."""
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if holds(middle) else (least, middle)
-    return least
 
 
 def is_relay_url(url: object) -> bool:

@@ -15,6 +15,7 @@ from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import LOCAL, OPEN, REFUSALS
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.relay import Relay
+from encoders.survey.relay_promise import require_author_promise
 from encoders.survey.validation_round import Validation
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Survey:
         )
         questions = compiler.compile_questions()
         if self.relay:
-            self.relay.require_author_promise(float(max(each.mechanism.ratio for each in questions)))
+            require_author_promise(self.relay, float(max(each.mechanism.ratio for each in questions)))
         return Plan(
             id=self.id,
             epsilon=self.epsilon,

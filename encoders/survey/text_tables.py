@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from encoders.survey.choices import row_entries
-from encoders.survey.conditions import KEY, read_conditions
+from encoders.survey.conditions import KEY, Term, read_conditions
 from encoders.survey.features import Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.table_entries import EntryReader, Table
@@ -68,3 +68,11 @@ def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Co
 def _table(value: object) -> Table:
     """Return a table unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
+    """Return whether terms can never hold together; `several` are the questions with several answers."""
+    given = {(each.feature, each.value) for each in terms if not each.is_negated}
+    single = [feature for feature, _ in given if feature not in several]
+    negated = {(each.feature, each.value) for each in terms if each.is_negated}
+    return len(set(single)) < len(single) or not given.isdisjoint(negated)

@@ -13,9 +13,10 @@ from encoders.mechanisms.registry import explain_mechanisms
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.choices import Choices
-from encoders.survey.conditions import KEY, exclude_each_other
+from encoders.survey.conditions import KEY
 from encoders.survey.decimals import decimal_text
 from encoders.survey.questions import MEAN
+from encoders.survey.text_tables import exclude_each_other
 from encoders.text_table import format_table
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
 from ldp_design.authoring.survey_texts import describe_texts

@@ -8,7 +8,8 @@ from typing import Any
 
 from encoders.survey import Plan
 from encoders.survey.decimals import decimal_text
-from encoders.survey.relay import Relay, largest_local_epsilon, smallest_batch
+from encoders.survey.relay import Relay
+from encoders.survey.relay_promise import largest_local_epsilon, smallest_batch
 
 MAX_LOCAL_EPSILON = Decimal(5)
 """A larger local epsilon would hardly protect anybody if relay and collector work together."""

@@ -13,7 +13,7 @@ from tests.ldp_client.conftest import ROW
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
-    ("encoders", "command_output.py"),  # loaded by commands alone
+    ("encoders", "commands.py"),  # loaded by commands alone
     ("encoders", "exact_samplers.py"),
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
     ("encoders", "key_file.py"),
@@ -22,6 +22,7 @@ FOR_DESKS = {
     ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),
     ("ldp_client", "testing.py"),
+    ("mechanisms", "auto_choice.py"),
     ("mechanisms", "count_table.py"),
     ("mechanisms", "count_table_range.py"),
     ("mechanisms", "counted_table.py"),
@@ -39,6 +40,7 @@ FOR_DESKS = {
     ("survey", "missing_codes.py"),
     ("survey", "opening.py"),
     ("survey", "question_groups.py"),
+    ("survey", "relay_promise.py"),
     ("survey", "schema_tables.py"),
     ("survey", "silo_plan.py"),
     ("survey", "silo_survey.py"),

@@ -15,7 +15,8 @@ from encoders.shuffling import shuffled_delta
 from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.relay import Relay, is_relay_url, largest_local_epsilon, smallest_batch
+from encoders.survey.relay import Relay, is_relay_url
+from encoders.survey.relay_promise import largest_local_epsilon, require_author_promise, smallest_batch
 from tests.support.surveys import RELAY_KEYS, RELAYED
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -142,9 +143,9 @@ def test_the_largest_local_epsilon_and_the_smallest_batch_just_keep_the_promise(
         shuffled_delta(math.exp(largest), 438, 1) <= limit < shuffled_delta(math.exp(largest + 0.01), 438, 1)
     )
     batch = smallest_batch(relay, math.exp(2))
-    relay_of(batch=batch).require_author_promise(math.exp(2))
+    require_author_promise(relay_of(batch=batch), math.exp(2))
     with pytest.raises(PrivacyError):
-        relay_of(batch=batch - 1).require_author_promise(math.exp(2))
+        require_author_promise(relay_of(batch=batch - 1), math.exp(2))
     assert smallest_batch(relay_of(epsilon=Decimal("0.001")), math.exp(30)) is None
     assert largest_local_epsilon(relay_of(batch=2)) == 1
 

@@ -115,7 +115,7 @@ def _serve(options: Namespace) -> None:
 
     settings = read_settings(options.settings)
     held = HeldMessages(settings.database)  # a file that cannot be used is named before anything is served
-    warnings = _find_unserved(settings, held)
+    warnings = [*_find_unserved(settings, held), *_find_forgotten(settings, held)]
     held.close()
     serve(settings, lambda address: _print_surveys(settings, address, warnings))
 
@@ -126,6 +126,17 @@ def _find_unserved(settings: RelaySettings, held: HeldMessages) -> list[str]:
     return [
         f"warning: messages of the plan {digest} wait, and it is not in the settings: add it again"
         for digest in sorted(set(held.digests()) - served)
+    ]
+
+
+def _find_forgotten(settings: RelaySettings, held: HeldMessages) -> list[str]:
+    """Return a note for each survey with a limit of which messages came before this start."""
+    received = {each: held.counts(each.plan.digest)["received"] for each in settings.surveys.values()}
+    return [
+        f"note: {count:,} messages of {survey.plan.id} came before this start, which has forgotten how many "
+        "each network sent: each can send its number again"
+        for survey, count in received.items()
+        if count and survey.messages_per_network
     ]
 
 

@@ -33,6 +33,7 @@ def render_page(
     *,
     public_key: str = "",
     max_epsilon: float | None = None,
+    codes: bool = False,
     words: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return the HTML of the page on which people answer a survey.
@@ -48,6 +49,8 @@ def render_page(
         If given, the page accepts only a plan that was signed with this key.
     max_epsilon : float, optional
         The largest epsilon that the page accepts; 2 without it.
+    codes : bool
+        Whether only people with a code of the relay are asked.
     words : Mapping, optional
         What the form itself says in further languages: for each language, words by their name. They are not
         checked.
@@ -63,6 +66,7 @@ def render_page(
         "digest": plan.digest,
         "public-key": public_key,
         "relay": _origin(survey_url) if plan.relay else "",
+        "codes": "codes" if codes else "",
         "max-epsilon": "" if max_epsilon is None else repr(max_epsilon),
     }
     content = json.dumps(words, ensure_ascii=True).replace("<", "\\u003c") if words else ""

@@ -59,6 +59,7 @@ _PAGE = re.compile(_HOST + r'([/?#][^\s"<>]*)?')
     show_default=False,
     help="Accept only a plan that was signed with this key.",
 )
+@option("--codes", is_flag=True, help="Ask only people whose link has a code, from ldp-relay codes.")
 @option("--qr", metavar="ADDRESS", help="Also write qr.svg, a QR code of the page's address.")
 @advanced_option("--max-epsilon", type=click.FloatRange(0.001, 32), help="Accept a survey with more than 2.")
 def page(
@@ -68,6 +69,7 @@ def page(
     words: Path | None,
     allow_english: bool,
     public_key: str,
+    codes: bool,
     qr: str | None,
     max_epsilon: float | None,
 ) -> None:
@@ -84,6 +86,8 @@ def page(
     plan = load_plan_file(survey)
     url = _survey_url(plan, collector)
     _check_epsilon(plan, max_epsilon)
+    if codes and not plan.relay:
+        raise click.UsageError("--codes: the survey has no relay, which gives codes")
     if plan.texts_digest and not plan.texts:
         raise click.UsageError("the file of the survey's texts is not beside the plan: give the TOML survey")
     translated = _read_words(words)
@@ -94,6 +98,7 @@ def page(
         url,
         public_key=_check_key(public_key),
         max_epsilon=max_epsilon,
+        codes=codes,
         words=translated,
     )
     files = {"index.html": content, SCRIPT: read_script()}

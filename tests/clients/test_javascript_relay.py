@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -232,3 +233,34 @@ def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(
         server.shutdown()
         server.server_close()
     assert site.counted() == 20
+
+
+def test_only_people_with_a_link_of_the_relay_are_asked(context, tmp_path):
+    site = RelayedSite(tmp_path)
+    settings = site.settings("http://127.0.0.1:9")
+    settings.write_text(settings.read_text() + "codes = true\n")
+    command("ldp-survey", "page", tmp_path / "plan.json", "-o", tmp_path / "site", "--codes")
+    handler = partial(QuietHandler, directory=str(tmp_path / "site"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    made = command("ldp-relay", "codes", settings, site.plan.id, "--count", "1", "--page", address)
+    try:
+        with run_relay(settings):
+            page = context.new_page()
+            page.goto(address)
+            expect(page.get_by_role("status")).to_have_text(re.compile("^Your invitation is missing"))
+            expect(page.locator("form")).to_have_count(0)
+            page.goto(made.stdout.strip())
+            for name, value in ROW.items():
+                group = page.get_by_role("group", name=name, exact=True)
+                group.get_by_label(json.dumps(value).strip('"'), exact=True).check()
+            page.get_by_role("button", name="Yes, send one random answer").click()
+            held = "The relay has your random answer"
+            expect(page.get_by_role("status")).to_contain_text(held, timeout=20_000)
+            page.goto(address)
+            expect(page.get_by_role("status")).to_contain_text(held)
+            assert site.counts()["codes used"] == site.counts()["waiting"] == 1
+    finally:
+        server.shutdown()
+        server.server_close()

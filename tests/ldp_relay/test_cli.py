@@ -67,6 +67,18 @@ def test_serve_says_what_one_network_can_do(tmp_path, entries, shown):
     assert any(line.startswith(shown) for line in lines), lines
 
 
+def test_a_restart_says_what_it_has_forgotten(tmp_path):
+    settings = write_relay_files(tmp_path, small_text(free_port()), "http://127.0.0.1:9")
+    settings.write_text(settings.read_text().replace("messages_per_network = 0", "messages_per_network = 5"))
+    [survey] = read_settings(settings).surveys.values()
+    held = HeldMessages(tmp_path / "relay.db")
+    held.hold(survey.plan.digest, b"a message", 1 << 40)
+    held.close()
+    with relay(settings) as process:
+        lines = [process.stdout.readline() for _ in range(6)]
+    assert lines[-1].startswith("note: 1 messages of night-work came before this start, which has forgotten")
+
+
 def test_status_warns_of_people_who_were_turned_away_and_of_a_promise_that_did_not_hold(tmp_path):
     settings = write_relay_files(tmp_path, small_text(8100), "http://127.0.0.1:9")
     [survey] = read_settings(settings).surveys.values()

@@ -27,7 +27,7 @@ const ID = new Uint8Array(16);
 /** How long after its end a message is kept: by then the relay has passed it on, or deleted it. */
 const MESSAGE_SECONDS = 3 * 3600;
 const HELD = "the relay has it; it is counted when enough others have answered";
-const LEFT = "the relay has passed it on, or deleted it because too few others answered";
+const LEFT = "the relay has passed the report on, or deleted it because too few answered";
 /** Reasons of a relay that reject a message for good, and what they mean to people. @type {Record<string, string>} */
 const REFUSALS = {
   "bad-seal": "",
@@ -127,8 +127,8 @@ async function askToDelete({ digest, report: body, url }, send) {
   }
   if (status === 204) return { why: "the relay has deleted the report" };
   if (status === 409) return { reason: "passed-on", why: "the relay had passed the report on, so it is counted" };
-  if (status === 410) return { reason: "survey-closed", why: "the relay has passed the report on, or deleted all" };
-  const why = "the relay did not confirm that it deleted the report, so it may be counted";
+  if (status === 410) return { reason: "survey-closed", why: LEFT };
+  const why = "the relay has not confirmed that the report is deleted";
   return { reason: "relay-unreachable", why };
 }
 

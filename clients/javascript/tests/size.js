@@ -2,8 +2,8 @@
  * Prints the size of each entry of the package in bytes, compressed with gzip: bundled and minified by esbuild, and
  * minified by terser too. The order of imports decides some 50 bytes.
  *
- * The client loads previews, texts and rehearsals when they are needed, so they are not part of it; nor is the client
- * part of the form.
+ * The client loads previews, texts and rehearsals when they are needed, so they are not part of it. Nor are the client
+ * and the German words, which are loaded so too, part of the form.
  */
 
 import { readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ import { minify } from "terser";
 const root = new URL("../", import.meta.url);
 const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 /** What the client loads when it is needed, and what stands beside the form. */
-const OTHERS = ["../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../client/client.js"];
+const OTHERS = ["../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../client/client.js", "./german.js"];
 /** @type {Record<string, { esbuild: number, terser: number }>} */
 const sizes = {};
 for (const [name, entry] of Object.entries(entries)) {

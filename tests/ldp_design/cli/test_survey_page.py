@@ -189,6 +189,11 @@ def test_a_survey_above_the_usual_epsilon_needs_the_authors_consent(survey):
     assert Elements(page_of(folder)).attributes("ldp-survey")["max-epsilon"] == "3.0"
 
 
+def test_codes_need_a_relay(survey):
+    _, refused = write(survey, "--collector", COLLECTOR, "--codes", check=False)
+    assert "--codes: the survey has no relay" in refused.output
+
+
 def test_the_page_accepts_an_epsilon_with_many_digits(survey):
     text = re.sub("(?m)^epsilon = .*", "epsilon = 2.1972246", survey.read_text(encoding="utf-8"))
     survey.write_text(text, encoding="utf-8")

@@ -10,6 +10,7 @@ import { SurveyForm } from "./survey_form.js";
  * @property {readonly string[]} wanted languages by preference
  * @property {Readonly<Record<string, Partial<import("./words.js").Words>>>} furtherWords by language
  * @property {number} level of the first heading
+ * @property {boolean} needsCode whether only people with a code of the relay are asked
  * @property {boolean} isRehearsal
  * @property {string} [relay] the relay's address, if the survey has one
  * @property {number} [maxLocalEpsilon]
@@ -24,8 +25,8 @@ const Base = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? class 
  *
  * Attributes: `src`, the survey's URL; `lang`, the language to begin with; `digest`, `public-key`, `max-epsilon` and
  * `person`, the client's options; `relay`, the address of the relay that `src` is at, and `max-local-epsilon`; `level`,
- * that of the first heading; `rehearsal`, to send and keep nothing. They are read when the element is put into the
- * page. When it is removed, the answers are deleted.
+ * that of the first heading; `codes`, to ask only people with a code of the relay; `rehearsal`, to send and keep
+ * nothing. They are read when the element is put into the page. When it is removed, the answers are deleted.
  *
  * A child `<script type="application/json">` may contain the words of further languages, by language.
  *
@@ -87,6 +88,7 @@ export class LdpSurvey extends Base {
       furtherWords: JSON.parse(this.querySelector('script[type="application/json"]')?.textContent ?? "{}"),
       level: Number(given("level") ?? 1),
       isRehearsal: this.hasAttribute("rehearsal"),
+      needsCode: this.hasAttribute("codes"),
       relay: given("relay"),
       maxLocalEpsilon: limit("max-local-epsilon"),
       clientOptions: {

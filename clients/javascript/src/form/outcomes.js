@@ -4,6 +4,9 @@
 /** @typedef {import("./words.js").Words} Words */
 /** @typedef {{ state: string, reason: string, why: string }} Outcome */
 
+/** Reasons that mean the same to people. @type {Record<string, string>} */
+const SAME = { "code-missing": "invalid-token", "code-unknown": "invalid-token", "code-used": "id-reused" };
+
 /**
  * Return what an error means for the person.
  *
@@ -23,7 +26,7 @@ export function outcomeOf(error) {
  */
 export function sentencesOf({ reason, state, why }, words) {
   const known = new Map(Object.entries(words));
-  const word = reason === "journal-unavailable" ? storageFault(why) : reason;
+  const word = reason === "journal-unavailable" ? storageFault(why) : SAME[reason] ?? reason;
   const cause = known.get(word) ?? (["invalid", "rejected", "unavailable"].includes(state) ? why : "");
   if (state === "no_consent" && cause) return [cause]; // there is nothing to decide
   return [known.get(state === "duplicate" ? "sent" : state) ?? words.unavailable, cause].filter(Boolean);

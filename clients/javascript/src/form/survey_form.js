@@ -53,6 +53,8 @@ export class SurveyForm {
   #decision = 0;
   /** The number of the last change of answers or decision, after which a former preview is not shown. */
   #turn = 0;
+  /** The languages by preference. @type {readonly string[]} */
+  #wanted = [];
   #isClosed = false;
 
   /** @param {FormOptions} options */
@@ -63,7 +65,8 @@ export class SurveyForm {
   /** Show the form, unless it is in a frame of another site, for which browsers keep a journal apart. */
   async start() {
     const { clientOptions: { token }, furtherWords, isRehearsal, level, wanted } = this.#options;
-    const found = findWords(wanted, furtherWords);
+    const found = await findWords(wanted, furtherWords);
+    if (this.#isClosed) return;
     this.#look = { ...found, level, texts: /** @type {any} */ (undefined) };
     this.#fill(make("p", { role: "status", part: "status" }, found.words.loading));
     if (isRehearsal || !isForeignFrame()) return void await this.#load();
@@ -83,8 +86,12 @@ export class SurveyForm {
       receipt = await client.status();
       this.#plan = await client.plan();
       receipt = await client.status(); // the plan names the other rounds
+      const { clientOptions: { token }, needsCode, wanted } = this.#options;
       const isHere = this.#find("button:focus");
-      await this.#translate(this.#options.wanted);
+      if (needsCode && !token && ASKING.includes(receipt.state)) {
+        receipt = { state: "no_consent", reason: "invalid-token", why: "" };
+        this.#fill(makeStatus(this.#look));
+      } else await this.#translate(wanted);
       if (isHere) this.#find("[part=status]")?.focus();
     } catch (error) {
       // an answer can be withdrawn even if the survey is closed or cannot be reached now
@@ -126,11 +133,13 @@ export class SurveyForm {
    * @param {readonly string[]} wanted by preference
    */
   async #translate(wanted) {
+    this.#wanted = wanted;
     const texts = await this.#client?.texts(wanted);
-    if (!texts || this.#isClosed) return;
+    if (!texts) return;
     const { furtherWords, level, src } = this.#options;
     const same = wanted.filter((tag) => `${tag}-`.startsWith(`${texts.language}-`)); // "pt-BR" has words of its own
-    const found = findWords(texts.language ? [...same, texts.language] : wanted, furtherWords);
+    const found = await findWords(texts.language ? [...same, texts.language] : wanted, furtherWords);
+    if (this.#isClosed || this.#wanted !== wanted) return; // the person has chosen another language meanwhile
     const look = this.#look = { ...found, level, texts };
     this.#fields = this.#makeFields();
     const form = make(

@@ -4,7 +4,7 @@ import type { Reason, State } from "../client/receipt.js";
 import type { LdpSurvey } from "./element.js";
 
 export type OutcomeEvent = CustomEvent<{ state: State; reason: Reason | "framed" | "evicted" | "" }>;
-export type SurveyAttributes = { src: string; rehearsal?: boolean; "onldp-outcome"?: (event: OutcomeEvent) => void } &
+export type SurveyAttributes = { src: string; codes?: boolean; rehearsal?: boolean; "onldp-outcome"?: (event: OutcomeEvent) => void } &
   Partial<Record<"class" | "className" | "digest" | "id" | "lang" | "person" | "public-key" | "relay", string>> &
   Partial<Record<"level" | "max-epsilon" | "max-local-epsilon", number | string>> &
   Partial<Record<"children" | "key" | "ref" | "style", unknown>>;

@@ -4,21 +4,22 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readAnswer } from "../../src/form/questions.js";
-import { directionOf, ENGLISH, findWords, GERMAN } from "../../src/form/words.js";
+import { GERMAN } from "../../src/form/german.js";
+import { directionOf, ENGLISH, findWords } from "../../src/form/words.js";
 
 /** @param {string} low @param {string} high @returns {any} */
 const numberFrom = (low, high) => ({ kind: "numeric", missing: "error", values: [low, high] });
 
-test("words of the first language that has some, in place of those of its base language and of English", () => {
+test("words of the first language that has some, in place of those of its base language and of English", async () => {
   const further = { "de-AT": { agree: "Passt" }, "pt-BR": { agree: "Sim" }, de: { decline: "Nö" } };
-  const austrian = findWords(["fr", "de-AT"], further);
+  const austrian = await findWords(["fr", "de-AT"], further);
   assert.deepEqual([austrian.language, austrian.words.agree, austrian.words.decline], ["de-AT", "Passt", "Nö"]);
   assert.equal(austrian.words.stay, GERMAN.stay);
-  const brazilian = findWords(["pt-BR", "pt"], further);
+  const brazilian = await findWords(["pt-BR", "pt"], further);
   assert.deepEqual([brazilian.language, brazilian.words.agree], ["pt-BR", "Sim"]);
   assert.equal(brazilian.words.stay, ENGLISH.stay);
-  assert.deepEqual(findWords(["de-CH-1996"], {}), findWords(["de"], {}));
-  assert.equal(findWords(["den", "d", ""], {}).language, "en");
+  assert.deepEqual(await findWords(["de-CH-1996"], {}), await findWords(["de"], {}));
+  assert.equal((await findWords(["den", "d", ""], {})).language, "en");
 });
 
 test("a number may have the digits of any script", () => {

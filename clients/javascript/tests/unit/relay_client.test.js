@@ -215,7 +215,7 @@ test("a message is deleted three hours after the relay's end, and not while it w
   const { closes } = ENTRY;
   for (const [seconds, why] of /** @type {[number, string][]} */ ([
     [closes + 3 * 3600 - 1, HELD],
-    [closes + 3 * 3600, "the relay has passed it on, or deleted it because too few others answered"],
+    [closes + 3 * 3600, "the relay has passed the report on, or deleted it because too few answered"],
   ])) {
     context.mock.timers.setTime(seconds * 1000);
     const { client } = makeRelayed({ relay, store });

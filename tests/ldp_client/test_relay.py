@@ -252,7 +252,9 @@ def test_a_code_is_before_the_message_for_the_collector(build):
 
 
 @pytest.mark.parametrize(
-    "token", ["", TOKEN[:-1], "a" + TOKEN[1:], format_token(replace(PLAN, family="other"), CODE)]
+    "token",
+    ["", TOKEN[:-1], "a" + TOKEN[1:], format_token(replace(PLAN, family="other"), CODE)],
+    ids=["empty", "cut short", "misspelt", "of another survey"],  # the tests' keys differ from run to run
 )
 def test_a_code_that_is_misspelt_or_of_another_survey_is_refused_before_anything_is_drawn(build, token):
     client = build(FakeRelay(), token=token)

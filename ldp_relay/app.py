@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import time
 from typing import Any
@@ -19,7 +19,7 @@ from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_by
 from encoders.survey.signature import signature_text
 from ldp_relay.delivery import log_event, log_event_once
 from ldp_relay.held_messages import HeldMessages, Outcome, name_of
-from ldp_relay.networks import NETWORK_FULL, Address, NetworkLimit, RefusalLimit, sender_of
+from ldp_relay.networks import NETWORK_FULL, Address, Admission, NetworkLimit, RefusalLimit, sender_of
 from ldp_relay.settings import RelayedSurvey, RelaySettings
 
 OTHER_PLAN, CODE_MISSING = "other-plan", "code-missing"
@@ -90,6 +90,7 @@ class _Message:
     inner: bytes
     code: bytes
     """The hash of the code; empty if the survey has none."""
+    admission: Admission
 
 
 def _relay() -> _Relay:
@@ -104,38 +105,31 @@ def post_message(survey: str, digest: str) -> Response:
     if (left := relay.opens - time()) > 0:
         seconds = min(int(left) + 1, 86_400)
         return _problem(403, Reason.SURVEY_NOT_OPEN, "the survey has not opened yet", seconds)
-    return _answer(_change(message, _relay().held.hold)) or _json(202, {"status": "held"})
+    outcome = _relay().held.hold(digest, message.inner, relay.closes, message.code, message.admission)
+    return _answer(outcome, message) or _json(202, {"status": "held"})
 
 
 def delete_message(survey: str, digest: str) -> Response:
     """Delete a message that has not left."""
-    return _answer(_change(_read_message(survey, digest), _relay().held.withdraw)) or Response(status=204)
+    message = _read_message(survey, digest)
+    closes = message.survey.relay.closes
+    outcome = _relay().held.withdraw(digest, message.inner, closes, message.code, message.admission)
+    if outcome in (Outcome.CODE_USED, Outcome.CODE_UNKNOWN):  # the message is not here, and never will be
+        outcome = Outcome.KNOWN
+    return _answer(outcome, message) or Response(status=204)
 
 
-def _change(message: _Message, change: Callable[[str, bytes, int, bytes], Outcome]) -> Outcome:
-    """Hold or withdraw a message, and count it if it is new; refuse it if its sender's network is full."""
-    relay, survey = _relay(), message.survey
-    limit, sender = relay.limits[survey.plan.id], relay.sender
-    is_counted = limit.acquire(sender)
-    if not (is_counted or relay.held.is_known(message.inner)):
-        if limit.is_turned_away_first(name_of(message.inner)):
-            relay.refusals[survey.plan.digest][NETWORK_FULL] += 1
-            log_event_once(
-                NETWORK_FULL, survey=survey.plan.id, fix="raise messages_per_network, or use codes"
-            )
-        abort(_problem(429, NETWORK_FULL, "too many people have answered from this network", _FULL_SECONDS))
-    outcome = None
-    try:
-        outcome = change(survey.plan.digest, message.inner, survey.relay.closes, message.code)
-    finally:
-        if is_counted and outcome is not Outcome.NEW:
-            limit.release(sender)
-    return outcome
-
-
-def _answer(outcome: Outcome) -> Response | None:
+def _answer(outcome: Outcome, message: _Message) -> Response | None:
     """Return the refusal that an outcome means; None if there is nothing to refuse."""
     match outcome:
+        case Outcome.FULL:
+            plan, fix = message.survey.plan, "give codes, or raise messages_per_network if you know who sends"
+            if message.admission.limit.is_turned_away_first(name_of(message.inner)):
+                _relay().refusals[plan.digest][NETWORK_FULL] += 1
+                log_event_once(NETWORK_FULL, survey=plan.id, fix=fix)
+            return _problem(
+                429, NETWORK_FULL, "too many people have answered from this network", _FULL_SECONDS
+            )
         case Outcome.CLOSED:
             return _problem(410, Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
         case Outcome.LEFT:
@@ -186,7 +180,8 @@ def _read_message(survey: str, digest: str) -> _Message:
         abort(_problem(403, CODE_MISSING, "the survey needs a code: use the link that you received"))
     if request.content_length != size:
         abort(_problem(400, Reason.MALFORMED, f"a message of this survey has {size} bytes"))
-    if seconds := limit.find_pause(_relay().sender):
+    sender = _relay().sender
+    if request.method == "POST" and (seconds := limit.find_pause(sender)):  # a withdrawal cannot wait
         abort(_problem(429, Reason.TOO_MANY_REQUESTS, "too many refused messages from this address", seconds))
     try:
         body = request.get_data(cache=False)
@@ -197,10 +192,11 @@ def _read_message(survey: str, digest: str) -> _Message:
     try:
         content = open_outer(found.plan, body, found.key, has_code=found.codes)
     except SealError as error:
-        limit.count(_relay().sender)
+        limit.count(sender)
         abort(_problem(400, Reason.BAD_SEAL, str(error)))
     code, inner = content[: -inner_bytes(found.plan)], content[-inner_bytes(found.plan) :]
-    return _Message(found, inner, hash_token(found.plan, code) if code else b"")
+    admission = Admission(_relay().limits[survey], sender)
+    return _Message(found, inner, hash_token(found.plan, code) if code else b"", admission)
 
 
 def preflight(survey: str, digest: str) -> Response:

@@ -18,7 +18,7 @@ from encoders.survey.sealing import CODE_BYTES
 from encoders.text_table import format_table
 from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages
-from ldp_relay.networks import NETWORK_FULL
+from ldp_relay.networks import NETWORK_FULL, WIDER
 from ldp_relay.settings import RelayedSurvey, RelaySettings, read_settings
 
 MAX_CODES = 1_000_000
@@ -115,7 +115,7 @@ def _serve(options: Namespace) -> None:
 
     settings = read_settings(options.settings)
     held = HeldMessages(settings.database)  # a file that cannot be used is named before anything is served
-    warnings = [*_find_unserved(settings, held), *_find_forgotten(settings, held)]
+    warnings = _find_unserved(settings, held)
     held.close()
     serve(settings, lambda address: _print_surveys(settings, address, warnings))
 
@@ -126,17 +126,6 @@ def _find_unserved(settings: RelaySettings, held: HeldMessages) -> list[str]:
     return [
         f"warning: messages of the plan {digest} wait, and it is not in the settings: add it again"
         for digest in sorted(set(held.digests()) - served)
-    ]
-
-
-def _find_forgotten(settings: RelaySettings, held: HeldMessages) -> list[str]:
-    """Return a note for each survey with a limit of which messages came before this start."""
-    received = {each: held.counts(each.plan.digest)["received"] for each in settings.surveys.values()}
-    return [
-        f"note: {count:,} messages of {survey.plan.id} came before this start, which has forgotten how many "
-        "each network sent: each can send its number again"
-        for survey, count in received.items()
-        if count and survey.messages_per_network
     ]
 
 
@@ -154,25 +143,32 @@ def _print_surveys(settings: RelaySettings, address: str, warnings: Sequence[str
 
 
 def _describe_limit(survey: RelayedSurvey) -> str:
-    """Return what one network can do to the promise, and how many people of an office can answer."""
+    """Return what networks can do to the promise, and how many people of an office can answer."""
     limit, dishonest = survey.messages_per_network, survey.relay.batch - survey.relay.honest_reports
-    network = "one network (/24, or /48 for IPv6)"
+    if not limit and survey.codes:
+        return "takes messages with a code only, each once"
     if not limit:
-        return (
-            "takes messages with a code only, each once"
-            if survey.codes
-            else f"warning: no limit: {network} can fill whole batches with made-up messages"
-        )
-    share = f", {limit / dishonest:.0%} of what a batch may have of dishonest messages" if dishonest else ""
-    warning = "warning: " if limit > dishonest else ""
-    return f"{warning}{network} can send {limit:,} messages{share}; so many people of one office can answer"
+        return "warning: no limit: one network can fill whole batches with made-up messages"
+    found = (
+        f"one network (/24, or /48 for IPv6) can send {limit:,} of the {dishonest:,} messages of a batch "
+        f"that may be dishonest; so an office behind one address can have {limit:,} people"
+    )
+    if WIDER * limit <= dishonest:
+        return found
+    several = f"{dishonest // limit + 1} networks, or one provider of IPv6,"
+    return f"warning: {'one network' if limit > dishonest else several} can break the promise: {found}"
+
+
+def _open(settings: RelaySettings) -> HeldMessages:
+    """Open a database; a missing one is an error, because it would be made for the present user."""
+    if not settings.database.exists():
+        sys.exit(f"Error: {settings.database}: there is no such database yet; ldp-relay serve creates it")
+    return HeldMessages(settings.database)
 
 
 def _status(options: Namespace) -> None:
     settings = read_settings(options.settings)
-    if not settings.database.exists():  # opening it would create it, perhaps for another user
-        sys.exit(f"Error: {settings.database}: there is no such database yet; ldp-relay serve creates it")
-    held = HeldMessages(settings.database)
+    held = _open(settings)
     for survey in settings.surveys.values():
         _print("\n".join(_describe(survey, held)))
     for each in _find_unserved(settings, held):
@@ -183,13 +179,14 @@ def _status(options: Namespace) -> None:
 def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     relay = survey.relay
     lines = [f"{survey.plan.id}: batch {relay.batch}, closes {_time(relay.closes)}"]
-    lines.append(f"  the collector {probe(survey)}")
+    lines += [f"  {_describe_limit(survey)}", f"  the collector {probe(survey)}"]
     counts = held.counts(survey.plan.digest)
     lines += [f"  {name}: {count:,}" for name, count in counts.items()]
     if turned_away := counts.get(f"refused, {NETWORK_FULL}"):
         lines.append(
-            f"  warning: people who were turned away, because their network is full: {turned_away:,}. Raise "
-            "messages_per_network, or use codes"
+            f"  warning: messages that were turned away, because their network is full: {turned_away:,}. "
+            "They may be of one sender, or of people in one office: give codes, or raise "
+            "messages_per_network if you know who sends"
         )
     batches = held.batches(survey.plan.digest)
     broken = sum(breaks_promise(relay, size, rejected) for _, size, rejected in batches)

@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from time import monotonic, sleep, time
 from typing import Any
@@ -76,7 +77,7 @@ class HourlyRelease:
 
     The clock may be wrong, so nothing leaves because of a single reading. If wall and monotonic time
     disagree, the next full hour is waited for. A survey ends if its end has passed at two full hours in a
-    row.
+    row, and if the collector's clock does not contradict.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class HourlyRelease:
         hour = int(self._next_hour)
         self._wait_for_hour(now)
         for each in self.surveys:
-            has_ended, digest = now >= each.relay.closes, each.plan.digest
+            has_ended, digest = now >= each.relay.closes and not is_contradicted(each), each.plan.digest
             is_closed = has_ended and digest in self._ended
             (self._ended.add if has_ended else self._ended.discard)(digest)
             try:
@@ -117,6 +118,10 @@ class HourlyRelease:
                     log_event("released", survey=each.plan.id, batches=count)
             except Exception as error:  # the other surveys and the thread go on
                 log_event("release-failed", survey=each.plan.id, kind=type(error).__name__)
+        try:
+            self._held.forget_arrivals()
+        except sqlite3.Error as error:
+            log_event("arrivals-kept", kind=type(error).__name__)
 
     def write_refusals(self) -> None:
         """Add the refusals since the last call to the counts that the operator reads."""
@@ -185,6 +190,28 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] |
             return error.code, None, float(pause) if is_number else 0.0
     except (OSError, HTTPException, ValueError):
         return 0, None, 0.0
+
+
+def is_contradicted(survey: RelayedSurvey) -> bool:
+    """Return whether the collector's clock says that the survey has not ended; False without an answer."""
+    try:
+        request = Request(survey.collector, method="HEAD")  # noqa: S310 - settings.py checks the URL
+        with _opener.open(request, timeout=_PROBE_SECONDS) as response:
+            headers = response.headers
+    except HTTPError as error:
+        headers = error.headers
+        error.close()
+    except (OSError, HTTPException, ValueError):
+        return False
+    try:
+        collector_time = parsedate_to_datetime(headers.get("Date", "")).timestamp()
+    except ValueError:
+        return False
+    if is_early := collector_time < survey.relay.closes:
+        log_event(
+            "clock-differs", survey=survey.plan.id, fix="the collector's clock is before the survey's end"
+        )
+    return is_early
 
 
 def probe(survey: RelayedSurvey) -> str:

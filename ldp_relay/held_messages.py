@@ -1,9 +1,9 @@
 """The database of messages that wait, are being passed on, or were passed on: one SQLite file.
 
 A message is named by the hash of its bytes. Names stay as long as the file, so no message leaves twice,
-whatever the clock says. Rows are in the order of these names; only the file's log shows in which order
-messages arrived since the last full hour. Never restore this file from a copy: messages that have left would
-leave again, in another crowd.
+whatever the clock says. The file shows in which order messages arrived only since the last full hour, when
+all rows are written anew in the order of their names. Never restore this file from a copy: messages that have
+left would leave again, in another crowd.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import os
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 from time import time
 
+from ldp_relay.networks import Admission
 from ldp_relay.release import draw_batches
 
 _BUSY_SECONDS = 30.0
@@ -40,7 +42,7 @@ CREATE TABLE IF NOT EXISTS events (
 ) WITHOUT ROWID;
 """
 # A row without content is a message that is gone: passed on if it has a batch, else withdrawn or deleted.
-# Which message used a code is not stored, but shows in the log until the next full hour.
+# Which message used a code is not stored, but shows in the file until the next full hour.
 TOO_FEW, RECEIVED = "deleted, because too few came", "received"
 
 
@@ -55,6 +57,7 @@ class Outcome(StrEnum):
     """It has left or is leaving, and cannot be withdrawn."""
     CODE_USED = "code-used"
     CODE_UNKNOWN = "code-unknown"
+    FULL = "network-full"
 
 
 @dataclass
@@ -65,7 +68,9 @@ class _Ticket:
     inner: bytes
     closes: int
     code: bytes
+    admission: Admission | None
     outcome: Outcome | None = None
+    is_admitted: bool = False
     error: Exception | None = None
 
 
@@ -117,13 +122,17 @@ class HeldMessages:
         with self._lock:
             self._database.close()
 
-    def hold(self, digest: str, inner: bytes, closes: int, code: bytes = b"") -> Outcome:
+    def hold(
+        self, digest: str, inner: bytes, closes: int, code: bytes = b"", admission: Admission | None = None
+    ) -> Outcome:
         """Hold a message until it leaves; with a code, only if no other message has used that.
+
+        A new message needs the admission of its sender's network.
 
         When this returns NEW or KNOWN, the message is on disk, or was. Requests at the same time share one
         write to the disk.
         """
-        ticket = _Ticket(digest, inner, closes, code)
+        ticket = _Ticket(digest, inner, closes, code, admission)
         with self._queue_lock:
             self._queue.append(ticket)
         with self._lock:
@@ -137,14 +146,14 @@ class HeldMessages:
 
     def _write(self, tickets: list[_Ticket]) -> None:
         try:
-            with self._transaction():
+            with _give_back(tickets), self._transaction():
                 now = time()  # inside, so that the last release of a survey finds all messages that were held
                 numbers = {digest: self._number(digest) for digest in {each.digest for each in tickets}}
                 outcomes = [self._insert(each, numbers[each.digest], now) for each in tickets]
-                for digest, survey in numbers.items():
-                    found = zip(tickets, outcomes, strict=True)
-                    new = sum(outcome is Outcome.NEW and each.digest == digest for each, outcome in found)
-                    self._count(survey, RECEIVED, new)
+                found = zip(tickets, outcomes, strict=True)
+                new = Counter(each.digest for each, outcome in found if outcome is Outcome.NEW)
+                for digest, count in new.items():
+                    self._count(numbers[digest], RECEIVED, count)
             for each, outcome in zip(tickets, outcomes, strict=True):
                 each.outcome = outcome
         except Exception as error:
@@ -152,30 +161,27 @@ class HeldMessages:
                 each.error = error
 
     def _insert(self, ticket: _Ticket, survey: int, now: float, *, is_withdrawn: bool = False) -> Outcome:
-        """Insert a message, unless it is known, the survey has closed or its code cannot be used."""
+        """Insert a message, unless it is known, the survey has closed, or its code or network forbids it."""
+        name = name_of(ticket.inner)
+        sql = "SELECT 1 FROM messages WHERE name = ?"
+        if self._database.execute(sql, (name,)).fetchone():
+            return Outcome.KNOWN
         if now >= ticket.closes:
             return Outcome.CLOSED
         if ticket.code:
-            if self._is_known(ticket.inner):
-                return Outcome.KNOWN
             sql = "SELECT is_used FROM codes WHERE hash = ? AND survey = ?"
             row = self._database.execute(sql, (ticket.code, survey)).fetchone()
             if row is None or row[0]:
                 return Outcome.CODE_USED if row else Outcome.CODE_UNKNOWN
+        if ticket.admission:
+            if not ticket.admission.acquire():
+                return Outcome.FULL
+            ticket.is_admitted = True
+        if ticket.code:
             self._database.execute("UPDATE codes SET is_used = 1 WHERE hash = ?", (ticket.code,))
-        sql = "INSERT OR IGNORE INTO messages (name, survey, content) VALUES (?, ?, ?)"
-        content = None if is_withdrawn else ticket.inner
-        rows = self._database.execute(sql, (name_of(ticket.inner), survey, content)).rowcount
-        return Outcome.NEW if rows else Outcome.KNOWN
-
-    def is_known(self, inner: bytes) -> bool:
-        """Return whether a message is or was here."""
-        with self._lock:
-            return self._is_known(inner)
-
-    def _is_known(self, inner: bytes) -> bool:
-        sql = "SELECT 1 FROM messages WHERE name = ?"
-        return self._database.execute(sql, (name_of(inner),)).fetchone() is not None
+        sql = "INSERT INTO messages (name, survey, content) VALUES (?, ?, ?)"
+        self._database.execute(sql, (name, survey, None if is_withdrawn else ticket.inner))
+        return Outcome.NEW
 
     def add_codes(self, digest: str, hashes: Iterable[bytes]) -> None:
         """Add codes, of which each lets one message be held; only their hashes are kept."""
@@ -184,16 +190,19 @@ class HeldMessages:
             rows = ((each, survey) for each in sorted(hashes))
             self._database.executemany("INSERT INTO codes VALUES (?, ?, 0)", rows)
 
-    def withdraw(self, digest: str, inner: bytes, closes: int, code: bytes = b"") -> Outcome:
+    def withdraw(
+        self, digest: str, inner: bytes, closes: int, code: bytes = b"", admission: Admission | None = None
+    ) -> Outcome:
         """Delete a message, and refuse it from now on; one that is not here is refused like a new one.
 
         Returns KNOWN or NEW if the message does not leave, and LEFT if it does.
         """
-        with self._lock, self._transaction():
+        ticket = _Ticket(digest, inner, closes, code, admission)
+        with self._lock, _give_back([ticket]), self._transaction():
             survey, name = self._number(digest), name_of(inner)
             row = self._database.execute("SELECT batch FROM messages WHERE name = ?", (name,)).fetchone()
             if row is None:
-                return self._insert(_Ticket(digest, inner, closes, code), survey, time(), is_withdrawn=True)
+                return self._insert(ticket, survey, time(), is_withdrawn=True)
             if row[0] is not None:
                 return Outcome.LEFT
             self._database.execute("UPDATE messages SET content = NULL WHERE name = ?", (name,))
@@ -308,10 +317,30 @@ class HeldMessages:
                 self._database.execute("ROLLBACK")
             raise
 
+    def forget_arrivals(self) -> None:
+        """Write all rows anew in the order of their names, because a page shows in which order they came."""
+        with self._lock:
+            self._database.execute("VACUUM")
+        self._empty_log()
+
     def _empty_log(self) -> None:
         """Empty the write-ahead log, which has deleted messages, and all messages in the order of arrival."""
         with self._lock:
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            [(is_busy, *_)] = self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if is_busy:
+            raise sqlite3.OperationalError("another process reads the log, which is not empty")
+
+
+@contextmanager
+def _give_back(tickets: list[_Ticket]) -> Iterator[None]:
+    """Take back the admissions of messages that are not held."""
+    try:
+        yield
+    except BaseException:
+        for each in tickets:
+            if each.admission and each.is_admitted:
+                each.admission.release()
+        raise
 
 
 def name_of(inner: bytes) -> bytes:

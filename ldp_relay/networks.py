@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from math import ceil
 from time import monotonic
@@ -11,11 +12,10 @@ from time import monotonic
 NETWORK_FULL = "network-full"
 """The reason of a message that is turned away, because its network has sent too many."""
 MAX_REFUSALS = 60
-"""Messages of one address in an hour whose seal does not open."""
-_HOUR_SECONDS = 3600
-_WIDER = 10
+"""Messages of one address whose seal does not open, before the relay opens one a second at most."""
+WIDER = 10
 """How many times as many messages as a /48 a /32 of IPv6 can send, of which anybody can rent one."""
-_MAX_NAMES = 1_000_000
+_MAX_NAMES, _MAX_ADDRESSES = 1_000_000, 10_000
 Address = IPv4Address | IPv6Address
 
 
@@ -92,26 +92,49 @@ class NetworkLimit:
             return {}
         networks = {network_of(sender, 24, 48): self._limit}
         if sender is not None and sender.version == 6:
-            networks[network_of(sender, 24, 32)] = _WIDER * self._limit
+            networks[network_of(sender, 24, 32)] = WIDER * self._limit
         return networks
 
 
+@dataclass(frozen=True)
+class Admission:
+    """The right of a sender to a message more in a survey."""
+
+    limit: NetworkLimit
+    sender: Address | None
+
+    def acquire(self) -> bool:
+        """Count the message; return False if its network is full."""
+        return self.limit.acquire(self.sender)
+
+    def release(self) -> None:
+        """Take back the count, because the message is not held."""
+        self.limit.release(self.sender)
+
+
 class RefusalLimit:
-    """Counts the messages of each address, or /64 of IPv6, in an hour whose seal does not open."""
+    """Slows an address, or a /64 of IPv6, that sends many messages whose seal does not open.
+
+    One is forgotten each second, so an address that has sent too many is refused for seconds only, and others
+    behind it are not shut out.
+    """
 
     def __init__(self) -> None:
-        self._lock, self._end = threading.Lock(), 0.0
-        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._forgotten_at: dict[str, float] = {}
+        """When all refusals of each address are forgotten."""
 
     def count(self, sender: Address | None) -> None:
         """Count a refused message."""
         with self._lock:
-            self._counts[network_of(sender, 32, 64)] += 1
+            now = monotonic()
+            if len(self._forgotten_at) >= _MAX_ADDRESSES:
+                self._forgotten_at = {each: end for each, end in self._forgotten_at.items() if end > now}
+            address = network_of(sender, 32, 64)
+            self._forgotten_at[address] = max(self._forgotten_at.get(address, now), now) + 1
 
     def find_pause(self, sender: Address | None) -> int:
-        """Return 0, or the seconds until the next hour if an address has sent too many refused messages."""
+        """Return 0, or the seconds until an address with too many refused messages may send again."""
         with self._lock:
-            if (now := monotonic()) >= self._end:
-                self._counts.clear()
-                self._end = now + _HOUR_SECONDS
-            return ceil(self._end - now) if self._counts[network_of(sender, 32, 64)] >= MAX_REFUSALS else 0
+            end = self._forgotten_at.get(network_of(sender, 32, 64), 0.0)
+            return max(0, ceil(end - monotonic() - MAX_REFUSALS + 1))

@@ -13,7 +13,7 @@ from gunicorn.app.base import BaseApplication
 
 from ldp_relay import delivery
 from ldp_relay.app import create_app
-from ldp_relay.held_messages import HeldMessages
+from ldp_relay.held_messages import RECEIVED, HeldMessages
 from ldp_relay.settings import RelaySettings
 
 THREADS = 16
@@ -36,6 +36,9 @@ class _Server(BaseApplication):  # type: ignore[misc]
         """Make the application, in the worker, and start to pass messages on."""
         held = HeldMessages(self._settings.database)
         surveys = list(self._settings.surveys.values())
+        for each in surveys:
+            if each.messages_per_network and (count := held.counts(each.plan.digest)[RECEIVED]):
+                delivery.log_event("limits-forgotten", survey=each.plan.id, received_before=count)
         refusals: dict[str, Counter[str]] = {each.plan.digest: Counter() for each in surveys}
         delivery.start(surveys, held, refusals)
         return create_app(self._settings, held, refusals)

@@ -182,11 +182,9 @@ class Client(SurveyDisplay):
 
         Only the plan names the family of rounds: read `plan` first if the person never agreed to this round.
         With a relay, ask it to delete the report. The receipt has the reason ``passed-on`` if the report has
-        left, and ``relay-unreachable`` if the relay did not answer.
+        left, and ``relay-unreachable`` if the relay did not confirm: call this method again.
         """
-        return self._participation.withdraw(
-            lambda survey: bool(self._sender and self._sender.is_untried(survey))
-        )
+        return self._participation.withdraw()
 
     @return_errors
     def status(self) -> Receipt:

@@ -6,7 +6,7 @@ The rules of consent are in :mod:`ldp_client.journal.table`, the rules of opting
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -21,7 +21,6 @@ from ldp_client.opt_out import find_prohibition, require_permission
 from ldp_client.plan_source import fetch_texts
 from ldp_client.receipt import Receipt, State
 from ldp_client.relay import UNREACHABLE, seal, withdraw_message
-from ldp_client.survey_identity import SurveyIdentity
 
 
 @dataclass
@@ -90,22 +89,17 @@ class Participation(BoundSurvey[Plan]):
             return self.status(entry, is_repeat=True)
         return receipt
 
-    def withdraw(self, is_untried: Callable[[SurveyIdentity], bool]) -> Receipt:
+    def withdraw(self) -> Receipt:
         """Record that the person no longer agrees; ask the relay, if there is one, to delete the report.
 
-        Parameters
-        ----------
-        is_untried : callable
-            Whether no attempt to send the report of a survey has begun; the relay is then not asked.
+        The relay is asked even if this process has sent nothing: another process may have.
         """
         self.failed_grant = ""
         self.journal.withdraw(self.identity, self._known_family)
         entry = self.find_entry()
         if not (entry and entry.sealed and entry.state is State.WITHDRAWN):
             return self.status(entry)
-        if is_untried(entry.identity):  # later attempts see the withdrawal
-            receipt = replace(self.status(entry), reason="")
-        elif why := find_prohibition()[1]:
+        if why := find_prohibition()[1]:
             why = f"the relay was not asked to delete the report: {why}"
             receipt = replace(self.status(entry), reason=UNREACHABLE, why=why)
         else:

@@ -60,7 +60,7 @@ class State(StrEnum):
 HELD_BY_RELAY = "the relay has it; it is counted when enough others have answered"
 """Why a report that was sent through a relay may not be counted yet."""
 LEFT_RELAY = "the relay has passed it on, or deleted it because too few others answered"
-"""What has become of such a report some hours after the relay has stopped."""
+"""What has become of such a report some days after the relay has stopped."""
 CODE_REFUSALS = {
     "code-missing": "the survey needs a code: use the link that you received",
     "code-unknown": "the relay did not give this code: use the link that you received",

@@ -19,7 +19,7 @@ from ldp_client.errors import OTHER_PLAN, BudgetError, OptionError, PlanError, T
 from ldp_client.journal.table import JournalEntry
 from ldp_client.plan_source import refuse_relay
 from ldp_client.policy import ClientPolicy
-from ldp_client.receipt import Receipt, State
+from ldp_client.receipt import CODE_REFUSALS, Receipt, State
 from ldp_client.survey_identity import origin_of_url
 from ldp_client.transport import Transport
 
@@ -90,12 +90,14 @@ def withdraw_message(entry: JournalEntry, transport: Transport) -> Receipt:
         response = transport.request("DELETE", url, message, _WITHDRAW_SECONDS)
     except Exception:  # an injected transport may raise anything
         response = None
-    if response and response.status == 204:
-        return receipt("", "the relay has deleted the report")
-    if response and response.status == 409 and response.entry("reason") == "passed-on":
-        return receipt("passed-on", "the relay has passed the report on: it cannot be taken back")
+    reason = response.entry("reason") if response and response.status in (403, 409) else None
+    # with a code that it refuses, the relay never held the message, and never will
+    if (response and response.status == 204) or (isinstance(reason, str) and reason in CODE_REFUSALS):
+        return receipt("", "the relay does not have the report, and will not pass it on")
+    if reason == "passed-on":
+        return receipt(reason, "the relay has passed the report on: it cannot be taken back")
     if response and is_survey_closed(response):
         return receipt(
             str(Reason.SURVEY_CLOSED), "the relay has passed the report on, or deleted it with all others"
         )
-    return receipt(UNREACHABLE, "the relay did not answer: withdraw again, or it may pass the report on")
+    return receipt(UNREACHABLE, "the relay did not confirm it: withdraw again, or it may pass the report on")

@@ -43,8 +43,11 @@ MAX_QUEUED_REPORTS = 10_000
 CLOSED_ONCE = "closed-once"
 CLOSED_SECONDS = 86_400
 """A report is deleted once the collector still says "closed" a day after it first did."""
-MESSAGE_SECONDS = 3 * 3600
-"""How long after its end a message for a relay is kept: by then the relay has passed it on, or deleted it."""
+MESSAGE_SECONDS = 7 * 86_400
+"""How long after its end a message for a relay is kept.
+
+The relay has passed it on or deleted it within three hours; the device's clock may be days ahead.
+"""
 
 
 class Journal(JournalFile):

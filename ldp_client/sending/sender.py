@@ -109,13 +109,6 @@ class Sender:
             )
             self._schedule.end_expedite(survey)
 
-    def is_untried(self, survey: SurveyIdentity) -> bool:
-        """Return whether this process has made a survey's report, and begun no attempt to send it."""
-        with self._changed:
-            if survey in self._schedule:
-                return self._schedule.is_untried(survey)
-            return survey.key in self._new_report_spreads  # the thread has not read the journal yet
-
     def explain_wait(self, survey: SurveyIdentity) -> tuple[str, str]:
         """Return the reason why a report waits: a stable word and a sentence, empty if nothing failed."""
         reason, why = find_prohibition()
@@ -264,10 +257,6 @@ class Sender:
         client, transport = self._begin_attempt(survey, entry)
         if transport is None:
             log_report(survey, "not sent: this application does not accept its plan or epsilon")
-            return
-        latest = self._journal.find(survey) if entry.sealed else entry
-        if latest is None or latest.state is not State.QUEUED:  # withdrawn as untried, a moment ago
-            self._remove(survey)
             return
         log_report(survey, "an attempt begins")
         response = post_report(transport, survey, *entry.post, ATTEMPT_SECONDS)

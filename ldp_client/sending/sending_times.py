@@ -126,11 +126,6 @@ class SendingSchedule:
             return "a random time, for a report of an earlier run"
         return f"a random time within {report.spread:g} s"
 
-    def is_untried(self, survey: SurveyIdentity) -> bool:
-        """Return whether this run has made a survey's report, and begun no attempt to send it."""
-        report = self._reports.get(survey)
-        return report is not None and report.is_new and not report.is_tried
-
     def retry_after_end(self, survey: SurveyIdentity) -> float:
         """Return the time on the schedule's clock at which the pause ends that the collector asked for."""
         report = self._reports.get(survey)

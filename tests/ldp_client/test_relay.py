@@ -173,7 +173,7 @@ def test_the_journal_never_contains_the_report(build, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("withdrawn", [False, True])
-def test_a_message_is_deleted_three_hours_after_the_relay_s_end(build, tmp_path, monkeypatch, withdrawn):
+def test_a_message_is_deleted_seven_days_after_the_relay_s_end(build, tmp_path, monkeypatch, withdrawn):
     closes = PLAN.relay.closes
     fake = FakeRelay()
     client = build(fake)
@@ -194,10 +194,10 @@ def test_a_message_is_deleted_three_hours_after_the_relay_s_end(build, tmp_path,
         return Journal(tmp_path / "j.db").find(client.identity).sealed, str(receipt.state), receipt.why
 
     state, requests = "withdrawn" if withdrawn else "sent", len(fake.requests)
-    sealed, _, why = start_at(closes + 3 * 3600 - 1)
+    sealed, _, why = start_at(closes + 7 * 86_400 - 1)
     assert sealed == fake.bodies[0]
     assert why.startswith("" if withdrawn else "the relay has it")
-    sealed, found, why = start_at(closes + 3 * 3600)
+    sealed, found, why = start_at(closes + 7 * 86_400)
     assert (sealed, found) == (None, state)
     assert why.startswith("" if withdrawn else "the relay has passed it on, or deleted it")
     again = build(fake)
@@ -299,6 +299,13 @@ def test_the_relay_s_refusal_of_a_code_is_final(build, status, reason, why):
         (Response(410, b'{"reason": "survey-closed"}'), State.WITHDRAWN, "survey-closed", 1),
         (TransportError("away"), State.WITHDRAWN, "relay-unreachable", 2),
         (Response(503, b""), State.WITHDRAWN, "relay-unreachable", 2),
+        (Response(429, b'{"reason": "network-full"}'), State.WITHDRAWN, "relay-unreachable", 2),
+        (Response(429, b'{"reason": "too-many-requests"}'), State.WITHDRAWN, "relay-unreachable", 2),
+        (Response(409, b"a proxy's page"), State.WITHDRAWN, "relay-unreachable", 2),
+        (Response(409, b'{"reason": ["code-used"]}'), State.WITHDRAWN, "relay-unreachable", 2),
+        (Response(409, b'{"reason": "code-used"}'), State.WITHDRAWN, "", 1),
+        (Response(403, b'{"reason": "code-unknown"}'), State.WITHDRAWN, "", 1),
+        (Response(403, b'{"reason": "code-missing"}'), State.WITHDRAWN, "", 1),
     ],
 )
 def test_the_relay_is_asked_to_delete_a_message_that_it_has(build, response, state, reason, again):
@@ -331,16 +338,51 @@ def test_a_report_that_waits_is_withdrawn_here_and_at_the_relay(build):
     assert len(fake.bodies) == sent
 
 
-def test_a_relay_is_not_told_of_a_report_that_was_never_tried(build):
-    fake = FakeRelay()
+def test_the_relay_is_asked_about_a_report_that_this_process_has_not_sent(build):
+    """The relay refuses the message from then on; if it does not answer, it can be asked again."""
+    fake = FakeRelay(TransportError("away"))
     client = build(fake, spread=3600)
     client.grant()
     client.report(ROW)
     receipt = client.withdraw()
-    assert (receipt.state, receipt.reason) == (State.WITHDRAWN, "")
+    assert (receipt.state, receipt.reason) == (State.WITHDRAWN, "relay-unreachable")
+    assert "withdraw again" in receipt.why
     client.flush(0.2)
+    fake.responses = [Response(204, b"")]
+    receipt = client.withdraw()
+    assert (receipt.state, receipt.reason) == (State.WITHDRAWN, "")
     client.withdraw()
-    assert [method for method, _, _ in fake.requests] == ["GET"]
+    assert [method for method, _, _ in fake.requests] == ["GET", "DELETE", "DELETE"]
+
+
+SEND = """
+import sys
+from ldp_client import Client, Response
+
+class Held:
+    def request(self, method, url, body, timeout):
+        return Response(202, b'{"status": "held"}')
+
+url, origin, digest, journal = sys.argv[1:]
+print(Client(url, relay=origin, digest=digest, journal=journal, transport=Held()).flush(20).state)
+"""
+
+
+def test_a_report_that_another_process_has_sent_is_deleted_at_the_relay(build, tmp_path):
+    fake = FakeRelay()
+    client = build(fake, spread=3600)
+    client.grant()
+    client.report(ROW)
+    message = Journal(tmp_path / "j.db").find(client.identity).sealed
+    command = [sys.executable, "-c", SEND, URL, ORIGIN, PLAN.digest, str(tmp_path / "j.db")]
+    other = subprocess.run(
+        command, env=inherited_environment(), capture_output=True, text=True, check=True, timeout=120
+    )
+    assert other.stdout.split() == ["sent"]
+    assert client.status().state is State.SENT
+    fake.responses = [Response(204, b"")]
+    assert client.withdraw().state is State.WITHDRAWN
+    assert fake.requests[-1] == ("DELETE", f"{URL}/{PLAN.digest}", message)
 
 
 def test_nothing_is_sent_if_the_person_opted_out(build, monkeypatch):
@@ -498,7 +540,8 @@ def test_a_rehearsal_seals_and_sends_nothing(build):
     client = build(fake, rehearsal=True)
     client.grant()
     assert client.report(ROW).state is State.QUEUED
-    client.withdraw()
+    receipt = client.withdraw()
+    assert (receipt.state, receipt.reason) == (State.WITHDRAWN, "")
     assert [method for method, _, _ in fake.requests] == ["GET"]
 
 

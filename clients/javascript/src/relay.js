@@ -24,8 +24,9 @@ import { parseToken } from "./survey/invitation.js";
 
 const TIMEOUT_SECONDS = 10;
 const ID = new Uint8Array(16);
-/** How long after its end a message is kept: by then the relay has passed it on, or deleted it. */
-const MESSAGE_SECONDS = 3 * 3600;
+/** How long after its end a message is kept: the relay needs three hours, and the clock may be days ahead. */
+const MESSAGE_SECONDS = 7 * 86_400;
+const UNREACHABLE = "relay-unreachable";
 const HELD = "the relay has it; it is counted when enough others have answered";
 const LEFT = "the relay has passed the report on, or deleted it because too few answered";
 /** Reasons of a relay that reject a message for good, and what they mean to people. @type {Record<string, string>} */
@@ -54,7 +55,9 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
   return (url, pin, send, store) => {
     const isHere = originOfUrl(url) === named && new URL(url).pathname.lastIndexOf("/") === 0;
     requireOption(isHere, `give the survey's address at the relay, ${named}/ID, not its address at the collector`);
-    forgetMessages(store).catch(() => {}); // the next client tries again
+    const end = Date.now() / 1000 - MESSAGE_SECONDS; // what ended before cannot be withdrawn any more
+    forgetMessages(store, ({ relay, report, state }) => report && relay && state !== "queued" && relay.closes <= end)
+      .catch(() => {}); // the next client tries again
     return {
       explain: ({ reason, report, state }) => state === "sent" ? (report ? HELD : LEFT) : REFUSALS[reason] ?? "",
 
@@ -95,16 +98,15 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
       seal,
 
       async withdraw(participation, sender) {
-        const entry = await participation.find();
-        const waiting = entry && sender.waiting(entry);
         await participation.withdraw();
         const attempt = sender.refresh();
-        const isUnsent = entry?.state === "queued" && waiting?.isNew && !waiting.isTried;
-        if (!entry?.relay || !entry.report || entry.origin !== named || isUnsent) return undefined; // it has nothing
-        await attempt; // the report must not arrive later
+        const entry = await participation.find();
+        if (!entry?.relay || !entry.report || entry.origin !== named) return undefined; // it has nothing
+        await attempt; // another tab may send the report too: the relay refuses what it was asked to delete
         const answer = await askToDelete(entry, send);
-        const withdrawn = answer.reason === "relay-unreachable" && (await participation.find());
-        if (withdrawn) await store.update((_, write) => write({ ...withdrawn, report: entry.report })); // to ask again
+        if (answer.reason !== UNREACHABLE) {
+          await forgetMessages(store, ({ digest, state }) => state === "withdrawn" && digest === entry.digest);
+        }
         return answer;
       },
     };
@@ -119,24 +121,27 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
  * @returns {Promise<import("./client/receipt.js").ReceiptFields>}
  */
 async function askToDelete({ digest, report: body, url }, send) {
-  let status;
   try {
-    ({ status } = await send({ method: "DELETE", url: `${url}/${digest}`, body, timeout: TIMEOUT_SECONDS }));
+    const answer = await send({ method: "DELETE", url: `${url}/${digest}`, body, timeout: TIMEOUT_SECONDS });
+    if (answer.status === 204) return { why: "the relay will not pass the report on" };
+    const { reason } = await new Response(/** @type {any} */ (answer.body)).json();
+    // if the relay refuses the code, it never held the message, and never will
+    if (/^code-/.test(reason)) return { why: "the relay will not pass the report on" };
+    if (reason === "passed-on") return { reason, why: "the relay has passed the report on, so it is counted" };
+    if (reason === "survey-closed") return { reason, why: LEFT };
   } catch {
-    // there is no response
+    // there is no response, or it is not the relay's
   }
-  if (status === 204) return { why: "the relay has deleted the report" };
-  if (status === 409) return { reason: "passed-on", why: "the relay had passed the report on, so it is counted" };
-  if (status === 410) return { reason: "survey-closed", why: LEFT };
-  const why = "the relay has not confirmed that the report is deleted";
-  return { reason: "relay-unreachable", why };
+  return { reason: UNREACHABLE, why: "the relay has not confirmed it" };
 }
 
-/** Delete each message that has an outcome, and that no withdrawal can stop any more. @param {Store} store */
-async function forgetMessages(store) {
-  const limit = Date.now() / 1000 - MESSAGE_SECONDS;
-  const isOver = (/** @type {JournalEntry} */ { relay, report, state }) =>
-    report && relay && state !== "queued" && relay.closes <= limit;
+/**
+ * Delete the messages of some entries.
+ *
+ * @param {Store} store
+ * @param {(entry: JournalEntry) => unknown} isOver
+ */
+async function forgetMessages(store, isOver) {
   if (!(await store.read()).some(isOver)) return; // an update would store something before the consent
   await store.update((all, write) => all.filter(isOver).forEach(({ report: _report, ...entry }) => write(entry)));
 }

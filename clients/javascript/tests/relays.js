@@ -167,5 +167,12 @@ export async function reported(made) {
   return made;
 }
 
+/** Report and send; return what `makeRelayed` made. @param {any} [options] of `makeRelayed` */
+export async function sent(options) {
+  const made = await reported(makeRelayed(options));
+  assert.equal((await made.client.flush(5)).state, "sent");
+  return made;
+}
+
 /** State and reason. @param {import("../src/index.js").Receipt} receipt */
 export const brief = ({ reason, state }) => `${state} ${reason}`;

@@ -132,7 +132,7 @@ export class Client {
    * Record that the person no longer agrees; delete a queued report of any round of the survey.
    *
    * Only the plan names the family of the rounds: call `plan` first if the person never agreed to this one.
-   * If a relay has the report, it is asked to delete it, and the receipt says what it answered.
+   * With a relay, it is asked to delete the report, and the receipt says what it answered.
    */
   withdraw() {
     return this.#receipt(async () => {

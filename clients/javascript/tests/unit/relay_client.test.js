@@ -10,7 +10,7 @@ import { throughRelay } from "../../src/relay.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
 import {
   brief, DIGEST, ENTRY, FakeRelay, formatCode, LABEL, makeRelayed, openMessage, openReport, PLAN, RELAY, relayedPlan,
-  reported, respond, ROW, URL_AT_RELAY,
+  reported, respond, ROW, sent, URL_AT_RELAY,
 } from "../relays.js";
 import { readVectors, toBytes } from "../surveys.js";
 
@@ -18,13 +18,6 @@ const HELD = "the relay has it; it is counted when enough others have answered";
 
 /** @param {number} milliseconds */
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-/** @param {any} options */
-async function sent(options = {}) {
-  const made = await reported(makeRelayed(options));
-  assert.equal((await made.client.flush(5)).state, "sent");
-  return made;
-}
 
 /** @param {FakeRelay} relay */
 function messages(relay) {
@@ -208,14 +201,14 @@ for (const [status, reason, why] of /** @type {[number, string, string][]} */ ([
   });
 }
 
-test("a message is deleted three hours after the relay's end, and not while it waits", async (context) => {
+test("a message is deleted seven days after the relay's end, and not while it waits", async (context) => {
   const { relay, store } = await sent();
   const waiting = await reported(makeRelayed());
   context.mock.timers.enable({ apis: ["Date"] });
   const { closes } = ENTRY;
   for (const [seconds, why] of /** @type {[number, string][]} */ ([
-    [closes + 3 * 3600 - 1, HELD],
-    [closes + 3 * 3600, "the relay has passed the report on, or deleted it because too few answered"],
+    [closes + 7 * 86_400 - 1, HELD],
+    [closes + 7 * 86_400, "the relay has passed the report on, or deleted it because too few answered"],
   ])) {
     context.mock.timers.setTime(seconds * 1000);
     const { client } = makeRelayed({ relay, store });
@@ -246,74 +239,6 @@ test("a failed grant is named by the report that misses the consent", async () =
   relay.pages = { plan: PLAN };
   assert.equal((await away.client.grant()).state, "ready");
   assert.equal(String(await away.client.withdraw()), "no_consent (no-consent)");
-});
-
-test("a report that the relay has is deleted there when the person withdraws", async () => {
-  const { client, relay, store } = await sent();
-  const receipt = await client.withdraw();
-  assert.equal(String(receipt), "withdrawn (the relay has deleted the report)");
-  const [{ body, url }] = relay.of("DELETE");
-  assert.equal(url, `${URL_AT_RELAY}/${DIGEST}`);
-  assert.deepEqual(body, relay.of("POST")[0].body);
-  assert.equal(relay.held.size, 0);
-  assert.equal((await store.read())[0].report, undefined);
-  assert.equal((await client.withdraw()).state, "withdrawn");
-  assert.equal((await client.report(ROW, LABEL)).state, "withdrawn");
-  assert.equal(relay.requests.length, 3);
-});
-
-for (const [name, answer, reason] of /** @type {[string, any, string][]} */ ([
-  ["has passed the report on", respond(409, { reason: "passed-on" }), "passed-on"],
-  ["does not answer", "no answer", "relay-unreachable"],
-  ["answers nonsense", respond(200, "a sign-in page"), "relay-unreachable"],
-  ["is busy", respond(503, { reason: "store-unavailable" }), "relay-unreachable"],
-])) {
-  test(`a withdrawal does not depend on a relay that ${name}`, async () => {
-    const { client, relay } = await sent();
-    relay.answers = [answer];
-    const receipt = await client.withdraw();
-    assert.equal(brief(receipt), `withdrawn ${reason}`);
-    assert.ok(receipt.why);
-    const isUncertain = reason === "relay-unreachable";
-    const again = String(await client.withdraw());
-    assert.equal(again, isUncertain ? "withdrawn (the relay has deleted the report)" : "withdrawn");
-    assert.equal(relay.of("DELETE").length, isUncertain ? 2 : 1);
-    assert.equal((await client.flush(0.05)).state, "withdrawn");
-    assert.equal(relay.of("POST").length, 1);
-    assert.equal((await client.status()).state, "withdrawn");
-  });
-}
-
-test("a report that was never sent is withdrawn without a request", async () => {
-  const { client, relay } = await reported(makeRelayed());
-  assert.equal(String(await client.withdraw()), "withdrawn");
-  await client.flush(0.05);
-  await client.close();
-  assert.deepEqual(relay.requests.map(({ method }) => method), ["GET"]);
-});
-
-test("a report whose delivery is uncertain is deleted at the relay, after the attempt", async () => {
-  const relay = new FakeRelay();
-  const send = async (/** @type {any} */ request) => {
-    if (request.method === "POST") await wait(50);
-    return relay.send(request);
-  };
-  const { client } = await reported(makeRelayed({ relay, send }));
-  const flushed = client.flush(5);
-  await wait(10);
-  assert.equal(String(await client.withdraw()), "withdrawn (the relay has deleted the report)");
-  await flushed;
-  assert.deepEqual(relay.requests.map(({ method }) => method), ["GET", "POST", "DELETE"]);
-  assert.equal(relay.held.size, 0);
-  assert.equal((await client.status()).state, "withdrawn");
-});
-
-test("a person who never answered withdraws without a request", async () => {
-  const { client, relay } = makeRelayed();
-  assert.equal((await client.withdraw()).state, "no_consent");
-  await client.grant();
-  assert.equal((await client.withdraw()).state, "no_consent");
-  assert.deepEqual(relay.requests.map(({ method }) => method), ["GET"]);
 });
 
 test("a relay may be written with a final slash, a port or a dot", async () => {

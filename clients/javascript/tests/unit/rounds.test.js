@@ -91,7 +91,7 @@ test("withdrawing a direct round keeps what a relay needs to delete the report o
   const { client: first } = makeClient({ survey, store, publicKey });
   assert.equal((await first.withdraw()).state, "already_reported");
   relay.answers = [{ status: 204, body: new Uint8Array() }];
-  assert.equal((await client.withdraw()).why, "the relay has deleted the report");
+  assert.equal((await client.withdraw()).why, "the relay will not pass the report on");
   assert.equal(relay.of("DELETE").length, 1);
 });
 

@@ -157,7 +157,7 @@ const CASES = [
   ])),
   ...["passed-on", "survey-closed", "relay-unreachable"].map((reason) => /** @type {[string, any]} */ ([
     `withdrawn ${reason} `, async (/** @type {Make} */ make) => {
-      const answer = respond(reason === "passed-on" ? 409 : reason === "survey-closed" ? 410 : 503, {});
+      const answer = respond(reason === "passed-on" ? 409 : reason === "survey-closed" ? 410 : 503, { reason });
       const { client } = await reportedThere(relayed(make, [undefined, answer]));
       await client.flush(5);
       return client.withdraw();

@@ -21,8 +21,8 @@ import { hasSamePublisher } from "../survey_identity.js";
  * @property {number} [closedAt] when the collector first said that the survey is closed
  * @property {import("../../survey/plan.js").Plan["relay"]} [relay] the plan's entry, if the report is a sealed one
  * @property {Uint8Array} [plan] stored until the report is delivered or deleted
- * @property {Uint8Array} [report] stored until it is delivered or deleted. A sealed report that the relay has is stored
- *   until it is withdrawn: the relay deletes only the bytes that it is given.
+ * @property {Uint8Array} [report] stored until it is delivered or deleted. A sealed report that the relay may
+ *   have is stored until the relay confirms a withdrawal: it deletes only the bytes that it is given.
  */
 
 /**
@@ -44,7 +44,7 @@ export function isQueued(entry) {
 }
 
 /**
- * Return an entry whose report has an outcome, without the report unless a relay has it.
+ * Return an entry whose report has an outcome, without the report unless a relay may have it.
  *
  * @param {JournalEntry} entry
  * @param {State} state
@@ -52,7 +52,7 @@ export function isQueued(entry) {
  * @returns {JournalEntry}
  */
 export function ended({ plan: _plan, report, closedAt: _closedAt, ...entry }, state, reason = "") {
-  return { ...entry, state, reason, ...(state === "sent" && entry.relay && { report }) };
+  return { ...entry, state, reason, ...(entry.relay && /sent|withdrawn/.test(state) && { report }) };
 }
 
 /**

@@ -243,9 +243,6 @@ function makeSender(journal) {
       return attempt;
     },
 
-    /** Returns the report of a survey that waits in this tab. */
-    waiting: schedule.get,
-
     /** Returns why a report still waits; undefined if nothing failed. */
     failureOf: schedule.failureOf,
 

@@ -192,7 +192,7 @@ def _hold_many(folder: Path) -> None:
     held = HeldMessages(path)
     before = _peak_megabytes()
     for _ in range(HELD // 10_000):
-        held._write([_Ticket("survey", os.urandom(113), 1 << 40, b"") for _ in range(10_000)])
+        held._write([_Ticket("survey", os.urandom(113), 1 << 40, b"", None) for _ in range(10_000)])
     disk = sum(each.stat().st_size for each in folder.glob("held.db*")) / 1e6
     start = time.perf_counter()
     held.release("survey", 600, is_closed=True, hour=0)

@@ -39,7 +39,7 @@ ENTRIES = (
     "testing.js",
     "texts.js",
 )
-LATE = {"client.js": 2, "survey_form.js": 2}
+LATE = {"client.js": 2, "survey_form.js": 2, "words.js": 1}
 """The modules that load others when they need them: texts, previews, rehearsals, and relays."""
 
 PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))
@@ -368,7 +368,8 @@ def test_single_files_are_built_again_with_the_same_bytes_and_are_those_of_the_p
 
 def test_each_language_of_the_form_has_all_words_with_the_same_holes():
     program = f"""
-        import {{ ENGLISH, GERMAN }} from {json.dumps(str(FOLDER / "src/form/words.js"))};
+        import {{ ENGLISH }} from {json.dumps(str(FOLDER / "src/form/words.js"))};
+        import {{ GERMAN }} from {json.dumps(str(FOLDER / "src/form/german.js"))};
         console.log(JSON.stringify([ENGLISH, GERMAN]));
     """
     english, german = json.loads(run_node("--input-type=module", "--eval", program))

@@ -199,6 +199,8 @@ def test_nonsense_locks_out_no_network(tmp_path):
         assert send("192.0.2.1", nonsense) == (400, "bad-seal")
     assert send("192.0.2.1", nonsense) == (429, "too-many-requests")
     assert send("192.0.2.1", message()) == (429, "too-many-requests")
+    deleted = web.delete(URL, data=message(), headers={"X-Forwarded-For": "192.0.2.1"})
+    assert deleted.status_code == 204  # a withdrawal cannot wait
     assert send("192.0.2.2", message()) == (202, None)  # a neighbour
 
 
@@ -220,6 +222,7 @@ def test_a_survey_with_codes_holds_one_message_for_each(tmp_path):
     assert post(web, used) == post(web, used) == (202, None)
     assert post(web, sealed(codes[0], second)) == (409, "code-used")
     assert post(web, sealed(codes[1], second)) == (202, None)
+    assert post(web, sealed(codes[0], relayed_report(PLAN)), method="DELETE") == (204, None)
     assert post(web, message()) == (403, "code-missing")
     unknown = seal_report(PLAN, relayed_report(PLAN), bytes(16))
     assert post(web, unknown) == (403, "code-unknown")

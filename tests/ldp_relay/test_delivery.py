@@ -172,8 +172,10 @@ def test_a_survey_ends_if_its_end_has_passed_at_two_full_hours_in_a_row(held, cl
 def collector(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
             answer(self)
+
+        do_HEAD = do_POST
 
         def log_message(self, *_: object) -> None:
             pass
@@ -294,3 +296,20 @@ def test_a_batch_with_too_few_honest_messages_is_an_alarm(held, caplog, rejected
         pass_on(relayed(ONE, base), held)
     assert ONE.relay.honest_reports == 14
     assert ("promise-broken" in caplog.text) == is_broken
+
+
+def test_a_survey_does_not_end_while_the_collectors_clock_says_so(held, clock, caplog):
+    caplog.set_level("INFO")
+    early, late = "Thu, 01 Nov 2001 00:00:00 GMT", "Sat, 01 Jan 2250 00:00:00 GMT"
+    for date, is_contradicted in ((early, True), (late, False), ("", False), ("yesterday", False)):
+
+        def answer(handler: http.server.BaseHTTPRequestHandler, date: str = date) -> None:
+            handler.send_response_only(404)
+            handler.send_header("Date", date)
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+
+        with collector(answer) as base:
+            assert module.is_contradicted(relayed(ONE, base)) == is_contradicted
+    assert not module.is_contradicted(relayed(ONE))
+    assert caplog.text.count("clock-differs") == 1

@@ -14,6 +14,7 @@ import pytest
 
 from ldp_relay import held_messages as module
 from ldp_relay.held_messages import TOO_FEW, HeldMessages, Outcome
+from ldp_relay.networks import Admission, NetworkLimit, read_address
 from tests.support.servers import wait_for
 
 OPEN = 1 << 32
@@ -245,6 +246,39 @@ def test_the_file_is_its_owner_s_and_its_rows_are_not_in_the_order_of_arrival(he
     hold(held, 50)
     rows = held._database.execute("SELECT content FROM messages").fetchall()
     assert [content for (content,) in rows] == sorted(messages(50), key=module.name_of)
+
+
+def test_after_the_hour_the_file_does_not_show_the_order_of_arrival(held, tmp_path):
+    hold(held, 60)
+    release(held)
+    held.forget_arrivals()
+    content = (tmp_path / "relay.db").read_bytes()
+    waiting = [each for each in messages(60) if content.count(each) == 1]  # no beginning of another one
+    places = sorted(waiting, key=content.index)
+    pages = [[each for each in places if content.index(each) // 4096 == page] for page in range(40)]
+    assert sum(map(len, pages)) > 30
+    for page in pages:
+        assert page == sorted(page, key=module.name_of, reverse=True)
+
+
+def test_a_message_that_is_repeated_takes_nobody_elses_place(held):
+    limit = NetworkLimit(2)
+    admission = Admission(limit, read_address("192.0.2.1"))
+    first, second, third = messages(3)
+    assert held.hold("s", first, OPEN, admission=admission) is Outcome.NEW
+    repeats = [threading.Thread(target=held.hold, args=("s", first, OPEN, b"", admission)) for _ in range(8)]
+    for each in repeats:
+        each.start()
+    assert held.hold("s", second, OPEN, admission=admission) is Outcome.NEW
+    for each in repeats:
+        each.join()
+    assert held.hold("s", third, OPEN, admission=admission) is Outcome.FULL
+    assert held.hold("s", first, OPEN, admission=admission) is Outcome.KNOWN
+
+
+def test_a_held_message_is_known_after_the_end_too(held):
+    hold(held, 1)
+    assert held.hold("s", messages(1)[0], 1) is Outcome.KNOWN
 
 
 def test_deleted_bytes_and_the_order_of_arrival_are_not_in_the_files(held, tmp_path):

@@ -64,21 +64,34 @@ def test_without_a_limit_nothing_is_stored():
     assert not limit._counts
 
 
-def test_refused_messages_have_a_limit_of_their_own_by_address_and_hour(monkeypatch):
+def test_refused_messages_slow_their_address_and_nobody_else(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
     limit = RefusalLimit()
     sender, same, neighbour = map(read_address, ("2001:db8::1", "2001:db8::ffff", "2001:db8:0:1::1"))
-    limit.find_pause(sender)
     for _ in range(MAX_REFUSALS):
         assert limit.find_pause(sender) == 0
         limit.count(sender)
-    assert (limit.find_pause(same), limit.find_pause(neighbour)) == (3600, 0)
-    now[0] += 3599.5
+    assert (limit.find_pause(same), limit.find_pause(neighbour)) == (1, 0)
+    now[0] += 1
+    assert limit.find_pause(same) == 0  # one refusal is forgotten each second
+    limit.count(same)
     assert limit.find_pause(sender) == 1
-    now[0] += 0.5
-    assert limit.find_pause(sender) == 0
-    assert not limit._counts
+    now[0] += MAX_REFUSALS
+    for _ in range(MAX_REFUSALS):
+        assert limit.find_pause(sender) == 0
+        limit.count(sender)
+
+
+def test_what_is_stored_of_refusals_is_bounded(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "_MAX_ADDRESSES", 100)
+    limit = RefusalLimit()
+    for number in range(1000):
+        limit.count(read_address(f"2001:db8:0:{number:x}::1"))
+        now[0] += 1
+    assert len(limit._forgotten_at) <= 100
 
 
 @pytest.mark.parametrize(

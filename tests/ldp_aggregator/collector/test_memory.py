@@ -16,7 +16,7 @@ from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
-from encoders.survey.opening import MESSAGES_TYPE
+from encoders.survey.opening import BATCH_HEADER, MESSAGES_TYPE
 from encoders.survey.report_id import report_id_prefix
 from encoders.survey.sealing import inner_bytes
 from ldp_aggregator.collector import create_app
@@ -157,10 +157,10 @@ class Web:
     def refuse_sealed(self) -> list[Reason]:
         """Pass on messages, one of which does not open; return the reasons that are counted."""
         bad = MARK.ljust(inner_bytes(RELAYED), b"\0")
-        token = {"Authorization": f"Bearer {RELAY_TOKEN}"}
+        headers = {"Authorization": f"Bearer {RELAY_TOKEN}", BATCH_HEADER: "600 162"}
         path = f"/v1/surveys/{RELAYED.id}/sealed"
-        assert self.ask("POST", path, data=bad, headers=token, content_type=MESSAGES_TYPE) is None
-        return [Reason.BAD_SEAL]
+        assert self.ask("POST", path, data=bad, headers=headers, content_type=MESSAGES_TYPE) is None
+        return [Reason.BAD_SEAL, Reason.PROMISE_BROKEN]
 
     def refuse(self, number: int) -> list[Reason | None]:
         """Send one request for each reason of refusal; return the reasons."""

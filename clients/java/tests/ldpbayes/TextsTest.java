@@ -125,7 +125,8 @@ class TextsTest {
 
     @Test
     void whatTheAuthorWroteAboutTheSurveyIsShownInThePersonsLanguage() {
-        byte[] bytes = Bytes.fromText(BASE.replace("'about':{}", "'about':{'contact':'A','purpose':'Purpose'}")
+        String about = "'about':{'contact':'A','purpose':'Purpose'}";
+        byte[] bytes = Bytes.fromText(BASE.replace("'about':{}", about)
             .replace("['en']", "['en','de']")
             .replace("'texts':{", "'texts':{'de':{'about':{'purpose':'Zweck'}},").replace('\'', '"'));
         Plan plan = planWith(bytes);

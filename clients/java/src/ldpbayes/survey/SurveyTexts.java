@@ -33,10 +33,10 @@ public final class SurveyTexts {
     private static final String TAG = "[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}";
     private static final Collection<String> LONG =
         Arrays.asList("help", "purpose", "contact", "ethics", "retention");
-    private static final List<String> ABOUT =
+    private static final Collection<String> ABOUT =
         Arrays.asList("title", "purpose", "contact", "ethics", "retention");
     /** A language has no title among these, but one of its own. */
-    static final List<String> LANGUAGE_ABOUT = ABOUT.subList(1, 5);
+    static final List<String> LANGUAGE_ABOUT = Arrays.asList("purpose", "contact", "ethics", "retention");
     private static final Collection<String> HEAD = Arrays.asList("title", "help");
     /** The spaces, joiners and direction marks that some languages need. */
     private static final String LINE_SPACES = " \u00a0\u202f\u200c\u200d\u200e\u200f";

@@ -49,6 +49,7 @@ class StatesTest {
         "no_consent rehearsal ConsentError", "unavailable not-configured ", "unavailable bad-option ",
         "unavailable relay-unpinned TransportError", "unavailable relay-unreachable TransportError",
         "rejected other-plan PlanError", "queued relay-unreachable ", "rejected other-plan ",
+        "queued network-full ", "rejected code-missing ", "rejected code-unknown ", "rejected code-used ",
             "rejected bad-seal ",
         "withdrawn passed-on ", "withdrawn survey-closed ", "withdrawn relay-unreachable ");
     private static final String CLOSED = "{\"reason\":\"survey-closed\"}";

@@ -19,7 +19,7 @@ from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_by
 from encoders.survey.signature import signature_text
 from ldp_relay.delivery import log_event, log_event_once
 from ldp_relay.held_messages import HeldMessages, Outcome, name_of
-from ldp_relay.networks import NETWORK_FULL, Address, Admission, NetworkLimit, RefusalLimit, sender_of
+from ldp_relay.networks import Address, Admission, NetworkLimit, RefusalLimit, sender_of
 from ldp_relay.settings import RelayedSurvey, RelaySettings
 
 OTHER_PLAN, CODE_MISSING = "other-plan", "code-missing"
@@ -125,10 +125,10 @@ def _answer(outcome: Outcome, message: _Message) -> Response | None:
         case Outcome.FULL:
             plan, fix = message.survey.plan, "give codes, or raise messages_per_network if you know who sends"
             if message.admission.limit.is_turned_away_first(name_of(message.inner)):
-                _relay().refusals[plan.digest][NETWORK_FULL] += 1
-                log_event_once(NETWORK_FULL, survey=plan.id, fix=fix)
+                _relay().refusals[plan.digest][Outcome.FULL] += 1
+                log_event_once(Outcome.FULL, survey=plan.id, fix=fix)
             return _problem(
-                429, NETWORK_FULL, "too many people have answered from this network", _FULL_SECONDS
+                429, Outcome.FULL, "too many people have answered from this network", _FULL_SECONDS
             )
         case Outcome.CLOSED:
             return _problem(410, Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
@@ -211,7 +211,7 @@ def _count_refusal(response: Response) -> Response:
     found = _relay().settings.surveys.get((request.view_args or {}).get("survey", ""))
     if found and response.status_code >= 400 and response.is_json:
         reason = response.get_json()["reason"]
-        if reason != NETWORK_FULL:  # people are counted, not their attempts
+        if reason != Outcome.FULL:  # people are counted, not their attempts
             _relay().refusals[found.plan.digest][reason] += 1
     return response
 

@@ -17,8 +17,8 @@ from encoders.survey.opening import breaks_promise, write_private_key
 from encoders.survey.sealing import CODE_BYTES
 from encoders.text_table import format_table
 from ldp_relay.delivery import probe
-from ldp_relay.held_messages import HeldMessages
-from ldp_relay.networks import NETWORK_FULL, WIDER
+from ldp_relay.held_messages import HeldMessages, Outcome
+from ldp_relay.networks import WIDER
 from ldp_relay.settings import RelayedSurvey, RelaySettings, read_settings
 
 MAX_CODES = 1_000_000
@@ -182,7 +182,7 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     lines += [f"  {_describe_limit(survey)}", f"  the collector {probe(survey)}"]
     counts = held.counts(survey.plan.digest)
     lines += [f"  {name}: {count:,}" for name, count in counts.items()]
-    if turned_away := counts.get(f"refused, {NETWORK_FULL}"):
+    if turned_away := counts.get(f"refused, {Outcome.FULL}"):
         lines.append(
             f"  warning: messages that were turned away, because their network is full: {turned_away:,}. "
             "They may be of one sender, or of people in one office: give codes, or raise "

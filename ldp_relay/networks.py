@@ -9,8 +9,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from math import ceil
 from time import monotonic
 
-NETWORK_FULL = "network-full"
-"""The reason of a message that is turned away, because its network has sent too many."""
 MAX_REFUSALS = 60
 """Messages of one address whose seal does not open, before the relay opens one a second at most."""
 WIDER = 10

@@ -20,15 +20,13 @@ BLANK = {
     "Browser und öffnen Sie diese Umfrage unter ihrer https-Adresse, nicht als Datei. Hilft das nicht, sagen "
     "Sie es den Verantwortlichen. Bis dahin wird nichts gesendet.",
 }
-"""What the page says until its script runs, by language."""
+"""What the page says until its script runs, in each language that the form has itself."""
 ENGLISH: dict[str, str] = {
     **json.loads(files(__package__).joinpath("words.json").read_bytes()),
     "blank": BLANK["en"],
 }
 """What page and form say in English, by name; {0} and {1} are holes. The file is written by
 clients/javascript/build.js."""
-_COMPLETE = ("en", "de")
-"""The languages whose words the form has itself."""
 
 
 def read_words(data: bytes) -> dict[str, dict[str, str]]:
@@ -65,7 +63,7 @@ def find_untranslated(
 
     A language has the words of its base languages too: "pt-BR" those of "pt".
     """
-    known = {**words, **{tag: {**ENGLISH, **words.get(tag, {})} for tag in _COMPLETE}}
+    known = {**words, **{tag: {**ENGLISH, **words.get(tag, {})} for tag in BLANK}}
     found = {}
     for language in languages:
         tables = [each for tag, each in known.items() if f"{language}-".lower().startswith(f"{tag}-".lower())]

@@ -8,7 +8,7 @@
 const SAME = { "code-missing": "invalid-token", "code-unknown": "invalid-token", "code-used": "id-reused" };
 
 /**
- * Return what an error means for the person.
+ * Return the outcome that an error stands for.
  *
  * @param {unknown} error
  * @returns {Outcome}
@@ -19,7 +19,7 @@ export function outcomeOf(error) {
 }
 
 /**
- * Return what an outcome means, and its cause if the person can act on it or should know it.
+ * Return the sentences that explain an outcome. They name its cause if that helps the person.
  *
  * @param {Outcome} outcome
  * @param {Words} words

@@ -137,7 +137,7 @@ export class SurveyForm {
     const texts = await this.#client?.texts(wanted);
     if (!texts) return;
     const { furtherWords, level, src } = this.#options;
-    const same = wanted.filter((tag) => `${tag}-`.startsWith(`${texts.language}-`)); // "pt-BR" has words of its own
+    const same = wanted.filter((tag) => `${tag}-`.startsWith(`${texts.language}-`)); // "pt-BR" may have other words
     const found = await findWords(texts.language ? [...same, texts.language] : wanted, furtherWords);
     if (this.#isClosed || this.#wanted !== wanted) return; // the person has chosen another language meanwhile
     const look = this.#look = { ...found, level, texts };
@@ -246,7 +246,7 @@ export class SurveyForm {
 
   /** Record the consent, and report once; both are safe to repeat. */
   #agree() {
-    const answers = this.#collect(); // those of this moment, whatever is entered until the step runs
+    const answers = this.#collect(); // now, because the person may change them before the step runs
     if (!answers) return;
     this.#decide(async (client, isLast) => {
       const granted = await client.grant();

@@ -35,7 +35,7 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.questions import SQUARE
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
-from ldp_aggregator.central.learner import LINEAR
+from ldp_aggregator.prediction import LINEAR
 from ldp_audit import PublicClient, audit
 from ldp_audit.audit import WHOLE_REQUESTS, collect_reports, measure_leak
 from ldp_audit.blackbox import ALPHA

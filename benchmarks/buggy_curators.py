@@ -13,15 +13,16 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Survey
-from ldp_aggregator.central import learner, linear, naive_bayes, tree
-from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.count_tables import exact_tables
-from ldp_aggregator.central.design import Design
-from ldp_aggregator.central.learner import AUTO, LINEAR, NAIVE_BAYES, TREE, Training
-from ldp_aggregator.central.promise import Promise
-from ldp_aggregator.central.splits import Split
+from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
+from ldp_aggregator.prediction.decision_tree import Split
+from ldp_aggregator.prediction.linear_model import Design
 from ldp_audit.central import audit_trainings
 from ldp_audit.outcomes import MeasuredLeak
+from ldp_central import learner, linear, naive_bayes, tree
+from ldp_central.coded_rows import CodedRows
+from ldp_central.count_tables import exact_tables
+from ldp_central.learner import AUTO, Training
+from ldp_central.promise import Promise
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class BuggyCurator:
     learner : str
         The learner that has the bug; "auto" means the comparison of learners.
     run : callable
-        Takes the parameters of :func:`ldp_aggregator.central.learner.train`, or of `compare_learners`.
+        Takes the parameters of :func:`ldp_central.learner.train`, or of `compare_learners`.
     is_subtle : bool
         Whether an audit needs more than a thousand trials to detect it.
     """

@@ -32,9 +32,9 @@ from encoders.text_table import format_table
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.unlabelled_summary import ChosenBy
 from ldp_aggregator.models.classifier_choice import choose_classifier
-from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.models.unlabelled_fit import RowFit
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows
+from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_design.rounds.validate import VALIDATION_SHARE, build_validation
 from ldp_design.simulation.trial import EncodedRows, train_model
 from ldp_design.simulation.variants import Variant

@@ -23,9 +23,9 @@ from encoders.survey import CategoricalFeature, Survey
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_reader import read_survey
 from encoders.text_table import format_table
-from ldp_aggregator.central.coded_rows import CodedRows
 from ldp_aggregator.estimation import estimate_parameters
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_central.coded_rows import CodedRows
 from ldp_design.authoring.draft import draft_survey
 from ldp_design.simulation.reports import simulate_silos
 from ldp_design.simulation.rows import split_rows

@@ -35,7 +35,7 @@ from ldp_aggregator.estimation.discriminative import (
     estimate_label_moments,
     fit_classifier,
 )
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
+from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_design.simulation.trial import EncodedRows
 from ldp_design.simulation.variants import Variant
 

@@ -120,7 +120,7 @@ def _read_purpose(module: str) -> str:
 
 
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
-ldp_central = _command("ldp-central", "ldp_aggregator.cli.central", "central")
+ldp_central = _command("ldp-central", "ldp_central.cli", "central")
 ldp_client = _command("ldp-client", "ldp_client.cli", "signed")
 ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
 ldp_compare = _command("ldp-compare", "ldp_design.cli.compare", "train")

@@ -24,23 +24,16 @@ from encoders.errors import LdpError
 from encoders.randomness import RandomSource, SystemEntropy
 from encoders.survey import Survey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.learner import (
-    AUTO,
-    LINEAR,
-    NAIVE_BAYES,
-    TREE,
-    TRIAL_SHARE,
-    Training,
-    compare_learners,
-    train,
-)
-from ldp_aggregator.central.linear import LinearModel
-from ldp_aggregator.central.promise import Promise, Spending
-from ldp_aggregator.central.selection import ROWS_PER_FEATURE
-from ldp_aggregator.central.tree import DecisionTree
+from ldp_aggregator.curator_privacy import Spending
+from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
+from ldp_aggregator.prediction.decision_tree import DecisionTree
+from ldp_aggregator.prediction.linear_model import LinearModel
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, measure_leak
+from ldp_central.coded_rows import CodedRows
+from ldp_central.learner import AUTO, TRIAL_SHARE, Training, compare_learners, train
+from ldp_central.promise import Promise
+from ldp_central.selection import ROWS_PER_FEATURE
 
 AUDITED = (NAIVE_BAYES, LINEAR, TREE, AUTO)
 _COPIES = 3
@@ -73,12 +66,12 @@ def audit_trainings(
     learners : sequence of str, optional
         By default all, see :func:`audited_learners`.
     train_model : callable
-        The training to audit, with the parameters of :func:`ldp_aggregator.central.learner.train`.
+        The training to audit, with the parameters of :func:`ldp_central.learner.train`.
     advance : callable
         Called after each pair of trainings.
     compare : callable
         The comparison of learners to audit, with the parameters of
-        :func:`ldp_aggregator.central.learner.compare_learners`.
+        :func:`ldp_central.learner.compare_learners`.
 
     Raises
     ------

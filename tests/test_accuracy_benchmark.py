@@ -23,7 +23,7 @@ from benchmarks.accuracy.page import SUMMARIES, parted, placed
 from benchmarks.accuracy.plain import INSTALLED
 from benchmarks.accuracy.results import Results, Settings
 from benchmarks.accuracy.ways import Task, coded, train_real_noise
-from ldp_aggregator.models.scoring import DiscreteLikelihood
+from ldp_aggregator.prediction.scoring import DiscreteLikelihood
 
 ROOT = Path(__file__).parent.parent
 RESULTS_PAGE = ROOT / "docs" / "results" / "accuracy.md"

@@ -138,7 +138,15 @@ def test_a_command_says_that_another_package_replaced_encoders(tmp_path, script)
         assert (found.returncode, found.stdout) == (1, ""), command
         assert found.stderr.startswith(why)
         assert found.stderr.count("\n") == 1
-    for package in ("ldp_client", "ldp_silo", "ldp_relay", "ldp_aggregator", "ldp_design", "ldp_audit"):
+    for package in (
+        "ldp_client",
+        "ldp_silo",
+        "ldp_relay",
+        "ldp_aggregator",
+        "ldp_central",
+        "ldp_design",
+        "ldp_audit",
+    ):
         assert f"InstallationError: {why}" in run_here(f"import {package}", tmp_path).stderr
 
 

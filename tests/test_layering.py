@@ -22,8 +22,9 @@ MAY_IMPORT = {
     "ldp_silo": {"encoders", "reduction", "ldp_client", "ldp_silo"},
     "ldp_relay": {"encoders", "ldp_relay"},
     "ldp_aggregator": {"encoders", "reduction", "ldp_aggregator"},
-    "ldp_design": {"encoders", "reduction", "ldp_aggregator", "ldp_design"},
-    "ldp_audit": {"encoders", "ldp_client", "ldp_silo", "ldp_aggregator", "ldp_audit"},
+    "ldp_central": {"encoders", "reduction", "ldp_aggregator", "ldp_central"},
+    "ldp_design": {"encoders", "reduction", "ldp_aggregator", "ldp_central", "ldp_design"},
+    "ldp_audit": {"encoders", "ldp_client", "ldp_silo", "ldp_aggregator", "ldp_central", "ldp_audit"},
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 WITHOUT_EXTRAS = (*ON_THE_DEVICE, "ldp_silo")
@@ -83,7 +84,7 @@ LAYERS = {
         {"render", "snapshot_entries", "snapshot_plans"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
-        {"central", "privacy_statement"},
+        {"curator_privacy", "prediction", "privacy_statement"},
         {"findings"},
         {"results", "synthetic_people"},
         {"models", "training_sources"},

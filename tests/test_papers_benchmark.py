@@ -37,14 +37,13 @@ from benchmarks.papers.paper_rows import PaperRows
 from benchmarks.papers.perturbed_objective import SOFT_HINGE, minimise, realised_epsilon
 from benchmarks.papers.smooth_sensitivity import STUDENT, TIGHT_CAUCHY, count_too_small
 from encoders.randomness import FastStream
-from ldp_aggregator.central import solver
-from ldp_aggregator.central.coded_rows import place_columns
-from ldp_aggregator.central.count_tables import exact_tables
-from ldp_aggregator.central.design import Design
-from ldp_aggregator.central.linear import choose_constants
-from ldp_aggregator.central.losses import choose_loss
-from ldp_aggregator.central.naive_bayes import fit_naive_bayes
-from ldp_aggregator.central.splits import list_splits, split_columns, split_scores
+from ldp_aggregator.prediction.linear_model import Design, place_columns
+from ldp_central import solver
+from ldp_central.count_tables import exact_tables
+from ldp_central.linear import choose_constants
+from ldp_central.losses import choose_loss
+from ldp_central.naive_bayes import fit_naive_bayes
+from ldp_central.splits import list_splits, split_columns, split_scores
 
 ROOT = Path(__file__).parent.parent
 MODULES = [module for modules in PAPERS.values() for module in modules]
@@ -311,7 +310,10 @@ class TestFunctionalMechanism:
 
 class TestPerturbedObjective:
     def test_minimum_of_the_corrected_objective_is_ours(self, rows):
-        design, columns = Design.from_features(rows.coded.features, 1), place_columns(rows.coded)
+        design, columns = (
+            Design.from_features(rows.coded.features, 1),
+            place_columns(rows.coded.features, rows.coded.codes),
+        )
         linear = np.random.default_rng(2).normal(0, 5, (design.columns, 1))
         objective = solver.Objective(design, columns, rows.labels, choose_loss(2), 4.0, linear)
         ours = solver.minimise(objective)[:, 0]

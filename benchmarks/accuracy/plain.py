@@ -14,7 +14,7 @@ from encoders.survey import Question
 from ldp_aggregator.estimation import Frequencies
 from ldp_aggregator.estimation.discrete.frequencies import oracle_of
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.snapshot import Snapshot, Total
 
 with warnings.catch_warnings():

@@ -33,7 +33,7 @@ from encoders.randomness import FastStream
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.models.infer_survey import infer_survey
 from ldp_aggregator.models.prediction_quality import measure_predictions
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.csv_rows import TableError, read_text_columns
 from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, Trial, encode_repeats, run_trial

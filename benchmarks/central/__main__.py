@@ -37,7 +37,7 @@ SOURCES = (
     "encoders/survey/**/*.py",
     "ldp_design/authoring/column_types.py",
     "ldp_design/authoring/draft.py",
-    "ldp_aggregator/central/**/*.py",
+    "ldp_central/**/*.py",
     "ldp_aggregator/estimation/bayes/*.py",
     "ldp_aggregator/estimation/numeric/*.py",
     "benchmarks/central/cells.py",

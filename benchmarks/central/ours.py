@@ -6,10 +6,11 @@ from fractions import Fraction
 
 from benchmarks.central.data_sets import DataSet
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.central.learner import CentralModel, train
-from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
-from ldp_aggregator.central.promise import ADD_REMOVE, REPLACE, Promise
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.curator_privacy import ADD_REMOVE, REPLACE
+from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_central.learner import CentralModel, train
+from ldp_central.naive_bayes import CentralNaiveBayes
+from ldp_central.promise import Promise
 
 AUTO, AUTO_REPLACE = "auto", "auto, replace"
 LEARNERS = ("nb", "linear", "tree")

@@ -20,7 +20,7 @@ from benchmarks.papers.marks import FLOATS, PaperError, Section, not_for_release
 from benchmarks.papers.paper_rows import PaperRows
 from benchmarks.papers.perturbed_objective import SOFT_HINGE, draw_ball, minimise
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.linear import choose_constants
+from ldp_central.linear import choose_constants
 
 DATA_SETS: tuple[str, ...] = ()
 BAYES_ACCURACY = 0.9

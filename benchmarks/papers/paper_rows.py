@@ -14,9 +14,10 @@ from benchmarks.central.data_sets import DataSet, read_data_set
 from benchmarks.central.ours import predict
 from encoders.survey.numeric_features import BinnedFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.learner import train
-from ldp_aggregator.central.promise import ADD_REMOVE, Promise
+from ldp_aggregator.curator_privacy import ADD_REMOVE
+from ldp_central.coded_rows import CodedRows
+from ldp_central.learner import train
+from ldp_central.promise import Promise
 from ldp_design.simulation.rows import split_rows
 
 MANY_ROWS, FEW_SPLITS = 10_000, 5

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.losses import SHARPNESS
+from ldp_aggregator.prediction.linear_model import SHARPNESS
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ldp_aggregator.central.privacy import CentralPrivacy
-from ldp_aggregator.central.promise import ADD_REMOVE
+from ldp_aggregator.curator_privacy import ADD_REMOVE, CentralPrivacy
 from ldp_aggregator.findings.bounds import factor_at_most, format_amount
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.privacy import list_beliefs

@@ -10,21 +10,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.linear import LinearModel
-from ldp_aggregator.central.losses import SHARPNESS
-from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
 from ldp_aggregator.models.described_model import DescribedModel
 from ldp_aggregator.models.model_document import ModelError
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores, reorder_labels
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
 from ldp_aggregator.models.survey_estimates import SurveyEstimates
-from ldp_aggregator.models.table_input import Columns
+from ldp_aggregator.prediction.decision_tree import DecisionTree
+from ldp_aggregator.prediction.linear_model import SHARPNESS, LinearModel
+from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores, reorder_labels
 from ldp_aggregator.results.card import ModelDescription
 from ldp_aggregator.results.central_card import describe_central
 from ldp_aggregator.results.data_frame import build_frame
 from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.table_input import Columns
 
 if TYPE_CHECKING:
     import pandas as pd

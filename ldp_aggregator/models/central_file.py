@@ -18,14 +18,7 @@ from encoders.errors import SurveyError
 from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.design import Design
-from ldp_aggregator.central.learner import LINEAR, NAIVE_BAYES, TREE, Training
-from ldp_aggregator.central.linear import LEAST_DEGREE, MAX_DEGREE, LinearModel
-from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
-from ldp_aggregator.central.privacy import CentralPrivacy
-from ldp_aggregator.central.soft_cells import soft_cells
-from ldp_aggregator.central.splits import Split
-from ldp_aggregator.central.tree import DecisionTree
+from ldp_aggregator.curator_privacy import CentralPrivacy
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.json_form import read_probabilities, reading
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
@@ -39,9 +32,14 @@ from ldp_aggregator.models.model_document import (
     inconsistent,
     read_plan,
 )
+from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
+from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
+from ldp_aggregator.prediction.linear_model import LEAST_DEGREE, MAX_DEGREE, Design, LinearModel
 from ldp_aggregator.snapshot_plans import dump_plan_entry
 
 _MAX_CELL = 1 << 62
+_SOFT_CELLS = 3
+"""Number of cells of a number that is not missing."""
 _MIN_VARIANCE = 1e-30
 """Less than the variance of any noise that is drawn."""
 
@@ -74,42 +72,34 @@ class CentralModelFile:
     privacy: CentralPrivacy
 
 
-def dump_central_model(plan: Plan, training: Training, public_rows: bool) -> bytes:
-    """Return the bytes of a model file.
-
-    Parameters
-    ----------
-    plan : Plan
-    training : Training
-    public_rows : bool
-        Whether the expected number of rows is the survey's, and not a noisy number.
-    """
+def dump_central_model(model: CentralModelFile) -> bytes:
+    """Return the bytes of a model file."""
     return dump_content(
         {
             "format": FORMAT,
             "version": VERSION,
             "kind": ModelKind.CENTRAL,
-            **dump_plan_entry(plan),
-            "plan_digest": plan.digest,
-            "learner": training.learner,
-            "privacy": CentralPrivacy.from_training(training, public_rows).as_dict(),
-            "model": _dump_learner(training.model),
+            **dump_plan_entry(model.plan),
+            "plan_digest": model.plan.digest,
+            "learner": model.learner,
+            "privacy": model.privacy.as_dict(),
+            "model": _dump_learner(model.model),
         }
     )
 
 
-def _dump_learner(model: CentralNaiveBayes | LinearModel | DecisionTree) -> dict[str, Any]:
+def _dump_learner(model: CentralScorer) -> dict[str, Any]:
     if isinstance(model, LinearModel):
         return {"degree": model.degree, "weights": model.weights.tolist()}
     if isinstance(model, DecisionTree):
         splits = [[split.feature, split.low, split.high] for split in model.splits]
         return {"splits": splits, "leaves": model.leaves.tolist()}
     return {
-        **dump_classifier(model.prior, model.conditionals),
+        **dump_classifier(model.prior, model.tables),
         "selected": list(model.selected),
         "counts": [
             {"cells": table.cells.tolist(), "unit": table.unit, "variance": table.cell_variance}
-            for table in model.tables
+            for table in model.counts
         ],
     }
 
@@ -166,7 +156,7 @@ def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Condit
 def _read_counts(entry: Mapping[str, Any], feature: Feature, k: int) -> NoisyTable:
     cells, unit, variance = entry["cells"], entry["unit"], entry["variance"]
     is_number = isinstance(feature, NumericFeature)
-    size = soft_cells(feature.missing == "category").shape[1] if is_number else feature.size
+    size = _SOFT_CELLS + (feature.missing == "category") if is_number else feature.size
     if any(type(cell) is not int or abs(cell) >= _MAX_CELL for row in cells for cell in row):
         raise ValueError(f"a count of {feature.name} is no whole number")
     if [len(row) for row in cells] != [k] * size or unit != (SOFT_UNIT if is_number else 1):

@@ -25,12 +25,9 @@ from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.models.class_labels import to_typed_labels
-from ldp_aggregator.models.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.models.infer_survey import choose_plan
 from ldp_aggregator.models.model_document import no_classifier
-from ldp_aggregator.models.scoring import LogProbabilities, reorder_labels
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
-from ldp_aggregator.models.table_input import Columns, name_rows_by_index, take_rows
 from ldp_aggregator.models.unknown_values import (
     ERROR,
     IGNORE,
@@ -38,6 +35,8 @@ from ldp_aggregator.models.unknown_values import (
     replace_unknown_values,
 )
 from ldp_aggregator.models.usefulness import find_useless
+from ldp_aggregator.prediction.fast_predict import UNDECIDED, FastPredictor
+from ldp_aggregator.prediction.scoring import LogProbabilities, reorder_labels
 from ldp_aggregator.privacy_statement import PrivacyStatement, state_privacy
 from ldp_aggregator.results.card import ModelDescription, describe_model
 from ldp_aggregator.results.data_frame import build_frame
@@ -47,6 +46,7 @@ from ldp_aggregator.results.table import build_table
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.missing_codes import drop_missing_codes
+from ldp_aggregator.rows.table_input import Columns, name_rows_by_index, take_rows
 from ldp_aggregator.simulated_population import simulate_reports
 
 if TYPE_CHECKING:

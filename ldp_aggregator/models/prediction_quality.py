@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.models.scoring import normalise_log_scores
+from ldp_aggregator.prediction.scoring import normalise_log_scores
 
 CALIBRATION_BINS = 10
 _LEAST_PROBABILITY = 1e-15

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from encoders.survey import Plan, Survey
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.models.table_input import (
+from ldp_aggregator.rows.table_input import (
     Columns,
     check_table,
     column_names,

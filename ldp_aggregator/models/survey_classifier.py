@@ -16,11 +16,11 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.models.class_labels import encode_any_labels, to_typed_labels
 from ldp_aggregator.models.described_model import DescribedModel
 from ldp_aggregator.models.row_reader import RowReader
-from ldp_aggregator.models.scoring import normalise_log_scores
-from ldp_aggregator.models.table_input import Columns, name_columns, name_rows_by_index, read_labels
+from ldp_aggregator.prediction.scoring import normalise_log_scores
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.missing_codes import blank_missing_codes
+from ldp_aggregator.rows.table_input import Columns, name_columns, name_rows_by_index, read_labels
 
 
 class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):

@@ -15,8 +15,8 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.discriminative import estimate_label_moments, fit_classifier
 from ldp_aggregator.estimation.discriminative.marginal_test import compute_marginal_p_values
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows, UnlabelledRowsError
+from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.snapshot import Snapshot
 
 WARNING_LEVEL = 0.005

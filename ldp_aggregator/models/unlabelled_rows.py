@@ -11,7 +11,11 @@ import numpy as np
 from encoders.errors import LdpError
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.models.table_input import (
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.encode_columns import encode_columns
+from ldp_aggregator.rows.encode_table import project_columns
+from ldp_aggregator.rows.missing_codes import drop_missing_codes
+from ldp_aggregator.rows.table_input import (
     check_table,
     column_names,
     name_columns,
@@ -19,10 +23,6 @@ from ldp_aggregator.models.table_input import (
     select_columns,
     to_array,
 )
-from ldp_aggregator.rows.boolean_values import read_boolean_columns
-from ldp_aggregator.rows.encode_columns import encode_columns
-from ldp_aggregator.rows.encode_table import project_columns
-from ldp_aggregator.rows.missing_codes import drop_missing_codes
 
 MIN_ROWS = 100
 """Fewer rows do not show how the features depend on each other."""

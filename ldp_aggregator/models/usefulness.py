@@ -9,7 +9,7 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Estimates
 from ldp_aggregator.findings.model import Useless
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 
 _MAX_CELLS = 2_000_000

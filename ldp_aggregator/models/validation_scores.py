@@ -12,7 +12,7 @@ from encoders.survey.numeric_features import GRID
 from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
-from ldp_aggregator.models.scoring import GaussianLikelihood
+from ldp_aggregator.prediction.scoring import GaussianLikelihood
 
 
 def round_prior(prior: FloatArray) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from encoders.explain.text import Counted
 from encoders.survey import Plan
 from encoders.survey.plan_checks import CENTRAL
-from ldp_aggregator.central.privacy import CentralPrivacy
+from ldp_aggregator.curator_privacy import CentralPrivacy
 from ldp_aggregator.findings.bounds import format_amount
 from ldp_aggregator.findings.curator import find_citation, find_promise
 from ldp_aggregator.findings.model import find_limits

@@ -16,10 +16,10 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey.plan_checks import LOCAL, SILO
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.learner import CentralModel, train
-from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_central.learner import CentralModel, train
+from ldp_central.naive_bayes import CentralNaiveBayes
 from ldp_design.comparison.experiment import Experiment, ask_as_written, make_promise
 from ldp_design.comparison.learners import LEARNERS, RandomisedResponse, fit_logistic
 from ldp_design.comparison.result import Curve, TrustComparison

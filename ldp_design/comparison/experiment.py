@@ -17,9 +17,10 @@ from encoders.survey.plan_checks import LOCAL as PEOPLE
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.promise import REPLACE, Promise
+from ldp_aggregator.curator_privacy import REPLACE
 from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_central.coded_rows import CodedRows
+from ldp_central.promise import Promise
 from ldp_design.comparison.learners import LEARNERS, place_rows
 from ldp_design.comparison.trusts import LABELS, NONE, RELAY, Trust, TrustComparisonError
 from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows

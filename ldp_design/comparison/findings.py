@@ -14,10 +14,10 @@ from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.learner import NAIVE_BAYES
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.texts import Texts
 from ldp_aggregator.findings.values import Count, Number, RoundShare
+from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.curves import Crossing, Mean

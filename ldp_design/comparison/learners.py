@@ -18,9 +18,8 @@ import numpy as np
 
 from encoders.survey import CategoricalFeature, Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.central.coded_rows import CodedRows, place_columns
-from ldp_aggregator.central.design import Design
-from ldp_aggregator.central.learner import NAIVE_BAYES
+from ldp_aggregator.prediction import NAIVE_BAYES
+from ldp_aggregator.prediction.linear_model import Design, place_columns
 from ldp_design.simulation.trial import EncodedRows, predict_labels
 
 RIDGE = 20.0
@@ -64,8 +63,7 @@ def place_rows(features: Sequence[Feature], codes: IntArray) -> FloatArray:
     Numbers have their position only, without curves.
     """
     design = Design.from_features(features, degree=1)
-    rows = CodedRows(tuple(features), 2, codes, np.zeros(len(codes), dtype=np.int64))
-    coordinates = design.matrix(place_columns(rows), slice(None)) * (0.5 / design.constant)
+    coordinates = design.matrix(place_columns(features, codes), slice(None)) * (0.5 / design.constant)
     coordinates[:, -1] = _CONSTANT
     return coordinates
 

@@ -17,7 +17,7 @@ import numpy as np
 from encoders.survey import Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
-from ldp_aggregator.models.scoring import GaussianLikelihood, LogProbabilities
+from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.simulation.trial import compile_survey

@@ -13,10 +13,10 @@ from encoders.survey import Plan, Survey
 from encoders.survey.randomise import randomise_coded
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.count_tables import exact_tables
-from ldp_aggregator.central.noise import draw_laplace_array
 from ldp_aggregator.snapshot import SiloSnapshot, Total
+from ldp_central.coded_rows import CodedRows
+from ldp_central.count_tables import exact_tables
+from ldp_central.noise import draw_laplace_array
 from ldp_design.simulation.rows import LabelledTable, read_labelled_table
 
 RowCodes = tuple[tuple[int, ...], int]

@@ -17,7 +17,7 @@ from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import ValidationResult
 from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.models.prediction_quality import PredictionQuality, measure_predictions
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot

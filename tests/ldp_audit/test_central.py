@@ -13,13 +13,13 @@ from benchmarks.buggy_curators import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.central import naive_bayes
-from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.naive_bayes import CentralNaiveBayes
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.central import AUDITED, audit_trainings, make_neighbours
 from ldp_audit.outcomes import measure_leak
+from ldp_central import naive_bayes
+from ldp_central.coded_rows import CodedRows
+from ldp_central.naive_bayes import CentralNaiveBayes
 from tests.support.central_surveys import survey_text
 from tests.support.commands import command, once
 from tests.support.surveys import survey_toml

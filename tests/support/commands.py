@@ -22,6 +22,8 @@ _DESIGN = ("compare", "simulate", "survey")
 
 def module_of(command: str) -> str:
     """Return the module of a command of click, for example of "train"."""
+    if command == "central":
+        return "ldp_central.cli"
     return f"{'ldp_design' if command in _DESIGN else 'ldp_aggregator'}.cli.{command}"
 
 

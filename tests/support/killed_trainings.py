@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ldp_aggregator.cli.central import main
+from ldp_central.cli import main
 
 CALLS = ("open", "fdopen", "fsync", "chmod", "replace", "close")
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise_coded
-from ldp_aggregator.cli.central import main as central
 from ldp_aggregator.snapshot import make_snapshot
+from ldp_central.cli import main as central
 from tests.support import central_surveys, silo_surveys, snapshots, surveys
 from tools.fuzz.targets import CORPUS, people_plans, silo_plan
 

@@ -27,9 +27,9 @@ from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.models.central_classifier import CentralClassifier
 from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
 from ldp_aggregator.models.survey_estimates import SurveyEstimates
+from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto

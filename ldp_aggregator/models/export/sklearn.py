@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from encoders.survey import NumericFeature
 from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.scoring import DiscreteLikelihood, GaussianLikelihood
 from ldp_aggregator.models.survey_classifier import SurveyClassifier
 from ldp_aggregator.models.survey_estimates import SurveyEstimates
+from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood
 
 
 def to_sklearn(model: SurveyClassifier | SurveyEstimates) -> CategoricalNB | GaussianNB:

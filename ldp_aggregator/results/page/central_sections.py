@@ -11,10 +11,6 @@ from encoders.mechanisms.soft_cells import STEPS
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.central.linear import LinearModel
-from ldp_aggregator.central.losses import choose_loss
-from ldp_aggregator.central.splits import Split
-from ldp_aggregator.central.tree import DecisionTree
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.findings.curator import find_promise
 from ldp_aggregator.findings.finding import Finding
@@ -23,6 +19,8 @@ from ldp_aggregator.findings.values import RoundShare
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import CentralModelFile, Conditionals
+from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
+from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
 from ldp_aggregator.render.document import EstimateTable, Note, Part, Section, Terms
 from ldp_aggregator.render.numbers import format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
@@ -138,12 +136,12 @@ def _list_moments(feature: NumericFeature, table: Gaussian) -> Iterator[tuple[st
 
 
 def _list_scores(model: LinearModel, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
-    design, loss = model.design, choose_loss(model.k)
+    design = model.design
     *parts, last = design.split(model.weights)
-    constant = loss.class_scores(design.constant * last)[0]
+    constant = find_class_scores(design.constant * last, model.k)[0]
     yield _build_table("Start of each score", "Score", classes, [("of every row", *_format_scores(constant))])
     for feature, block, part in zip(model.features, design.blocks, parts, strict=True):
-        scores = loss.class_scores(block @ part)
+        scores = find_class_scores(block @ part, model.k)
         if isinstance(feature, NumericFeature):
             low, high = feature.bounds
             steps = range(_SHOWN_NUMBERS + 1)

@@ -14,8 +14,8 @@ from encoders.errors import RowError
 from encoders.survey import read_survey
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator import NaiveBayes, load_model
-from ldp_aggregator.models.central_training import read_curator_rows
 from ldp_aggregator.models.unlabelled_rows import read_unlabelled_rows
+from ldp_central.curator_training import read_curator_rows
 from tests.support.commands import command
 from tests.support.surveys import survey_toml
 

@@ -12,14 +12,14 @@ from sklearn.metrics import roc_auc_score
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.central.linear import LinearModel
-from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.models.central_classifier import CentralClassifier, score_linear
-from ldp_aggregator.models.central_training import CuratorRows, CuratorTraining, read_curator_rows
 from ldp_aggregator.models.export.sklearn import to_sklearn
 from ldp_aggregator.models.model_document import ModelError, dump_content
 from ldp_aggregator.models.model_file import load_model, parse_model
+from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
 from ldp_aggregator.rows.csv_rows import read_typed_columns
+from ldp_central.curator_training import CuratorRows, CuratorTraining, read_curator_rows
+from ldp_central.promise import Promise
 from tests.support.central_surveys import make_csv, survey_text
 
 LEARNERS = ("nb", "linear", "tree")
@@ -124,11 +124,11 @@ def test_a_fit_is_refused_because_no_ledger_would_record_it(model):
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data, k):
     """At these probabilities the gradient of the expected loss is zero."""
-    from ldp_aggregator.central.losses import choose_loss
+    from ldp_central.losses import choose_loss
 
     class Fixed(LinearModel):
         def scores(self, rows_codes: Any) -> Any:
-            return loss.class_scores(rows_codes)
+            return find_class_scores(rows_codes, k)
 
     loss = choose_loss(k)
     scores = np.random.default_rng(1).normal(0, 1.5, (50, k - 1))

@@ -15,16 +15,16 @@ from click.testing import CliRunner
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.central.coded_rows import CodedRows
-from ldp_aggregator.central.ledger import Ledger
-from ldp_aggregator.central.promise import Promise
-from ldp_aggregator.cli.central import main
 from ldp_aggregator.models.central_estimates import build_central_table
 from ldp_aggregator.models.central_file import read_central_content
-from ldp_aggregator.models.central_training import CuratorRows, CuratorTraining
 from ldp_aggregator.models.model_document import ModelError, dump_content, parse_content
 from ldp_aggregator.models.model_file import load_model
 from ldp_aggregator.results.table import COMPARISONS, EstimateRow
+from ldp_central.cli import main
+from ldp_central.coded_rows import CodedRows
+from ldp_central.curator_training import CuratorRows, CuratorTraining
+from ldp_central.ledger import Ledger
+from ldp_central.promise import Promise
 from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS
 from tests.support.central_surveys import make_csv, survey_text
 

@@ -13,7 +13,7 @@ import scipy.sparse
 from encoders.errors import RowError, SurveyError
 from encoders.survey import read_survey
 from ldp_aggregator import NaiveBayes
-from ldp_aggregator.models.table_input import select_columns
+from ldp_aggregator.rows.table_input import select_columns
 from ldp_design import simulate
 
 pa = pytest.importorskip("pyarrow")

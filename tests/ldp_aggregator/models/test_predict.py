@@ -13,7 +13,7 @@ from encoders.errors import RowError
 from encoders.survey import Feature
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from tests.ldp_aggregator.models.random_models import give_probabilities, random_model
+from tests.ldp_aggregator.prediction.random_models import give_probabilities, random_model
 
 WHOLE = [
     'values = ["3", "-2", "7", "none", "007"]',

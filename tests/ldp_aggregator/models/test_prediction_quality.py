@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from ldp_aggregator.models.prediction_quality import compute_calibration_error, measure_predictions
-from ldp_aggregator.models.scoring import normalise_log_scores
+from ldp_aggregator.prediction.scoring import normalise_log_scores
 
 
 def test_measures_equal_those_of_scikit_learn():

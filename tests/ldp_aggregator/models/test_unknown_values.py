@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from encoders.errors import RowError
 from ldp_aggregator import NaiveBayes, load_model
-from ldp_aggregator.models.scoring import normalise_log_scores
-from tests.ldp_aggregator.models.random_models import DISCRETE, random_integers, random_model
+from ldp_aggregator.prediction.scoring import normalise_log_scores
+from tests.ldp_aggregator.prediction.random_models import DISCRETE, random_integers, random_model
 
 
 @pytest.fixture

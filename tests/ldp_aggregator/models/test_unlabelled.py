@@ -19,10 +19,10 @@ from ldp_aggregator.estimation.discriminative import classifier as classifier_mo
 from ldp_aggregator.estimation.discriminative.classifier import MIN_ASSOCIATION
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.models.model_file import dump_model, parse_model
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.models.unlabelled_fit import fit_to_rows
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRowsError, read_unlabelled_rows
 from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier, round_to_one_digit
+from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
 from ldp_aggregator.simulated_population import simulate_reports

@@ -12,7 +12,6 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, SuspiciousPair
@@ -22,7 +21,6 @@ from ldp_aggregator.estimation.unlabelled_summary import (
     MeasuredAccuracy,
     UnlabelledSummary,
 )
-from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, state_privacy
 from ldp_aggregator.results.page.source import read_results
@@ -31,6 +29,8 @@ from ldp_aggregator.results.table import COLUMNS
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore
+from ldp_central.curator_training import CuratorTraining, read_curator_rows
+from ldp_central.promise import Promise
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.silo_surveys import WARDS, make_message

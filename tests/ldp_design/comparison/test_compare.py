@@ -17,9 +17,9 @@ from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.central.count_tables import exact_tables
-from ldp_aggregator.central.promise import Promise
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_central.count_tables import exact_tables
+from ldp_central.promise import Promise
 from ldp_design.comparison import compare as module
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import Experiment, prepare

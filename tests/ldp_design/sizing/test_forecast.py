@@ -5,7 +5,7 @@ import pytest
 
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation import estimate_parameters
-from ldp_aggregator.models.scoring import LogProbabilities
+from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.forecast import Forecaster

@@ -13,11 +13,11 @@ from encoders.randomness import FastStream
 from encoders.survey import NumericFeature
 from encoders.survey.numeric_features import GRID
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.central.noise import draw_laplace_array
 from ldp_aggregator.estimation.intervals import Z95, estimate_conditional_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
 from ldp_aggregator.snapshot import SiloSnapshot, Total
+from ldp_central.noise import draw_laplace_array
 from ldp_design.sizing.margins import Margin
 from ldp_design.sizing.sample_size import SizeError
 from ldp_design.sizing.silos import (

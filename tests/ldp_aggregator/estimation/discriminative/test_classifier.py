@@ -17,7 +17,7 @@ from ldp_aggregator.estimation.discriminative import (
     estimate_label_moments,
     fit_classifier,
 )
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
+from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from tests.support.surveys import make_plan

@@ -20,7 +20,7 @@ from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_gaus
 from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.findings.features import find_feature_warning
-from ldp_aggregator.models.scoring import LogProbabilities, normalise_log_scores
+from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, number_world, numbers_toml

@@ -11,15 +11,16 @@ from encoders.mechanisms.counted_table import laplace_variance
 from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS
 from encoders.randomness import FastStream
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.central.coded_rows import CodedRows, place_on_grid
-from ldp_aggregator.central.count_tables import exact_tables, measure_tables
-from ldp_aggregator.central.naive_bayes import fit_naive_bayes
-from ldp_aggregator.central.soft_cells import soft_cells
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
+from ldp_aggregator.prediction.linear_model import place_on_grid
 from ldp_aggregator.rows.encode_columns import encode_columns
-from tests.ldp_aggregator.central.small_rows import GAPS, NUMBER
+from ldp_central.coded_rows import CodedRows
+from ldp_central.count_tables import exact_tables, measure_tables
+from ldp_central.naive_bayes import fit_naive_bayes
+from ldp_central.soft_cells import soft_cells
+from tests.ldp_central.small_rows import GAPS, NUMBER
 
 
 @pytest.mark.parametrize("can_be_missing", [False, True])

@@ -12,10 +12,10 @@ from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import ModelError, NaiveBayes, load_model, save_onnx
-from ldp_aggregator.central.promise import Promise
-from ldp_aggregator.models.central_training import CuratorTraining, read_curator_rows
 from ldp_aggregator.models.export.onnx import to_onnx
-from tests.ldp_aggregator.models.random_models import (
+from ldp_central.curator_training import CuratorTraining, read_curator_rows
+from ldp_central.promise import Promise
+from tests.ldp_aggregator.prediction.random_models import (
     DISCRETE,
     NUMERIC,
     give_probabilities,

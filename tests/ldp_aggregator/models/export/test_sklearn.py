@@ -7,7 +7,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from ldp_aggregator import ModelError, NaiveBayes, load_model, to_sklearn
 from ldp_aggregator.models.export.onnx import to_onnx
-from tests.ldp_aggregator.models.random_models import (
+from tests.ldp_aggregator.prediction.random_models import (
     DISCRETE,
     NUMERIC,
     random_integers,

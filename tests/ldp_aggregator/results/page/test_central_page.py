@@ -5,10 +5,11 @@ import pytest
 
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.central.splits import Split, list_splits
+from ldp_aggregator.prediction.decision_tree import Split
 from ldp_aggregator.results.page.central_sections import describe_split
 from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import ResultsError, read_results
+from ldp_central.splits import list_splits
 from tests.ldp_aggregator.results.samples import LEARNERS, make_curator_model, make_results
 from tests.support.central_surveys import survey_text
 from tests.support.commands import command

@@ -1,1 +1,0 @@
-"""Training by a trusted curator under differential privacy."""

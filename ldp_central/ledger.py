@@ -1,0 +1,166 @@
+"""The content of a curator's ledger: what was spent on some rows, and the models that were finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.decimals import parse_amount
+from ldp_central.coded_rows import CentralError
+
+FORMAT = "ldp-bayes central ledger"
+VERSION = 2
+
+LEAST_DELTA_CAP = Fraction(1, 10**9)
+"""The total delta that a new ledger allows at least, so that linear models need no statement of it."""
+
+
+class LedgerError(CentralError):
+    """A ledger that cannot be used, or a training that it does not allow; nothing is released."""
+
+
+@dataclass(frozen=True)
+class TrainingRequest:
+    """A training as the ledger knows it."""
+
+    rows: tuple[str, str]
+    """Digests of the file and of the sorted rows, which must not leave the ledger. Either identifies the
+    rows: a file with another blank line, or with rows in another order, has the same rows."""
+    command: str
+    """A digest of everything else that determines the training."""
+    epsilon: Fraction
+    delta: Fraction
+    """What the training spends."""
+
+    def has_rows_of(self, other: TrainingRequest) -> bool:
+        """Return whether two trainings have the same rows."""
+        return any(one == another for one, another in zip(self.rows, other.rows, strict=True))
+
+    def is_repetition_of(self, other: TrainingRequest) -> bool:
+        """Return whether two requests are one training, and so get the same model.
+
+        No learner depends on the order of rows, so fresh noise for rows in another order would spend again.
+        """
+        return self.has_rows_of(other) and replace(self, rows=other.rows) == other
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An amount that was committed on a day (UTC), and the finished model if there is one."""
+
+    request: TrainingRequest
+    date: str
+    model: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        request = self.request
+        return {
+            "rows": list(request.rows),
+            "command": request.command,
+            "epsilon": str(request.epsilon),
+            "delta": str(request.delta),
+            "date": self.date,
+            "model": self.model,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Return the entry of the JSON form."""
+        epsilon, delta = parse_amount(document["epsilon"]), parse_amount(document["delta"])
+        file, content = document["rows"]
+        request = TrainingRequest((file, content), document["command"], epsilon, delta)
+        return cls(request, document["date"], document["model"])
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The content of a ledger."""
+
+    name: str
+    """The curator's name for the rows."""
+    adjacency: str
+    rows_per_person: int
+    """Amounts add up for these neighbours only, so all trainings share them."""
+    cap: Fraction
+    delta_cap: Fraction
+    """The total epsilon and the total delta that may be spent."""
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of the epsilons of all entries, finished or not."""
+        return sum((entry.request.epsilon for entry in self.entries), Fraction(0))
+
+    @property
+    def spent_delta(self) -> Fraction:
+        """The sum of the deltas."""
+        return sum((entry.request.delta for entry in self.entries), Fraction(0))
+
+    @property
+    def edited(self) -> tuple[bool, ...]:
+        """Whether the rows of each training differ from those of the training before it."""
+        requests = [entry.request for entry in self.entries]
+        pairs = zip(requests, requests[:1] + requests, strict=False)
+        return tuple(not request.has_rows_of(before) for request, before in pairs)
+
+    def find_model(self, request: TrainingRequest) -> bytes | None:
+        """Return the finished model of a training, or None if it has not finished."""
+        models = (entry.model for entry in self.entries if entry.request.is_repetition_of(request))
+        found = next((model for model in models if model is not None), None)
+        return None if found is None else found.encode()
+
+    def add(self, entry: Entry) -> Self:
+        """Return the ledger with one more entry."""
+        return replace(self, entries=(*self.entries, entry))
+
+    def finish(self, model: bytes) -> Self:
+        """Return the ledger with the model of the last entry."""
+        return replace(self, entries=(*self.entries[:-1], replace(self.entries[-1], model=model.decode())))
+
+    def dump(self) -> bytes:
+        """Return the bytes of the file."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "adjacency": self.adjacency,
+            "rows_per_person": self.rows_per_person,
+            "cap": str(self.cap),
+            "delta_cap": str(self.delta_cap),
+            "entries": [entry.as_dict() for entry in self.entries],
+        }
+        return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
+
+    @classmethod
+    def parse(cls, data: bytes) -> Self:
+        """Return the ledger in the bytes of a file.
+
+        Raises LedgerError if another release wrote it; ValueError, TypeError or KeyError if it is damaged.
+        """
+        content = json.loads(data)
+        if content["format"] != FORMAT or content.pop("checksum") != _compute_checksum(content):
+            raise ValueError("it is not a ledger, or it was edited or damaged")
+        if content["version"] != VERSION:
+            raise LedgerError(
+                f"the ledger has version {content['version']!r}, and only {VERSION} is supported: "
+                "use the release that wrote it, or move it to another folder if it belongs to other rows"
+            )
+        entries = tuple(map(Entry.from_dict, content["entries"]))
+        return cls(
+            content["name"],
+            content["adjacency"],
+            content["rows_per_person"],
+            parse_amount(content["cap"]),
+            parse_amount(content["delta_cap"]),
+            entries,
+        )
+
+
+def _compute_checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(dump_canonical_json(content)).hexdigest()

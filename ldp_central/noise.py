@@ -1,0 +1,157 @@
+"""Exact discrete Laplace and Gaussian noise for arrays of counts.
+
+All draws are integers from a source of random bytes. The distributions are those of
+:mod:`encoders.exact_samplers`, and the same proof of epsilon applies to arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.exact_samplers import draw_bernoulli_exp, draw_laplace
+from encoders.randomness import RandomSource
+from ldp_aggregator.arrays import BoolArray, IntArray
+from ldp_central.coded_rows import CentralError
+
+_MAX_NUMERATOR = 1 << 50
+"""A scale with a larger numerator is drawn number by number: its bounds could exceed 64 bits."""
+_FEW_DRAWS = 64
+"""So few numbers are drawn faster one by one than in lanes."""
+_STEPS_OF_RHO = 1 << 20
+_MAX_SECURITY_ORDER = 1e7
+_DELTA_TOO_SMALL = (
+    "the delta is too small for Gaussian noise at this epsilon: give a larger --delta, or leave it out, "
+    "which gives Laplace noise"
+)
+
+
+def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> IntArray:
+    """Return `count` independent draws of discrete Laplace noise, shape (count,).
+
+    P[z] is proportional to e^(-|z| / scale). It is the sampler of
+    :func:`encoders.exact_samplers.draw_laplace`. Many draws run in lanes; a lane that rejects its draw starts
+    again.
+    """
+    if count <= _FEW_DRAWS or max(scale.numerator, scale.denominator) > _MAX_NUMERATOR:
+        return np.array([draw_laplace(scale, source) for _ in range(count)], dtype=np.int64)
+    noise = np.zeros(count, dtype=np.int64)
+    lanes = np.arange(count)
+    while len(lanes):
+        drawn, accepted = _draw_laplace_once(scale, len(lanes), source)
+        noise[lanes[accepted]] = drawn[accepted]
+        lanes = lanes[~accepted]
+    return noise
+
+
+def _draw_laplace_once(scale: Fraction, count: int, source: RandomSource) -> tuple[IntArray, BoolArray]:
+    """Return proposed draws, and which of them are accepted."""
+    t, u = scale.numerator, scale.denominator
+    rest = _draw_below_array(t, count, source)
+    accepted = _draw_short_exp_array(rest, t, source)
+    drawn = (rest + t * _draw_geometric_array(count, source)) // u
+    negative = _draw_below_array(2, count, source) == 1
+    return np.where(negative, -drawn, drawn), accepted & ((drawn > 0) | ~negative)
+
+
+def _draw_geometric_array(count: int, source: RandomSource) -> IntArray:
+    """Return the number of successes, each of probability 1/e, before the first failure."""
+    successes = np.zeros(count, dtype=np.int64)
+    lanes = np.arange(count)
+    while len(lanes):
+        lanes = lanes[_draw_short_exp_array(np.ones(len(lanes), dtype=np.int64), 1, source)]
+        successes[lanes] += 1
+    return successes
+
+
+def _draw_short_exp_array(top: IntArray, bottom: int, source: RandomSource) -> BoolArray:
+    """Return True with probability e^(-top / bottom) in each lane, for 0 <= top <= bottom."""
+    accepted = np.zeros(len(top), dtype=np.bool_)
+    lanes = np.flatnonzero(top > 0)
+    accepted[top == 0] = True
+    count = 1
+    while len(lanes):
+        success = _draw_below_array(bottom * count, len(lanes), source) < top[lanes]
+        accepted[lanes[~success]] = count % 2 == 1
+        lanes = lanes[success]
+        count += 1
+    return accepted
+
+
+def _draw_below_array(bound: int, count: int, source: RandomSource) -> IntArray:
+    """Return `count` uniform integers below a bound, which is at least 1; rejection makes them exact."""
+    drawn = _draw_words(count, source)
+    # the words at or above the largest multiple of the bound are rejected
+    limit = np.uint64((1 << 64) - 1 - (1 << 64) % bound)
+    while len(rejected := np.flatnonzero(drawn > limit)):
+        drawn[rejected] = _draw_words(len(rejected), source)
+    return (drawn % np.uint64(bound)).astype(np.int64)
+
+
+def _draw_words(count: int, source: RandomSource) -> NDArray[np.uint64]:
+    return np.frombuffer(source.take(8 * count), dtype="<u8").astype(np.uint64)
+
+
+def draw_gaussian(variance: Fraction, source: RandomSource) -> int:
+    """Return discrete Gaussian noise: P[z] is proportional to e^(-z^2 / (2 variance)) on all integers.
+
+    Rejection from discrete Laplace noise (Canonne, Kamath and Steinke 2020, algorithm 3).
+    """
+    t = math.isqrt(math.floor(variance)) + 1
+    while True:
+        drawn = draw_laplace(Fraction(t), source)
+        loss = (abs(drawn) - variance / t) ** 2 / (2 * variance)
+        if draw_bernoulli_exp(loss.numerator, loss.denominator, source):
+            return drawn
+
+
+def draw_gaussian_array(variance: Fraction, count: int, source: RandomSource) -> IntArray:
+    """Return `count` independent draws of discrete Gaussian noise, shape (count,)."""
+    return np.array([draw_gaussian(variance, source) for _ in range(count)], dtype=np.int64)
+
+
+@lru_cache(maxsize=16)
+def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return a rho for which rho-zCDP implies (epsilon, delta)-differential privacy.
+
+    The bound is that of Canonne, Kamath and Steinke (2020), corollary 13; the result is the largest multiple
+    of epsilon / 2^20 at which it holds.
+
+    Raises
+    ------
+    CentralError
+        If the delta is too small for floats, or for a multiple above zero.
+    """
+    if not float(delta):
+        raise CentralError(_DELTA_TOO_SMALL)
+    low, high = 0, _STEPS_OF_RHO  # rho < epsilon, or the bound never holds
+    target = math.log(delta) - 1e-9  # margin for the rounding of floats
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _log_delta(float(epsilon) * middle / _STEPS_OF_RHO, float(epsilon)) <= target:
+            low = middle
+        else:
+            high = middle
+    if low == 0:
+        raise CentralError(_DELTA_TOO_SMALL)
+    return epsilon * low / _STEPS_OF_RHO
+
+
+def _log_delta(rho: float, epsilon: float) -> float:
+    """Return log delta, the least of the bound over its order alpha > 1; every alpha gives a valid bound."""
+
+    def bound(alpha: float) -> float:
+        return (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
+
+    low, high = 1.0 + 1e-9, min((epsilon + 1) / (2 * rho) + 2, _MAX_SECURITY_ORDER)
+    for _ in range(200):
+        left, right = low + (high - low) * 0.382, low + (high - low) * 0.618
+        if bound(left) < bound(right):
+            high = right
+        else:
+            low = left
+    return bound((low + high) / 2)

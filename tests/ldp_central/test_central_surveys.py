@@ -1,0 +1,183 @@
+"""Commands with a central survey: what works, and the one sentence that names the right command."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import ldp_client
+from encoders.errors import SurveyError
+from encoders.survey import read_survey
+from encoders.survey.any_survey import read_any_survey
+from encoders.survey.plan_checks import CENTRAL_REFUSAL
+from ldp_aggregator import load_model
+from ldp_aggregator.cli.serve import main as ldp_collector
+from ldp_audit.cli import main as ldp_audit
+from ldp_central.cli import main as ldp_central
+from ldp_design.cli.compare import main as ldp_compare
+from ldp_design.cli.simulate import main as ldp_simulate
+from ldp_design.cli.survey import main as ldp_survey
+from ldp_silo.silo_survey import load_silo_plan_file
+from tests.support.central_surveys import make_csv, survey_text
+
+LOCAL = survey_text()
+CENTRAL = LOCAL.replace("epsilon = 1.0", 'kind = "central"')
+
+
+@pytest.fixture
+def survey(tmp_path) -> Path:
+    (tmp_path / "rows.csv").write_text(make_csv(400))
+    path = tmp_path / "tea.toml"
+    path.write_text(CENTRAL)
+    return path
+
+
+def run(command: click.Command, survey: Path, *words: str) -> Result:
+    folder = str(survey.parent)
+    named = [word.replace("SURVEY", str(survey)).replace("FOLDER", folder) for word in words]
+    return CliRunner().invoke(command, named)
+
+
+REFUSING = {
+    "compile": (ldp_survey, ["compile", "SURVEY", "-o", "FOLDER/plan.json"]),
+    "sign": (ldp_survey, ["sign", "SURVEY", "--key", "FOLDER/rows.csv"]),
+    "size": (ldp_survey, ["size", "SURVEY"]),
+    "preview": (ldp_survey, ["preview", "SURVEY"]),
+    "dossier": (ldp_survey, ["dossier", "SURVEY", "-o", "FOLDER/page.html"]),
+    "project": (ldp_survey, ["project", "SURVEY", "--from", "FOLDER/rows.csv"]),
+    "simulate": (ldp_simulate, ["SURVEY", "FOLDER/rows.csv"]),
+    "serve": (ldp_collector, ["serve", "SURVEY", "--store", "sqlite:///FOLDER/ldp.db"]),
+    "audit": (ldp_audit, ["SURVEY", "--trials", "1000"]),
+    "audit silo": (ldp_audit, ["silo", "SURVEY"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_other_commands_name_the_command_that_trains(name, survey, monkeypatch):
+    monkeypatch.setenv("LDP_OPERATOR_TOKEN", "0123456789abcdef")
+    command, words = REFUSING[name]
+    result = run(command, survey, *words)
+    assert result.exit_code != 0
+    assert isinstance(result.exception, SystemExit)
+    assert " ".join(result.output.split()).count(CENTRAL_REFUSAL) == 1
+    assert "survey.kind" in result.output
+    assert sorted(each.name for each in survey.parent.iterdir()) == ["rows.csv", "tea.toml"]
+
+
+def test_no_plan_for_devices_is_made_of_it(survey):
+    with pytest.raises(SurveyError, match="ldp-central train"):
+        read_any_survey(CENTRAL).compile()
+    with pytest.raises(SurveyError, match="ldp-central train"):
+        read_survey(CENTRAL)
+    for load in (ldp_client.load_plan, load_silo_plan_file):
+        with pytest.raises(SurveyError, match="ldp-central train"):
+            load(survey)
+
+
+@pytest.mark.parametrize("kind", ['"hospital"', '["central"]', "1", "true"])
+def test_an_unknown_kind_is_a_mistake_with_its_line(kind):
+    for read in (read_survey, read_any_survey):
+        with pytest.raises(SurveyError) as refusal:
+            read(CENTRAL.replace('"central"', kind))
+        assert ("survey.kind", 4) in [(each.field, each.line) for each in refusal.value.problems]
+        assert '"local" (the default), "silo" or "central"' in str(refusal.value)
+
+
+def test_a_survey_of_people_may_state_its_kind():
+    stated = LOCAL.replace("epsilon", 'kind = "local"\nepsilon')
+    assert read_survey(stated).compile().json == read_survey(LOCAL).compile().json
+
+
+MISTAKES = {
+    "survey.epsilon": ("[label]", "epsilon = 1.0\n[label]"),
+    "survey.enrolment": ("[label]", 'enrolment = "token"\n[label]'),
+    "survey.rows": ("[label]", "rows = 10\n[label]"),
+    "mechanism": ("[label]", '[mechanism]\nfrequency = "DE"\n[label]'),
+    "validation": ("[label]", "[validation]\norder = []\n[label]"),
+    "label.weight": ("[label]", "[label]\nweight = 2"),
+    "features.tea.weight": ("[features.tea]", "[features.tea]\nweight = 2"),
+}
+
+
+@pytest.mark.parametrize("field", MISTAKES)
+def test_an_entry_that_only_devices_use_is_a_mistake_with_its_line(field):
+    with pytest.raises(SurveyError) as refusal:
+        read_any_survey(CENTRAL.replace(*MISTAKES[field], 1))
+    assert [each.field for each in refusal.value.problems] == [field]
+    assert refusal.value.problems[0].line
+
+
+@pytest.mark.parametrize("learner", ["nb", "linear", "tree"])
+def test_a_model_is_trained_and_predicts(survey, learner):
+    words = ["train", "SURVEY", "FOLDER/rows.csv", "--epsilon", ".5", "--learner", learner]
+    result = run(ldp_central, survey, *words, "-o", "FOLDER/model.json")
+    assert result.exit_code == 0, result.output
+    model = load_model(survey.parent / "model.json")
+    assert model.predict([{"tea": "green", "hours": 7, "cups": 1}])[0] in ("yes", "no")
+    assert "epsilon 0.5 of 0.5" in result.output
+
+
+def test_a_survey_of_silos_is_not_trained_by_a_curator(survey):
+    survey.write_text(CENTRAL.replace('"central"', '"silo"\nepsilon = 1\nrows = 9').replace("users", "# "))
+    result = run(
+        ldp_central, survey, "train", "SURVEY", "FOLDER/rows.csv", "--epsilon", "1", "-o", "FOLDER/m"
+    )
+    assert (result.exit_code, "ldp-silo report" in result.output) == (1, True)
+
+
+def test_check_prints_what_a_curator_needs(survey):
+    result = run(ldp_survey, survey, "check", "SURVEY")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.output.split())
+    assert "central-tea: a survey for a curator, 3 features" in text
+    assert "tired (label) yes, no refused" in text
+    assert "tea green, black, none one more value" in text
+    assert "hours number from 0 to 12 refused" in text
+    assert "cups 4 bins from 0 to 8 one more value" in text
+    assert "2,000 in [survey] users" in text
+    assert "ldp-central train" in text
+    for word in ("device", "report", "mechanism", "warning"):
+        assert word not in text
+
+
+def test_check_warns_of_values_that_no_row_may_have_and_of_a_missing_number_of_rows(survey):
+    survey.write_text(CENTRAL.replace("users = 2000", "").replace('"none"]', '"none", "other"]'))
+    result = run(ldp_survey, survey, "check", "SURVEY", "--json")
+    document = json.loads(result.output)
+    assert document["valid"] is True
+    assert {each["field"]: each["line"] for each in document["problems"]} == {
+        "survey.users": 2,
+        "features.tea": 9,
+    }
+    assert document["survey"] == {
+        "id": "central-tea",
+        "kind": "central",
+        "label": "tired",
+        "features": ["tea", "hours", "cups"],
+        "users": None,
+        "texts": None,
+    }
+
+
+def test_check_names_mistakes_as_for_other_surveys(survey):
+    survey.write_text(CENTRAL.replace("users = 2000", "users = 0"))
+    result = run(ldp_survey, survey, "check", "SURVEY")
+    assert (result.exit_code, "tea.toml: line 5: survey.users: needs" in result.output) == (1, True)
+
+
+@pytest.mark.slow
+def test_compare_refuses_people_and_compares_the_other_trusts(survey):
+    words = ["SURVEY", "FOLDER/rows.csv", "--epsilon", "1", "--splits", "2"]
+    refused = run(ldp_compare, survey, *words, "--trust", "none,local")
+    assert (refused.exit_code, "is for a curator, so people answer nothing" in refused.output) == (1, True)
+    for trusts in ([], ["--trust", "none,central,labels,silo:2"]):
+        result = run(ldp_compare, survey, *words, *trusts)
+        assert result.exit_code == 0, result.output
+
+
+@pytest.mark.slow
+def test_the_audit_of_a_curator_takes_it(survey):
+    result = run(ldp_audit, survey, "central", "SURVEY", "--epsilon", "1", "--trials", "200", "--json")
+    assert json.loads(result.stdout)["passed"] is True

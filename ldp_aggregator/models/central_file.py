@@ -26,15 +26,15 @@ from ldp_aggregator.central.privacy import CentralPrivacy
 from ldp_aggregator.central.soft_cells import soft_cells
 from ldp_aggregator.central.splits import Split
 from ldp_aggregator.central.tree import DecisionTree
-from ldp_aggregator.estimation import ClassConditional
-from ldp_aggregator.estimation.json_form import read_probabilities, reading
+from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation.json_form import read_probabilities, reading, to_json_list
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
-from ldp_aggregator.models.file_content import dump_classifier, read_conditional
 from ldp_aggregator.models.model_document import (
     DAMAGED_ERRORS,
     FORMAT,
     VERSION,
     ModelKind,
+    check_missing,
     dump_content,
     inconsistent,
     read_plan,
@@ -105,7 +105,11 @@ def _dump_learner(model: CentralNaiveBayes | LinearModel | DecisionTree) -> dict
         splits = [[split.feature, split.low, split.high] for split in model.splits]
         return {"splits": splits, "leaves": model.leaves.tolist()}
     return {
-        **dump_classifier(model.prior, model.conditionals),
+        "prior": to_json_list(model.prior),
+        "conditionals": [
+            each.as_dict() if isinstance(each, Gaussian) else to_json_list(each)
+            for each in model.conditionals
+        ],
         "selected": list(model.selected),
         "counts": [
             {"cells": table.cells.tolist(), "unit": table.unit, "variance": table.cell_variance}
@@ -148,7 +152,7 @@ def _read_learner(learner: str, document: Mapping[str, Any], plan: Plan) -> Cent
 def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Conditionals:
     prior = read_probabilities(document["prior"], (k,), plan.label.name)
     tables = tuple(
-        read_conditional(entry, feature, k)
+        _read_conditional(entry, feature, k)
         for feature, entry in zip(plan.features, document["conditionals"], strict=True)
     )
     selected = tuple(document["selected"])
@@ -161,6 +165,16 @@ def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Condit
     if not counts:
         raise ValueError("no feature was selected")
     return Conditionals(prior, tables, selected, counts)
+
+
+def _read_conditional(entry: Any, feature: Feature, k: int) -> ClassConditional:
+    """Return P(value | label) of one feature."""
+    if not isinstance(feature, NumericFeature):
+        return read_probabilities(entry, (feature.size, k), feature.name)
+    with reading(feature.name):
+        gaussian = Gaussian.from_dict(entry, k)
+        check_missing(gaussian.missing, feature)
+    return gaussian
 
 
 def _read_counts(entry: Mapping[str, Any], feature: Feature, k: int) -> NoisyTable:

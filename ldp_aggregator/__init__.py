@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ldp_aggregator.models import (
         ModelError,
         NaiveBayes,
-        fit_unlabelled,
         load_model,
         save_model,
         save_onnx,
@@ -35,7 +34,6 @@ __all__ = [
     "Snapshot",
     "__version__",
     "estimate_snapshot",
-    "fit_unlabelled",
     "load_model",
     "save_model",
     "save_onnx",
@@ -48,7 +46,6 @@ _MODULE_OF_NAME = {
     "NaiveBayes": "models",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
-    "fit_unlabelled": "models",
     "load_model": "models",
     "save_model": "models",
     "save_onnx": "models",

@@ -163,8 +163,7 @@ class PrivacyStatement:
     people: ReportsPrivacy | None = None
     """None for silos alone."""
     validation: ReportsPrivacy | None = None
-    compared_validation: ReportsPrivacy | None = None
-    """The validation round of the model, and that of the classifier that was not kept."""
+    """The validation round of the model."""
     silos: tuple[SiloPrivacy, ...] = ()
     """One for each survey of silos."""
     simulated: bool = False
@@ -178,7 +177,7 @@ class PrivacyStatement:
     @property
     def rounds(self) -> tuple[ReportsPrivacy, ...]:
         """The statements of all plans of people."""
-        return tuple(filter(None, (self.people, self.validation, self.compared_validation)))
+        return tuple(filter(None, (self.people, self.validation)))
 
     @property
     def rejected(self) -> Mapping[str, int]:
@@ -211,7 +210,6 @@ def state_privacy(
     snapshot: AnySnapshot,
     audit: AuditResult | None = None,
     validation: Snapshot | None = None,
-    compared: Snapshot | None = None,
     silos: Sequence[SiloSnapshot] = (),
 ) -> PrivacyStatement:
     """Return the privacy statement of results.
@@ -223,8 +221,6 @@ def state_privacy(
         The audit of the survey's plan, see :func:`read_audit`.
     validation : Snapshot, optional
         The counters of the validation round, whose people answered with the same epsilon.
-    compared : Snapshot, optional
-        The counters of a second validation round, of the classifier that was not kept.
     silos : sequence of SiloSnapshot
         The counters of all surveys of silos, if estimates of several surveys are pooled.
     """
@@ -233,20 +229,19 @@ def state_privacy(
     of_silos = tuple(map(SiloPrivacy.from_snapshot, silos))
     if isinstance(snapshot, SiloSnapshot):
         return PrivacyStatement(silos=of_silos, audit=audit)
-    rounds = [None if each is None else ReportsPrivacy.from_snapshot(each) for each in (validation, compared)]
     people = ReportsPrivacy.from_snapshot(snapshot)
+    of_validation = None if validation is None else ReportsPrivacy.from_snapshot(validation)
     # a report names its plan, so the reports of each plan are mixed with each other only
-    counts = [each.reports for each in (people, *rounds) if each]
+    counts = [each.reports for each in (people, of_validation) if each]
     delta = min(_MAX_DELTA, 1 / (10 * max(*counts, 1)))
     # a token determines the id of its report, so no shuffler can hide whose it is
     mixed = 0 if snapshot.plan.by_invitation else min(counts)
     shuffled = shuffled_epsilon(math.exp(float(snapshot.plan.epsilon)), mixed, delta)
     return PrivacyStatement(
         people=people,
-        validation=rounds[0],
-        compared_validation=rounds[1],
+        validation=of_validation,
         silos=of_silos,
-        simulated=any(each.simulated for each in (snapshot, validation, compared) if each),
+        simulated=any(each.simulated for each in (snapshot, validation) if each),
         audit=audit,
         only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),
         relay=RelayPrivacy.from_snapshot(snapshot),

@@ -47,8 +47,6 @@ class TrainingData(NamedTuple):
     silos with the largest epsilon."""
     validation: Snapshot | None = None
     """The sum of the snapshots of the validation round, if a source has one."""
-    second_validation: Snapshot | None = None
-    """The same of a round that validates another model; only if two models are allowed."""
     silos: tuple[SiloSnapshot, ...] = ()
     """The sums of all messages of further surveys of silos."""
 
@@ -66,7 +64,6 @@ def read_training_data(
     warn: Warn = warnings.warn,
     scheduler: str | None = None,
     show: ShowProgress = hide_progress,
-    two_models: bool = False,
 ) -> TrainingData:
     """Read all sources and add up their snapshots: those of people, and those of each survey of silos.
 
@@ -89,14 +86,12 @@ def read_training_data(
         Address of a Dask cluster to spread archives over, or "local".
     show : callable
         Shows the progress, see :data:`~encoders.progress.ShowProgress`.
-    two_models : bool
-        Whether the sources may contain validation rounds of two models, one round of each.
 
     Raises
     ------
     SourceError
         If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
-        the sources validate more models than are allowed, or contain only a validation round.
+        the sources validate several models, or contain only a validation round.
     SnapshotError
         If a snapshot is damaged or a copy of another one, or the sources' plans are not rounds of one
         survey, see :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
@@ -132,7 +127,7 @@ def read_training_data(
     silos = _separate_silos([each for each in snapshots if isinstance(each, SiloSnapshot)])
     if not people:
         return TrainingData(silos[0], silos=silos[1:])
-    return _separate_validation(people, two_models)._replace(silos=silos)
+    return _separate_validation(people)._replace(silos=silos)
 
 
 def _refuse_archive(path: str) -> SourceError:
@@ -153,32 +148,25 @@ def _separate_silos(snapshots: Sequence[SiloSnapshot]) -> tuple[SiloSnapshot, ..
     return tuple(sorted(sums, key=lambda each: each.plan.epsilon, reverse=True))
 
 
-def _separate_validation(snapshots: Sequence[Snapshot], two_models: bool) -> TrainingData:
-    """Return the sum of the rounds that train a model and, separately, the sums of validation rounds."""
+def _separate_validation(snapshots: Sequence[Snapshot]) -> TrainingData:
+    """Return the sum of the rounds that train a model and, separately, of the validation rounds."""
     rounds = [each for each in snapshots if not each.plan.validation]
-    validations = [each for each in snapshots if each.plan.validation]
+    validations = sorted((each for each in snapshots if each.plan.validation), key=lambda each: each.plan.id)
     if not rounds:
         raise SourceError(
             f"{validations[0].plan.id} is a validation round, which cannot train a model alone: also give "
             "the rounds that its model was trained on"
         )
-    by_model: dict[str, list[Snapshot]] = {}
-    for each in sorted(validations, key=lambda snapshot: snapshot.plan.id):
+    ids: dict[str, str] = {}
+    for each in validations:
         assert each.plan.validation is not None
-        by_model.setdefault(each.plan.validation.digest, []).append(each)
-    ids = [each[0].plan.id for each in by_model.values()]
-    if len(ids) > 2:
+        ids.setdefault(each.plan.validation.digest, each.plan.id)
+    if len(ids) > 1:
+        *others, last = ids.values()
         raise SourceError(
-            f"{', '.join(ids[:-1])} and {ids[-1]} validate {len(ids)} models: give the rounds of one of "
-            "them only"
+            f"{', '.join(others)} and {last} validate {len(ids)} models: give the rounds of one of them only"
         )
-    if len(ids) == 2 and not two_models:
-        raise SourceError(
-            f"{ids[0]} and {ids[1]} validate two models: give one of them; only a training with unlabelled "
-            "rows (--unlabelled) compares two models"
-        )
-    validation, second = [*(sum_snapshots(each) for each in by_model.values()), None, None][:2]
-    return TrainingData(sum_snapshots(rounds), validation, second)
+    return TrainingData(sum_snapshots(rounds), sum_snapshots(validations) if validations else None)
 
 
 def _is_archive(source: str) -> bool:

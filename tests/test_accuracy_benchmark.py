@@ -27,7 +27,7 @@ from ldp_aggregator.prediction.scoring import DiscreteLikelihood
 
 ROOT = Path(__file__).parent.parent
 RESULTS_PAGE = ROOT / "docs" / "results" / "accuracy.md"
-TABLES = ("tiny", "gains", "scaling", "unlabelled", "peers", "calibration")
+TABLES = ("tiny", "gains", "scaling", "peers", "calibration")
 
 
 @pytest.fixture
@@ -152,10 +152,10 @@ def test_a_summary_of_some_sets_does_not_replace_that_of_all(folder, few_people)
     marks = "<!-- car: written by make accuracy -->\nof car\n<!-- end of car -->\n"
     page.write_text(page.read_text().replace("The end", f"{marks}The end"))
     result = invoke(folder, repeats=1)
-    summaries = "gains, scaling, unlabelled, peers, calibration"
+    summaries = "gains, scaling, peers, calibration"
     assert f"{summaries}: not changed, because they include car too" in result.stdout
     assert "tiny: written" in result.stdout
-    assert page.read_text().count("\nold\n") == 5
+    assert page.read_text().count("\nold\n") == 4
     assert "of car" in page.read_text()
 
 
@@ -266,7 +266,7 @@ def without_numbers(text: str) -> str:
 def test_the_results_page_has_the_form_that_the_command_writes(tmp_path):
     results, rng = Results(tmp_path / "results.jsonl", Settings(20, 0), {}), np.random.default_rng(1)
     names = ["accuracy", "majority", "z", "error", "loss", "plug-in error", "MI accuracy", "IBU accuracy"]
-    names += ["plug-in loss", "plain accuracy", "plain error", "plain loss"]
+    names += ["plug-in loss"]
     results.digests.update(dict.fromkeys(DATA_SETS, ""))
     for cell in grid.cells(DATA_SETS):
         results.append(cell, [{name: float(rng.random()) for name in names} for _ in range(cell.repeats(20))])

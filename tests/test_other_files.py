@@ -51,7 +51,6 @@ COMMANDS: dict[str, tuple[str, set[str]]] = {
     "its plan": ("ldp-train snapshot.json --plan FILE -o out", PLANS),
     "its archive": ("ldp-train FILE --plan survey.toml -o out", {"snapshot.json", "reports"}),
     "its audit": ("ldp-train snapshot.json --audit FILE -o out", set()),
-    "its rows": ("ldp-train snapshot.json --unlabelled FILE -o out", ROWS),
     "a model": ("ldp-predict FILE rows.csv -o out", {"model.json"}),
     "rows to predict": ("ldp-predict model.json FILE -o out", ROWS),
     "results": ("ldp-results FILE -o out", TRAINS),

@@ -24,10 +24,6 @@ NON_PRIVATE = "non-private"
 VALIDATED_ROUNDS = "ours, 2 rounds, validated"
 """Half of the other users answer before the validation, half after it, about the kept features."""
 
-UNLABELLED = "ours, with rows"
-UNLABELLED_ROWS = 500
-"""Training rows that do not report; the model is also fitted to them, without their labels."""
-
 POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 10}
 """Numbers of users drawn from the training rows, and the maximum number of repeats of each."""
 POPULATION_EPSILONS = ("0.5", "1")
@@ -43,8 +39,8 @@ class Cell:
     data : str
         Name of the data set.
     way : str
-        A mechanism of PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS, UNLABELLED, LABEL, or
-        NON_PRIVATE, which has no epsilon.
+        A mechanism of PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS, LABEL, or NON_PRIVATE,
+        which has no epsilon.
     epsilon : str
     users : int
         Number of users, drawn with replacement from the training rows; 0 stands for these rows themselves.
@@ -71,4 +67,4 @@ def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
         for users in POPULATIONS:
             yield Cell(data, NON_PRIVATE, users=users)
             for epsilon in POPULATION_EPSILONS:
-                yield from (Cell(data, way, epsilon, users) for way in (*POPULATION_WAYS, UNLABELLED))
+                yield from (Cell(data, way, epsilon, users) for way in POPULATION_WAYS)

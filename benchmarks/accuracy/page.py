@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.accuracy.gains import data_set, gains
 from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, ROUNDS, VALIDATED, Cell
 from benchmarks.accuracy.results import MissingError, Results
-from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling, unlabelled
+from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling
 from encoders.errors import LdpError
 from ldp_design.simulation.plot import plot_simulation
 from ldp_design.simulation.simulate import Simulation, SimulationRow
@@ -21,7 +21,6 @@ from ldp_design.simulation.variants import AS_AUTHORED, NO_PROJECTION
 SUMMARIES: dict[str, Callable[[Results, Sequence[str]], str]] = {
     "gains": gains,
     "scaling": scaling,
-    "unlabelled": unlabelled,
     "peers": peers,
     "calibration": calibration,
 }

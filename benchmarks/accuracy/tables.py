@@ -14,8 +14,6 @@ from benchmarks.accuracy.grid import (
     POPULATION_EPSILONS,
     POPULATION_WAYS,
     POPULATIONS,
-    UNLABELLED,
-    UNLABELLED_ROWS,
     Cell,
 )
 from benchmarks.accuracy.plain import FLOOR
@@ -85,30 +83,6 @@ def scaling(results: Results, names: Sequence[str]) -> str:
 {paragraph(drawn)}
 
 {markdown(["", "eps", "users", *POPULATION_WAYS, NON_PRIVATE], rows)}"""
-
-
-def unlabelled(results: Results, names: Sequence[str]) -> str:
-    """Return the comparison of models without and with unlabelled rows, as Markdown."""
-    rows = []
-    for data, epsilon, users in product(names, POPULATION_EPSILONS, POPULATIONS):
-        cell = Cell(data, UNLABELLED, epsilon, users)
-        plain, fitted = (results.get(cell, name) for name in ("plain accuracy", "accuracy"))
-        measured = ("plain loss", "loss", "plain error", "error")
-        others = (format(results.get(cell, name).mean(), ".3f") for name in measured)
-        gain = shown(fitted - plain, "+")
-        rows.append([data, epsilon, f"{users:,}", shown(plain), shown(fitted), gain, *others])
-    drawn = f"""{UNLABELLED_ROWS} training rows serve as unlabelled rows, and the users are drawn with
-    replacement from the others. Both models are trained on the same reports: **plain** is ours without the
-    rows, **with rows** is ours that is fitted to them too, and **gain** is the paired difference. **plain
-    loss** and **loss** are the log losses of the two models, **plain error** and **error** their expected
-    calibration errors in {CALIBRATION_BINS} bins; the section
-    [Calibration](#calibration-of-predicted-probabilities) defines both."""
-    head = ["", "eps", "users", "plain", "with rows", "gain", "plain loss", "loss", "plain error", "error"]
-    return f"""## With unlabelled rows
-
-{paragraph(drawn)}
-
-{markdown(head, rows)}"""
 
 
 def peers(results: Results, names: Sequence[str]) -> str:

@@ -20,8 +20,6 @@ from benchmarks.accuracy.grid import (
     PAPER,
     REAL_SHE,
     ROUNDS,
-    UNLABELLED,
-    UNLABELLED_ROWS,
     VALIDATED,
     VALIDATED_ROUNDS,
     Cell,
@@ -60,8 +58,6 @@ def measure(task: Task) -> list[Found]:
     """Return the results of each repeat; equal for equal seeds, for any division into tasks."""
     cell, numbers = task.cell, range(task.first, task.last)
     seen = coded(task.directory / f"{cell.data}.csv", task.repeats, task.seed)[task.first : task.last]
-    if cell.way == UNLABELLED:
-        seen = [set_aside(view) for view in seen]
     if cell.users:
         pairs = zip(seen, numbers, strict=True)
         seen = [drawn(view, cell.users, task.seed, number) for view, number in pairs]
@@ -116,13 +112,6 @@ def table_of(path: Path) -> LabelledTable:
         return read_labelled_table(infer_survey(features, sorted(set(rows[CLASS]))), rows)
     except LdpError as error:
         raise TableError(f"{path}: {error}") from error
-
-
-def set_aside(view: EncodedRows) -> EncodedRows:
-    """Let training rows play rows without labels, which do not report: at most half of them."""
-    split = view.split
-    count = min(UNLABELLED_ROWS, len(split.train) // 2)
-    return replace(view, split=replace(split, unlabelled=split.train[:count], train=split.train[count:]))
 
 
 def drawn(view: EncodedRows, users: int, seed: int, repeat: int) -> EncodedRows:
@@ -181,11 +170,6 @@ def train_real_noise(
 
 def evaluate_trial(trial: Trial, cell: Cell) -> Iterator[tuple[str, float]]:
     """Test a trial's model, and models of other estimators on the same reports."""
-    if trial.row_model:
-        yield from evaluate_model(trial.rows, trial.row_model).items()
-        plain = evaluate_model(trial.rows, trial.model)
-        yield from ((f"plain {what}", value) for what, value in plain.items())
-        return
     yield from evaluate_model(trial.rows, trial.model).items()
     others: dict[str, Callable[[], LogProbabilities]] = {}
     if cell.way == OURS:

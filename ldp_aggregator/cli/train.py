@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from encoders.errors import Reason
 from encoders.progress import show_progress
-from encoders.survey import Plan
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct
 from ldp_aggregator.cli.help import (
@@ -22,13 +19,10 @@ from ldp_aggregator.cli.help import (
     advanced_option,
     argument,
     json_option,
-    missing_codes_option,
-    multiline_option,
     option,
     version_option,
 )
 from ldp_aggregator.cli.training_summary import dump_summary, format_rejection_counts, format_summary
-from ldp_aggregator.cli.unlabelled import check_unlabelled_options, fit_to_file
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
 from ldp_aggregator.models.model_document import no_classifier
 from ldp_aggregator.models.model_file import load_model, save_model
@@ -38,9 +32,6 @@ from ldp_aggregator.results.survey_results import SurveyResults
 from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
-
-if TYPE_CHECKING:
-    from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -78,19 +69,6 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     help="How shares are estimated from reports.",
 )
 @advanced_option(
-    "--unlabelled",
-    "rows_file",
-    type=_PATH,
-    help="Also fit the classifier to the unlabelled rows in this CSV file, where the reports support it. "
-    "Epsilon does NOT cover these rows.",
-)
-@advanced_option(
-    "--unlabelled-public",
-    "public",
-    is_flag=True,
-    help="State in the model that the unlabelled rows are public.",
-)
-@advanced_option(
     "--onnx", "onnx_file", type=OutputFile(), help="Write the model as ONNX, too. Needs the extra [onnx]."
 )
 @advanced_option(
@@ -100,8 +78,6 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     help="Read archives on the Dask cluster at this address, or on all processors of this machine (local).",
 )
 @advanced_option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
-@missing_codes_option
-@multiline_option
 @version_option
 def main(
     sources: tuple[str, ...],
@@ -112,10 +88,6 @@ def main(
     estimator: str,
     plan_file: Path | None,
     audit_file: Path | None,
-    rows_file: Path | None,
-    public: bool,
-    codes: tuple[str, ...],
-    multiline: bool,
     allow_empty: bool,
     surveys: tuple[str, ...],
     scheduler: str | None,
@@ -131,10 +103,6 @@ def main(
     different epsilons, or also a survey of people, the estimates of all are pooled, weighted by their
     precision. The surveys must have the same label and features.
 
-    With --unlabelled, the classifier also learns from unlabelled rows how the features depend on each other.
-    Estimates and intervals remain those of the reports. Two validation rounds, one for this classifier and
-    one for Naive Bayes, choose between them: see docs/unlabelled-rows.md.
-
     An archive of raw reports is a file of concatenated reports, of any size, which may be compressed with
     gzip. Archives of more than some tens of megabytes need temporary files (in TMPDIR), about as large as
     the unpacked archives. With --dask, workers must see the archives under the same paths, and each worker
@@ -146,10 +114,9 @@ def main(
     $ ldp-train reports.bin --plan survey.toml -o model.json
     """
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
-    require_distinct(outputs, [*sources, plan_file, audit_file, rows_file])
-    check_unlabelled_options(rows_file, public, codes, estimator)
+    require_distinct(outputs, [*sources, plan_file, audit_file])
     _require_onnx(onnx_file)
-    snapshot, validation, second, silos = read_training_data(
+    snapshot, validation, silos = read_training_data(
         sources,
         plan=load_any_plan_file(plan_file) if plan_file else None,
         surveys=surveys,
@@ -157,28 +124,19 @@ def main(
         warn=_warn,
         scheduler=scheduler,
         show=show_progress,
-        two_models=rows_file is not None,
     )
-    _refuse_classifier_options(snapshot.plan, {"--onnx": onnx_file, "--unlabelled": rows_file})
+    if onnx_file and not snapshot.plan.label.exists:
+        raise no_classifier(snapshot.plan, "leave --onnx out")
     _require_reports(snapshot, silos, allow_empty)
     audit = read_audit(audit_file, snapshot.plan) if audit_file else None
     estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
-    classifier = fit_to_file(rows_file, snapshot, estimates, second, public, codes, multiline, _warn)
-    estimates = classifier.estimates if classifier else estimates
     try:
-        save_model(output, snapshot, estimates, audit, classifier)
+        save_model(output, snapshot, estimates, audit)
         _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
     finally:  # the summary is printed even if a file cannot be written
-        results = _collect_results(snapshot, estimates, audit, classifier)
+        results = _collect_results(snapshot, estimates, audit)
         click.echo(dump_summary(results) if as_json else f"{format_summary(results)}\n")
     click.echo(f"wrote {_join_paths(outputs.values())}", err=as_json)
-
-
-def _refuse_classifier_options(plan: Plan | SiloPlan, options: Mapping[str, Path | None]) -> None:
-    """Raise an error if the survey has no label, and an option needs a classifier."""
-    used = [name for name, path in options.items() if path]
-    if used and not plan.label.exists:
-        raise no_classifier(plan, f"leave {' and '.join(used)} out")
 
 
 def _require_onnx(onnx_file: Path | None) -> None:
@@ -200,22 +158,13 @@ def _write_further(
         write_atomically(csv_file, dump_table(build_table(estimates, plan)).encode())
 
 
-def _collect_results(
-    snapshot: AnySnapshot,
-    estimates: Estimates,
-    audit: AuditResult | None,
-    classifier: UnlabelledClassifier | None,
-) -> SurveyResults:
-    compared = classifier.compared_snapshot if classifier else None
+def _collect_results(snapshot: AnySnapshot, estimates: Estimates, audit: AuditResult | None) -> SurveyResults:
     silos = estimates.silos.snapshots if estimates.silos else ()
-    fitted = (classifier.prior, classifier.conditionals) if classifier and classifier.kept else None
     return SurveyResults(
         plan=snapshot.plan,
         estimates=estimates,
-        privacy=state_privacy(snapshot, audit, estimates.validation_snapshot, compared, silos),
-        unlabelled=classifier.summary if classifier else None,
-        useless=find_useless(estimates, fitted),
-        compared=classifier.compared if classifier else None,
+        privacy=state_privacy(snapshot, audit, estimates.validation_snapshot, silos),
+        useless=find_useless(estimates),
     )
 
 

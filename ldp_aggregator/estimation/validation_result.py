@@ -7,7 +7,6 @@ of single features do not show this; a validation round does.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -102,19 +101,6 @@ class ValidationResult:
         """Return the indices of the selected features among these."""
         names = set(self.selected_features)
         return frozenset(index for index, each in enumerate(features) if each.name in names)
-
-    @property
-    def selected_accuracy(self) -> tuple[float, float]:
-        """The accuracy with the selected features only, and its standard error.
-
-        It is the accuracy with all features plus the gain of the selected set. Their errors have a negative
-        correlation, so the standard error, which ignores it, is an upper bound.
-        """
-        accuracy, error = float(self.accuracy.value), float(self.accuracy.stderr)
-        if self.selected is None:
-            return accuracy, error
-        gain, gain_error = self.gains.value[self.selected], self.gains.stderr[self.selected]
-        return accuracy + float(gain), math.hypot(error, float(gain_error))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the validation result for JSON."""

@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.data import count_sent
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.rules import find_majority
@@ -25,9 +24,7 @@ class Useless(StrEnum):
     """No feature distinguishes the classes, although the model predicts several."""
 
 
-def find_model(
-    estimates: Estimates, useless: Useless | None, unlabelled: UnlabelledSummary | None
-) -> list[Finding]:
+def find_model(estimates: Estimates, useless: Useless | None) -> list[Finding]:
     """Return findings on the model: its kind, whether it is useless, and the majority share."""
     majority, sent = find_majority(estimates), count_sent(estimates)
     names = {f"useless_{each}": useless == each for each in Useless}
@@ -36,7 +33,6 @@ def find_model(
         sent
         | names
         | {
-            "fitted": unlabelled is not None and unlabelled.is_fitted,
             "label": estimates.label,
             "classes": Names(estimates.classes),
             "used": len(estimates.used_features),
@@ -49,9 +45,7 @@ def find_model(
     )
 
 
-def find_limits(
-    *, people: bool, silos: bool, classes: bool = True, fitted: bool = False, curator: bool = False
-) -> list[Finding]:
+def find_limits(*, people: bool, silos: bool, classes: bool = True, curator: bool = False) -> list[Finding]:
     """Return the limits of a model, or of results without one.
 
     Parameters
@@ -60,10 +54,8 @@ def find_limits(
         Whose data it was trained on.
     classes : bool
         Whether the survey has a label, and therefore a model.
-    fitted : bool
-        Whether it was fitted to unlabelled rows, without assuming independence.
     """
-    values = {"people": people, "silos": silos, "classes": classes, "fitted": fitted, "curator": curator}
+    values = {"people": people, "silos": silos, "classes": classes, "curator": curator}
     return TEXTS.section("limits", values)
 
 

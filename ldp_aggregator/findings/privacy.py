@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, Decimal
 
-from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.findings.values import Count, FactorAtMost, Names, Number, ShareAtMost
 from ldp_aggregator.findings.words import TEXTS
@@ -27,9 +26,9 @@ def list_beliefs(odds_factor: float) -> Mapping[str, ShareAtMost]:
     }
 
 
-def find_privacy(statement: PrivacyStatement, unlabelled: UnlabelledSummary | None = None) -> list[Finding]:
+def find_privacy(statement: PrivacyStatement) -> list[Finding]:
     """Return the findings that explain the privacy statement of results."""
-    return TEXTS.section("privacy", dict(_list_values(statement, unlabelled)))
+    return TEXTS.section("privacy", dict(_list_values(statement)))
 
 
 def find_report_privacy(epsilon: str, simulated: bool = False) -> Finding:
@@ -43,9 +42,7 @@ def find_audit(passed: bool, trials: int) -> Finding:
     return TEXTS.find("privacy.audit", audited=True, passed=passed, trials=Count(trials))
 
 
-def _list_values(
-    statement: PrivacyStatement, unlabelled: UnlabelledSummary | None
-) -> Iterator[tuple[str, object]]:
+def _list_values(statement: PrivacyStatement) -> Iterator[tuple[str, object]]:
     people, silos, audit, shuffled = (
         statement.people,
         statement.silos,
@@ -53,7 +50,6 @@ def _list_values(
         statement.only_if_shuffled,
     )
     yield from {"people": people, "silos": silos, "simulated": statement.simulated}.items()
-    yield from {"unlabelled": unlabelled, "public": unlabelled and unlabelled.declared_public}.items()
     yield from {"audited": audit, "passed": audit and audit.passed}.items()
     if people:
         factor = math.exp(float(people.epsilon))

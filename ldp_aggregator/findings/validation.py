@@ -12,9 +12,7 @@ from ldp_aggregator.findings.values import Count, Names, Share
 from ldp_aggregator.findings.words import TEXTS
 
 
-def find_validation(
-    validation: Estimates, rejected: Mapping[str, int], *, kept: bool = True
-) -> list[Finding]:
+def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[Finding]:
     """Return the findings about the results of a validation round.
 
     Parameters
@@ -23,8 +21,6 @@ def find_validation(
         Of the round.
     rejected : mapping from str to int
         Numbers of its rejected reports by reason.
-    kept : bool
-        Whether the model keeps the validated classifier.
     """
     result = validation.validation_result
     assert result is not None
@@ -46,7 +42,6 @@ def find_validation(
             "accuracy": Share(accuracy),
             "low": Share(low),
             "high": Share(high),
-            "kept": kept,
             "selected": 0 if result.selected is None else len(names),
             "names": Names(names),
         },

@@ -13,12 +13,10 @@ if TYPE_CHECKING:
     from ldp_aggregator.models.export.sklearn import to_sklearn
     from ldp_aggregator.models.model_file import ModelError, load_model, save_model
     from ldp_aggregator.models.naive_bayes import NaiveBayes
-    from ldp_aggregator.models.unlabelled_training import fit_unlabelled
 
 __all__ = [
     "ModelError",
     "NaiveBayes",
-    "fit_unlabelled",
     "load_model",
     "save_model",
     "save_onnx",
@@ -28,7 +26,6 @@ __all__ = [
 _MODULE_OF_NAME = {
     "ModelError": "model_file",
     "NaiveBayes": "naive_bayes",
-    "fit_unlabelled": "unlabelled_training",
     "load_model": "model_file",
     "save_model": "model_file",
     "save_onnx": "export.onnx",

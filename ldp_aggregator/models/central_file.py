@@ -19,15 +19,15 @@ from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.curator_privacy import CentralPrivacy
-from ldp_aggregator.estimation import ClassConditional
-from ldp_aggregator.estimation.json_form import read_probabilities, reading
+from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation.json_form import read_probabilities, reading, to_json_list
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
-from ldp_aggregator.models.file_content import dump_classifier, read_conditional
 from ldp_aggregator.models.model_document import (
     DAMAGED_ERRORS,
     FORMAT,
     VERSION,
     ModelKind,
+    check_missing,
     dump_content,
     inconsistent,
     read_plan,
@@ -95,7 +95,10 @@ def _dump_learner(model: CentralScorer) -> dict[str, Any]:
         splits = [[split.feature, split.low, split.high] for split in model.splits]
         return {"splits": splits, "leaves": model.leaves.tolist()}
     return {
-        **dump_classifier(model.prior, model.tables),
+        "prior": to_json_list(model.prior),
+        "conditionals": [
+            each.as_dict() if isinstance(each, Gaussian) else to_json_list(each) for each in model.tables
+        ],
         "selected": list(model.selected),
         "counts": [
             {"cells": table.cells.tolist(), "unit": table.unit, "variance": table.cell_variance}
@@ -138,7 +141,7 @@ def _read_learner(learner: str, document: Mapping[str, Any], plan: Plan) -> Cent
 def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Conditionals:
     prior = read_probabilities(document["prior"], (k,), plan.label.name)
     tables = tuple(
-        read_conditional(entry, feature, k)
+        _read_conditional(entry, feature, k)
         for feature, entry in zip(plan.features, document["conditionals"], strict=True)
     )
     selected = tuple(document["selected"])
@@ -151,6 +154,16 @@ def _read_naive_bayes(document: Mapping[str, Any], plan: Plan, k: int) -> Condit
     if not counts:
         raise ValueError("no feature was selected")
     return Conditionals(prior, tables, selected, counts)
+
+
+def _read_conditional(entry: Any, feature: Feature, k: int) -> ClassConditional:
+    """Return P(value | label) of one feature."""
+    if not isinstance(feature, NumericFeature):
+        return read_probabilities(entry, (feature.size, k), feature.name)
+    with reading(feature.name):
+        gaussian = Gaussian.from_dict(entry, k)
+        check_missing(gaussian.missing, feature)
+    return gaussian
 
 
 def _read_counts(entry: Mapping[str, Any], feature: Feature, k: int) -> NoisyTable:

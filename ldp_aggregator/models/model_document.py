@@ -12,9 +12,10 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.file_kind import describe_other
-from encoders.survey import Plan, Survey
+from encoders.survey import NumericFeature, Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.estimation.json_form import require
 from ldp_aggregator.snapshot_plans import read_plan_entry
 
 FORMAT = "ldp-bayes model"
@@ -28,8 +29,6 @@ class ModelKind(StrEnum):
 
     PEOPLE = "people"
     """Naive Bayes of estimates from people's reports."""
-    UNLABELLED = "unlabelled"
-    """The same estimates, and a classifier that was fitted to rows without labels."""
     SILOS = "silos"
     """Naive Bayes of estimates from messages of silos, which may be pooled with people's reports."""
     CENTRAL = "central"
@@ -146,3 +145,10 @@ def read_model_plan(content: dict[str, Any]) -> Plan | SiloPlan:
     if plan.digest != content["plan_digest"]:
         raise ValueError("plan_digest is not the digest of the plan")
     return plan
+
+
+def check_missing(missing: object, feature: NumericFeature) -> None:
+    """Raise ValueError unless a number has shares of missing values exactly if it can be missing."""
+    can_be_missing = feature.missing != "error"
+    require(can_be_missing or missing is None, "has shares of missing values, but cannot be missing")
+    require(not can_be_missing or missing is not None, "lacks the shares of missing values")

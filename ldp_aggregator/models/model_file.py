@@ -1,8 +1,8 @@
 """Reads and writes model files: canonical JSON with a checksum, never pickle.
 
-A model file holds the plan and its digest, a privacy statement, every estimate with its errors, and the
-probabilities that the classifier uses. These are among the estimates; only a classifier that was fitted to
-rows without labels has tables of its own. The checksum detects a file that was truncated or edited by hand.
+A model file holds the plan and its digest, a privacy statement, and every estimate with its errors. The
+probabilities that the classifier uses are among the estimates. The checksum detects a file that was truncated
+or edited by hand.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.estimation import ClassConditional, Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.json_form import reading, require
-from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.models.central_file import read_central_content
-from ldp_aggregator.models.file_content import check_missing, dump_classifier, read_classifier
 from ldp_aggregator.models.model_document import (
     DAMAGED_ERRORS,
     FORMAT,
     VERSION,
     ModelError,
     ModelKind,
+    check_missing,
     dump_content,
     inconsistent,
     parse_content,
@@ -37,13 +36,12 @@ from ldp_aggregator.models.model_document import (
 from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, PrivacyStatement, state_privacy
 from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.snapshot import AnySnapshot, Snapshot
+from ldp_aggregator.snapshot import AnySnapshot
 from ldp_aggregator.snapshot_plans import dump_plan_entry
 
 if TYPE_CHECKING:
     from ldp_aggregator.models.survey_classifier import SurveyClassifier
     from ldp_aggregator.models.survey_estimates import SurveyEstimates
-    from ldp_aggregator.models.unlabelled_training import UnlabelledClassifier
 
 __all__ = [
     "FORMAT",
@@ -62,7 +60,6 @@ def save_model(
     snapshot: AnySnapshot,
     estimates: Estimates,
     audit: AuditResult | None = None,
-    classifier: UnlabelledClassifier | None = None,
 ) -> None:
     """Write a model file atomically.
 
@@ -73,62 +70,29 @@ def save_model(
     snapshot : Snapshot or SiloSnapshot
         The counters that the estimates were computed from.
     estimates : Estimates
-        With a classifier that two validation rounds compared, its `estimates`.
     audit : AuditResult, optional
         The audit of the survey's plan, see :func:`~ldp_aggregator.privacy_statement.read_audit`.
-    classifier : UnlabelledClassifier, optional
-        The classifier that rows without labels were given for, see
-        :func:`~ldp_aggregator.models.unlabelled_training.fit_unlabelled`.
-
-    Raises
-    ------
-    ValueError
-        If the estimates belong to another classifier of two that were compared.
     """
-    write_atomically(path, dump_model(snapshot, estimates, audit, classifier))
+    write_atomically(path, dump_model(snapshot, estimates, audit))
 
 
-def dump_model(
-    snapshot: AnySnapshot,
-    estimates: Estimates,
-    audit: AuditResult | None = None,
-    classifier: UnlabelledClassifier | None = None,
-) -> bytes:
+def dump_model(snapshot: AnySnapshot, estimates: Estimates, audit: AuditResult | None = None) -> bytes:
     """Return the bytes of a model file."""
     plan = snapshot.plan
     if isinstance(plan, Plan):
         refuse_validation(plan)
-    compared = _check_compared(estimates, classifier)
     silos = estimates.silos.snapshots if estimates.silos else ()
-    content: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": ModelKind.SILOS if silos else ModelKind.PEOPLE,
-        **dump_plan_entry(plan),
-        "plan_digest": plan.digest,
-        "privacy": state_privacy(snapshot, audit, estimates.validation_snapshot, compared, silos).as_dict(),
-        "estimates": estimates.as_dict(),
-    }
-    if classifier:
-        require(not silos, "a classifier of unlabelled rows cannot be saved with estimates from silos")
-        content["unlabelled"] = classifier.summary.as_dict()
-        if classifier.kept:
-            content["kind"] = ModelKind.UNLABELLED
-            content["classifier"] = dump_classifier(classifier.prior, classifier.conditionals)
-    return dump_content(content)
-
-
-def _check_compared(estimates: Estimates, classifier: UnlabelledClassifier | None) -> Snapshot | None:
-    """Return the counters of the validation round of the classifier that is not kept, if there is one."""
-    if not classifier or not classifier.compared:
-        return None
-    saved, kept = (each.validation_snapshot for each in (estimates, classifier.estimates))
-    if not saved or not kept or saved.plan.digest != kept.plan.digest:
-        raise ValueError(
-            "two validation rounds compared this classifier with another: save its `estimates`, whose "
-            "features are those that its round selects"
-        )
-    return classifier.compared_snapshot
+    return dump_content(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": ModelKind.SILOS if silos else ModelKind.PEOPLE,
+            **dump_plan_entry(plan),
+            "plan_digest": plan.digest,
+            "privacy": state_privacy(snapshot, audit, estimates.validation_snapshot, silos).as_dict(),
+            "estimates": estimates.as_dict(),
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -138,10 +102,6 @@ class Model:
     plan: Plan | SiloPlan
     estimates: Estimates
     privacy: PrivacyStatement
-    classifier: tuple[FloatArray, tuple[ClassConditional, ...]]
-    """What the classifier uses: the smoothed estimates, or weights that were fitted to unlabelled rows."""
-    unlabelled: UnlabelledSummary | None = None
-    """None without unlabelled rows."""
 
     @property
     def prior(self) -> FloatArray:
@@ -161,13 +121,11 @@ class Model:
     @property
     def results(self) -> SurveyResults:
         """What pages and cards show of the model."""
-        classifier = self.classifier if self.unlabelled and self.unlabelled.is_fitted else None
         return SurveyResults(
             plan=self.plan,
             estimates=self.estimates,
             privacy=self.privacy,
-            unlabelled=self.unlabelled,
-            useless=find_useless(self.estimates, classifier),
+            useless=find_useless(self.estimates),
         )
 
     @property
@@ -222,7 +180,7 @@ def load_model(path: str | os.PathLike[str]) -> SurveyClassifier | SurveyEstimat
     if not model.estimates.has_label:
         return SurveyEstimates(model.results)
     return NaiveBayes.from_probabilities(
-        model.plan, *model.classifier, model.estimates, model.privacy, model.unlabelled
+        model.plan, model.prior, model.conditionals, model.estimates, model.privacy
     )
 
 
@@ -262,24 +220,12 @@ def _read_content(content: dict[str, Any]) -> Model:
         _check_same_plan(estimates, plan)
     with reading("privacy"):
         privacy = PrivacyStatement.from_dict(content["privacy"])
-    with reading("unlabelled"):
-        entry = content.get("unlabelled")
-        unlabelled = None if entry is None else UnlabelledSummary.from_dict(entry)
     if content["kind"] == ModelKind.SILOS:
         require(bool(privacy.silos and estimates.silos), "kind: needs estimates and a statement of silos")
     else:
         require(isinstance(plan, Plan), "kind: a plan of silos needs the kind silos")
         require(privacy.people is not None, "privacy: needs a statement about reports")
-    smoothed = tuple(each.smoothed for each in estimates.features)
-    classifier: tuple[FloatArray, tuple[ClassConditional, ...]] = (estimates.prior, smoothed)
-    if content["kind"] == ModelKind.UNLABELLED:
-        require(estimates.has_label, "kind: needs a survey with a label")
-        is_fitted = unlabelled is not None and unlabelled.is_fitted
-        require(is_fitted, "kind: needs a classifier that was fitted to unlabelled rows")
-        classifier = read_classifier(content["classifier"], plan.features, len(plan.label.values))
-    return Model(
-        plan=plan, estimates=estimates, privacy=privacy, classifier=classifier, unlabelled=unlabelled
-    )
+    return Model(plan=plan, estimates=estimates, privacy=privacy)
 
 
 def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:

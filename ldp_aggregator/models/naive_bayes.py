@@ -21,7 +21,6 @@ from encoders.survey.plan_checks import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Estimates, estimate_snapshot
-from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.models.class_labels import to_typed_labels
@@ -104,8 +103,6 @@ class NaiveBayes(SurveyClassifier):
         All estimates with their errors; `estimates_.as_dict()` returns them for JSON.
     privacy_ : PrivacyStatement
         The privacy statement; after `fit` it states that the reports are simulated.
-    unlabelled_ : UnlabelledSummary or None
-        What unlabelled rows did to the classifier, see docs/unlabelled-rows.md; None without them.
 
     Examples
     --------
@@ -144,7 +141,6 @@ class NaiveBayes(SurveyClassifier):
         conditionals: Sequence[ClassConditional],
         estimates: Estimates,
         privacy: PrivacyStatement,
-        unlabelled: UnlabelledSummary | None = None,
     ) -> Self:
         """Return a fitted classifier from the content of a model file.
 
@@ -153,14 +149,14 @@ class NaiveBayes(SurveyClassifier):
         plan : Plan or SiloPlan
         prior : (k,) array
         conditionals : sequence of (A_i, k) arrays and Gaussians
-            P(value | label), or weights fitted to rows without labels, one per feature of the plan.
-        estimates, privacy, unlabelled : Estimates, PrivacyStatement, UnlabelledSummary
-            Stored as the attributes `estimates_`, `privacy_` and `unlabelled_`.
+            P(value | label), one per feature of the plan.
+        estimates, privacy : Estimates, PrivacyStatement
+            Stored as the attributes `estimates_` and `privacy_`.
         """
         model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates.estimator)
         model._set_plan(plan)
         model._set_probabilities(plan, prior, conditionals, to_typed_labels(plan.label.values))
-        model.estimates_, model.privacy_, model.unlabelled_ = estimates, privacy, unlabelled
+        model.estimates_, model.privacy_ = estimates, privacy
         return model
 
     def _set_probabilities(
@@ -171,14 +167,13 @@ class NaiveBayes(SurveyClassifier):
         labels: NDArray[Any],
     ) -> None:
         self.plan_ = plan
-        self._classifier = prior, tuple(conditionals)
         order = self._set_labels(labels)
         self.log_probabilities_ = LogProbabilities.from_probabilities(
             prior[order], [reorder_labels(each, order) for each in conditionals]
         )
         self._fast_predictor = FastPredictor.from_model(plan, self.log_probabilities_)
 
-    def fit(self, X: Any, y: Any, unlabelled: Any = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
 
         Parameters
@@ -186,9 +181,6 @@ class NaiveBayes(SurveyClassifier):
         X : list of dicts, dict of columns, DataFrame or (m, n) array
             A DataFrame of pandas or polars, or a table of pyarrow.
         y : (m,) sequence of labels
-        unlabelled : list of dicts, dict of columns, DataFrame or array, optional
-            Further rows, without labels, which do not report. The classifier is then fitted to the reports
-            and to these rows, where the reports support it; epsilon does not cover these rows.
 
         Raises
         ------
@@ -216,15 +208,8 @@ class NaiveBayes(SurveyClassifier):
             codes = encode_table(plan, read_boolean_columns(plan.features, columns))[kept]
         snapshot = simulate_reports(plan, codes, label_codes[kept], FastStream(seed))
         estimates = estimate_snapshot(snapshot, self.estimator)
-        prior: FloatArray = estimates.prior
-        conditionals: Sequence[ClassConditional] = [feature.smoothed for feature in estimates.features]
-        self.unlabelled_ = None
-        if unlabelled is not None:
-            from ldp_aggregator.models.unlabelled_training import fit_unlabelled
-
-            fitted = fit_unlabelled(snapshot, estimates, unlabelled)
-            prior, conditionals, self.unlabelled_ = fitted.prior, fitted.conditionals, fitted.summary
-        self._set_probabilities(plan, prior, conditionals, classes)
+        conditionals = [feature.smoothed for feature in estimates.features]
+        self._set_probabilities(plan, estimates.prior, conditionals, classes)
         self.estimates_ = estimates
         self.privacy_ = state_privacy(replace(snapshot, simulated=True))
         return self
@@ -276,16 +261,11 @@ class NaiveBayes(SurveyClassifier):
     @property
     def results_(self) -> SurveyResults:
         """What pages and cards show of the model."""
-        unlabelled = self.unlabelled_
-        classifier = None
-        if unlabelled and unlabelled.is_fitted:
-            classifier = self._classifier
         return SurveyResults(
             plan=self.plan_,
             estimates=self.estimates_,
             privacy=self.privacy_,
-            unlabelled=unlabelled,
-            useless=find_useless(self.estimates_, classifier),
+            useless=find_useless(self.estimates_),
         )
 
     @property

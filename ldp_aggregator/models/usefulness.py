@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.estimation import ClassConditional, Estimates
+from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.findings.model import Useless
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation
@@ -17,38 +15,29 @@ _MAX_PEOPLE = 20_000
 """Number of synthetic people, at most; fewer if there are many features."""
 _NEARLY_EVERYONE = 0.99
 
-Classifier = tuple[FloatArray, Sequence[ClassConditional]]
 
-
-def find_useless(estimates: Estimates, classifier: Classifier | None = None) -> Useless | None:
+def find_useless(estimates: Estimates) -> Useless | None:
     """Return the reason why only the most frequent class can be predicted; None if others can, or no class.
 
     This is so in two cases: no feature that the model uses distinguishes the classes, or the model predicts
     the most frequent class for nearly everyone. The second is counted for synthetic people, drawn from the
     estimates.
-
-    Parameters
-    ----------
-    estimates : Estimates
-    classifier : prior and conditionals, optional
-        The classifier that was fitted to unlabelled rows; by default the model is Naive Bayes.
     """
     if not estimates.has_label or not estimates.reports or not np.isfinite(estimates.raw_prior.stderr).all():
         return None
-    is_majority = _predict_synthetic_people(estimates, classifier) == estimates.prior.argmax()
+    is_majority = _predict_synthetic_people(estimates) == estimates.prior.argmax()
     distinguish = any(estimates.features[index].distinguishable for index in estimates.used_features)
     if is_majority.mean() >= _NEARLY_EVERYONE:
         return Useless.WEAK if distinguish else Useless.NOTHING
     return None if distinguish else Useless.UNSUPPORTED
 
 
-def _predict_synthetic_people(estimates: Estimates, classifier: Classifier | None) -> IntArray:
+def _predict_synthetic_people(estimates: Estimates) -> IntArray:
     """Return the predicted label of people whose features and labels are as the estimates describe them."""
     conditionals = tuple(feature.smoothed for feature in estimates.features)
     population = SyntheticPopulation(estimates.prior, conditionals)
     people = max(100, min(_MAX_PEOPLE, _MAX_CELLS // len(conditionals)))
     codes, _ = population.draw_people(people, np.random.default_rng(0))
-    prior, tables = classifier or (estimates.prior, conditionals)
-    model = LogProbabilities.from_probabilities(prior, tables)
+    model = LogProbabilities.from_probabilities(estimates.prior, conditionals)
     labels: IntArray = model.compute_scores(codes).argmax(axis=1)
     return labels

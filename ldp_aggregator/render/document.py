@@ -37,14 +37,6 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Notice:
-    """A finding that a reader must not miss."""
-
-    finding: Finding
-    kind: ClassVar[str] = "notice"
-
-
-@dataclass(frozen=True)
 class Pointer:
     """A finding that is a link to a section of the document."""
 
@@ -127,7 +119,7 @@ class RelevanceTable:
     kind: ClassVar[str] = "relevance"
 
 
-Part = Finding | Bullets | Terms | Note | Notice | Pointer | PlainTable | EstimateTable | RelevanceTable
+Part = Finding | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable | RelevanceTable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from ldp_aggregator.render.document import (
     Bullets,
     EstimateTable,
     Note,
-    Notice,
     Part,
     Pointer,
     Section,
@@ -56,8 +55,6 @@ def _write_part(part: Part | Section) -> Iterator[str]:
         yield write_finding(part)
     elif isinstance(part, Note):
         yield write_finding(part.finding)
-    elif isinstance(part, Notice):
-        yield f"**{write_finding(part.finding)}**"
     elif isinstance(part, Pointer):
         yield f"**[{write_finding(part.finding)}](#{part.section})**"
     elif isinstance(part, Bullets):

@@ -12,7 +12,6 @@ from ldp_aggregator.render.document import (
     Bullets,
     EstimateTable,
     Note,
-    Notice,
     Part,
     Pointer,
     Section,
@@ -71,7 +70,7 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
 def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
     if isinstance(part, Finding):
         yield from wrap_text(str(part), "  ")
-    elif isinstance(part, Note | Notice | Pointer):
+    elif isinstance(part, Note | Pointer):
         yield from wrap_text(str(part.finding), "  ")
     elif isinstance(part, Bullets):
         for each in part.findings:

@@ -63,7 +63,7 @@ class ModelDescription:
 
 
 def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) -> ModelDescription:
-    """Return the description of a Naive Bayes model, or of a classifier that was fitted to unlabelled rows.
+    """Return the description of a Naive Bayes model, or of estimates without one.
 
     Parameters
     ----------
@@ -73,13 +73,9 @@ def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) ->
     name : str
         The name of the model's class.
     """
-    plan, estimates, unlabelled = results.plan, results.estimates, results.unlabelled
+    plan, estimates = results.plan, results.estimates
     has_label = estimates.has_label
     facts = list_facts(results) | ({"validation": _describe_validation(results)} if has_label else {})
-    if unlabelled:
-        facts["classifier"] = unlabelled.classifier
-        covered = "declared public" if unlabelled.declared_public else "NOT covered by epsilon"
-        facts["unlabelled rows"] = f"about {unlabelled.rows:,}, {covered}"
     if results.useless:
         facts["useless"] = "predicts nothing but the most frequent class; see the card"
     facts |= list_share_facts(results)
@@ -93,11 +89,9 @@ def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) ->
         **({"classes": str([_to_python(each) for each in classes])} if has_label else {}),
         "features": f"{used}/{len(plan.features)}" if has_label else str(len(results.joined_features)),
         **({"validated": str(estimates.validation is not None)} if has_label else {}),
-        **({"classifier": repr(str(unlabelled.classifier))} if unlabelled else {}),
     }
-    is_fitted = unlabelled is not None and unlabelled.is_fitted
     return ModelDescription(
-        name=f"{'Logistic regression' if is_fitted else name} of {plan.id}",
+        name=f"{name} of {plan.id}",
         line=line,
         facts=facts,
         title=f"Model card: {plan.id}" if has_label else f"Results of {plan.id}",

@@ -19,12 +19,11 @@ from ldp_aggregator.findings.model import find_citation, find_limits, find_model
 from ldp_aggregator.findings.poisoning import find_poisoning, find_untested
 from ldp_aggregator.findings.privacy import find_privacy, format_epsilon
 from ldp_aggregator.findings.rules import UNKNOWN_SHARE, is_known
-from ldp_aggregator.findings.unlabelled import find_unlabelled
 from ldp_aggregator.findings.validation import find_validation
 from ldp_aggregator.findings.values import Count, FactorAtMost, FirstNames, Names, RoundShare
 from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.privacy_statement import ReportsPrivacy
-from ldp_aggregator.render.document import Bullets, Note, Notice, Part, Pointer, Section, Terms
+from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section, Terms
 from ldp_aggregator.render.numbers import UNKNOWN
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results.feature_sections import find_shares, list_features, make_section
@@ -38,7 +37,7 @@ def find_lead(results: SurveyResults) -> list[Finding]:
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
     if not estimates.reports:
         return lead
-    lead += [each for each in _find_privacy(results) if each.id in ("privacy.short", "privacy.unlabelled")]
+    lead += [each for each in _find_privacy(results) if each.id == "privacy.short"]
     if results.is_validation:
         return lead
     lead += find_shares(results, build_table(estimates, results.plan))
@@ -94,7 +93,7 @@ def build_model(results: SurveyResults) -> Section | None:
     facts = PlainTable(
         caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
     )
-    return make_section("model", [*findings, *_find_unlabelled(results), facts])
+    return make_section("model", [*findings, facts])
 
 
 def build_data(results: SurveyResults) -> Section:
@@ -123,11 +122,8 @@ def build_validation(results: SurveyResults) -> Section | None:
     privacy = results.privacy
     own = privacy.people if results.is_validation else privacy.validation
     parts = _list_validation(validation, own)
-    if results.compared:
-        parts += _list_validation(results.compared, privacy.compared_validation, kept=False)
-    for each in (estimates.validation, results.compared):
-        if each and each.poisoning:
-            parts += find_poisoning(each.poisoning, each.label)[:1]
+    if estimates.validation and estimates.validation.poisoning:
+        parts += find_poisoning(estimates.validation.poisoning, estimates.validation.label)[:1]
     return make_section("validation", parts)
 
 
@@ -153,8 +149,7 @@ def build_privacy(results: SurveyResults, *, shuffled: bool = False) -> Section:
     """
     hidden = {"privacy.short"} if shuffled else {"privacy.short", "privacy.shuffled"}
     findings = [each for each in _find_privacy(results) if each.id not in hidden]
-    parts = [Notice(each) if each.id == "privacy.unlabelled" else each for each in findings]
-    return make_section("privacy", parts, people=results.has_people)
+    return make_section("privacy", findings, people=results.has_people)
 
 
 def build_warnings(results: SurveyResults) -> Section | None:
@@ -179,10 +174,9 @@ def build_method(results: SurveyResults) -> Section:
         "estimator": estimates.estimator,
     }
     findings = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
-    titles = ("Questions", "Validation round", "Validation round of the classifier that is not kept")
-    rounds = (privacy.people, privacy.validation, privacy.compared_validation)
-    tables = [_list_questions(title, each) for title, each in zip(titles, rounds, strict=True) if each]
-    return make_section("method", [*findings, *_find_unlabelled(results), *tables, *list_mechanisms(results)])
+    rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
+    tables = [_list_questions(title, each) for title, each in rounds if each]
+    return make_section("method", [*findings, *tables, *list_mechanisms(results)])
 
 
 def list_mechanisms(results: SurveyResults) -> list[Note]:
@@ -209,7 +203,6 @@ def build_limits(results: SurveyResults) -> Section:
         people=results.has_people,
         silos=results.estimates.silos is not None,
         classes=results.estimates.has_label,
-        fitted=results.unlabelled is not None and results.unlabelled.is_fitted,
     )
     return make_section("limits", [Bullets(limits)], classes=results.estimates.has_label)
 
@@ -227,21 +220,17 @@ def _find_data(results: SurveyResults) -> list[Finding]:
 
 
 def _find_privacy(results: SurveyResults) -> list[Finding]:
-    return find_privacy(results.privacy, results.unlabelled)
+    return find_privacy(results.privacy)
 
 
 def _find_model(results: SurveyResults) -> list[Finding]:
     estimates = results.estimates
-    return find_model(estimates, results.useless, results.unlabelled) if estimates.has_label else []
+    return find_model(estimates, results.useless) if estimates.has_label else []
 
 
 def _find_silos(results: SurveyResults) -> list[Finding]:
     estimates = results.estimates
     return find_silos(estimates.silos, estimates.label, estimates.classes) if estimates.silos else []
-
-
-def _find_unlabelled(results: SurveyResults) -> list[Finding]:
-    return find_unlabelled(results.unlabelled) if results.unlabelled else []
 
 
 def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
@@ -256,12 +245,10 @@ def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
     )
 
 
-def _list_validation(
-    validation: Estimates, privacy: ReportsPrivacy | None, *, kept: bool = True
-) -> list[Part]:
+def _list_validation(validation: Estimates, privacy: ReportsPrivacy | None) -> list[Part]:
     """Return the parts about one validation round, with the table of gains before the selection."""
     assert validation.validation_result is not None
-    *findings, selection = find_validation(validation, privacy.rejected if privacy else {}, kept=kept)
+    *findings, selection = find_validation(validation, privacy.rejected if privacy else {})
     return [*findings, _list_gains(validation.validation_result), selection]
 
 

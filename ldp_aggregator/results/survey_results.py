@@ -8,7 +8,6 @@ from encoders.survey import Feature, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.choice_results import join_choices
-from ldp_aggregator.estimation.unlabelled_summary import UnlabelledSummary
 from ldp_aggregator.findings.model import Useless
 from ldp_aggregator.privacy_statement import PrivacyStatement
 
@@ -20,13 +19,9 @@ class SurveyResults:
     plan: Plan | SiloPlan
     estimates: Estimates
     privacy: PrivacyStatement = field(default_factory=PrivacyStatement)
-    unlabelled: UnlabelledSummary | None = None
-    """None without unlabelled rows."""
     useless: Useless | None = None
     """Why the model supports no prediction but the most frequent class; None if it does, or without a
     model."""
-    compared: Estimates | None = None
-    """The estimates of the validation round of a classifier that was not kept."""
 
     @property
     def is_validation(self) -> bool:

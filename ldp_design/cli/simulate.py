@@ -32,7 +32,6 @@ from ldp_aggregator.cli.help import (
 )
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.findings.values import NumberMargin, ShareMargin, count_people
-from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
@@ -129,14 +128,6 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
     "report.",
 )
 @advanced_option(
-    "--unlabelled-rows",
-    "unlabelled",
-    type=Count(min=MIN_ROWS),
-    callback=_default_to_zero,
-    help="Use this number of training rows as unlabelled rows, which do not report. Each variant is also "
-    "trained with them, on the same reports.",
-)
-@advanced_option(
     "--estimator", type=click.Choice(list(ESTIMATORS)), default="default", help="How shares are estimated."
 )
 @advanced_option("--seed", type=click.IntRange(min=0), default=0, help="The seed of the simulation.")
@@ -231,32 +222,18 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "numeric": lambda row: row.numeric,
     "projection": lambda row: row.projection,
     "rounds": lambda row: str(row.rounds),
-    "unlabelled": lambda row: str(row.unlabelled),
     "accuracy": lambda row: f"{row.accuracy:.4f}",
     "+- s.e.": lambda row: f"{row.stderr:.4f}",
     "": lambda row: "" if row.beats_majority else _MARK,
-    "gain +- s.e.": lambda row: f"{row.gain:+.4f} +- {row.gain_stderr:.4f}" if row.unlabelled else "",
-    "fitted": lambda row: f"{row.fitted_share:.0%}" if row.unlabelled else "",
-    "log loss": lambda row: f"{row.log_loss:.4f}",
-    "calibration": lambda row: f"{row.calibration_error:.4f}",
     "balanced": lambda row: f"{row.balanced_accuracy:.4f}",
     "non-private": lambda row: f"{row.non_private:.4f}",
 }
-_ROWS_COLUMNS = {"unlabelled", "gain +- s.e.", "fitted", "log loss", "calibration"}
 _TEXT_COLUMNS = {"mechanism", "numeric", "projection"}
-_BALANCED = "balanced is the accuracy within each class, averaged over classes."
 _LEGEND = (
-    f"s.e. is the standard error of the accuracy. {_BALANCED} non-private is the accuracy of the same model "
-    "without privacy."
+    "s.e. is the standard error of the accuracy. balanced is the accuracy within each class, averaged over "
+    "classes. non-private is the accuracy of the same model without privacy."
 )
-_ROWS_LEGEND = (
-    "unlabelled is the number of unlabelled rows that the model was given; with 0, it is Naive Bayes "
-    "trained on the same reports. s.e. is the standard error. gain is the difference of the two "
-    "accuracies. fitted is the share of repeats in which the reports supported a fit to the rows; in the "
-    f"others, the model is Naive Bayes. calibration is the expected calibration error. {_BALANCED} "
-    "non-private is the accuracy of Naive Bayes without privacy."
-)
-_MODEL_OPTIONS = ("plot", "projections", "rounds", "validate", "public_share", "unlabelled", "estimator")
+_MODEL_OPTIONS = ("plot", "projections", "rounds", "validate", "public_share", "estimator")
 _SHARES_LEGEND = (
     "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
     "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
@@ -303,9 +280,6 @@ def _format_table(result: Simulation, survey: Survey, options: Mapping[str, int]
         hidden = {"numeric", "projection"}
     if {row.rounds for row in result.rows} == {1}:
         hidden.add("rounds")
-    with_rows = any(row.unlabelled for row in result.rows)
-    if not with_rows:
-        hidden |= _ROWS_COLUMNS
     if all(row.beats_majority for row in result.rows):
         hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
@@ -314,7 +288,7 @@ def _format_table(result: Simulation, survey: Survey, options: Mapping[str, int]
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats{people}, estimator {first.estimator}"]
     lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
-    lines += ["", *wrap_text(_ROWS_LEGEND if with_rows else _LEGEND)]
+    lines += ["", *wrap_text(_LEGEND)]
     if "" in columns:
         lines += wrap_text(
             f"{_MARK} marks models that are not better than always predicting {result.majority_class!r}: "

@@ -43,20 +43,9 @@ _PRECISION = (
     "the top features alone are within about +-{gain:.1%} (95% intervals); four times as many halve the "
     "margins."
 )
-_UNLABELLED = (
-    "The scores below depend on rows without labels that were not declared public. Epsilon does NOT cover "
-    "those rows, and this file and its plan are public: publish it only if the rows may be."
-)
 _TRAINING = (
     "Then train on it and on all other rounds: the model keeps the features with which it is most accurate."
 )
-_COMPARISON = (
-    "The model was fitted to rows without labels: train with --unlabelled and the same rows. If other people "
-    "validate the Naive Bayes model of the same reports in a round of its own, the answers of both rounds "
-    "choose between the two."
-)
-_SUFFIX, _FITTED_SUFFIX = "-validation", "-validation-fitted"
-"""Of the ids of rounds; both classifiers of one survey can be validated at the same time."""
 _ASSUMED_ANSWERS = 10_000
 _ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
 """Shares of wrong and right predictions with few and with all features; the two differ for 20% of people."""
@@ -93,9 +82,8 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     if not is_trained_on(model, survey):
         why = "was not trained on this survey: give the survey that the model's reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
-    tables = _format_tables(build_validation(model.people_plan, *model.classifier))
-    suffix = _FITTED_SUFFIX if model.unlabelled and model.unlabelled.is_fitted else _SUFFIX
-    entry = further_round_entry(survey, add_suffix(survey.id, suffix))
+    tables = _format_tables(build_validation(model.people_plan, model.prior, model.conditionals))
+    entry = further_round_entry(survey, add_suffix(survey.id, "-validation"))
     renamed = rename_survey(text, survey.id, entry).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
     document = parse_toml(text)
@@ -138,10 +126,7 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
         "right": Z95 * accuracy_stderr,
         "gain": Z95 * gain_stderr,
     }
-    rows = model.unlabelled
-    warning = [_UNLABELLED] if rows and rows.is_fitted and not rows.declared_public else []
-    comparison = [_COMPARISON] if rows and rows.is_fitted else []
-    paragraphs = [_ORIGIN, *warning, *list_notes(survey), _QUESTION, _PRECISION, _TRAINING, *comparison]
+    paragraphs = [_ORIGIN, *list_notes(survey), _QUESTION, _PRECISION, _TRAINING]
     return format_comment(*(each.format(**words) for each in paragraphs))
 
 

@@ -69,8 +69,6 @@ class RowSplit:
     """Rows that report, and rows that test the model."""
     public: IntArray
     """Rows that projections are fitted on."""
-    unlabelled: IntArray
-    """Rows that the model gets without their labels; they neither report nor test."""
     users: int = 0
     """Number of people, drawn with replacement from the rows that report; 0 stands for one person per row."""
     seed: tuple[int, ...] = ()
@@ -84,14 +82,11 @@ class RowSplit:
         return people
 
 
-def split_rows(
-    count: int, repeats: int, seed: int, public_share: float, unlabelled: int = 0, users: int = 0
-) -> list[RowSplit]:
+def split_rows(count: int, repeats: int, seed: int, public_share: float, users: int = 0) -> list[RowSplit]:
     """Shuffle and split `count` rows for each repeat: four fifths to report, one fifth to test.
 
     Public rows are a share of the first part and do not report. Without them projections are fitted on the
-    rows that report. Of the other rows of the first part, `unlabelled` play rows without labels, and do not
-    report either.
+    rows that report.
     """
     if not 0 <= public_share < 1:
         raise SimulationError("public_share must be a number from 0 to less than 1")
@@ -99,19 +94,13 @@ def split_rows(
     public = max(round(public_share * training), 1) if public_share else 0
     if public == training:
         raise SimulationError("public_share leaves no row that reports: give a smaller one")
-    first = public + unlabelled
-    if first >= training:
-        raise SimulationError(
-            f"{unlabelled} unlabelled rows leave no row that reports: give fewer than {training - public}"
-        )
     seeds = np.random.SeedSequence(seed).spawn(repeats)
     shuffled: Iterator[IntArray] = (np.random.default_rng(each).permutation(count) for each in seeds)
     return [
         RowSplit(
-            train=order[first:training],
+            train=order[public:training],
             test=order[training:],
-            public=order[:public] if public else order[first:training],
-            unlabelled=order[public:first],
+            public=order[:public] if public else order[:training],
             users=users,
             seed=(seed, repeat, users),
         )

@@ -8,8 +8,8 @@ the totals and predicts the test rows. Non-private Naive Bayes and the majority 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.models.prediction_quality import PredictionQuality
-from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_design.simulation.rows import read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial, seed_cell
 from ldp_design.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
@@ -59,14 +58,6 @@ class SimulationRow:
     """Number of rounds that the people are divided into."""
     validated: bool = False
     """Whether some people validate the model of the first round."""
-    unlabelled: int = 0
-    """Number of rows without labels that the model got beside the reports; 0 for the plain model."""
-    gain: float = 0.0
-    gain_stderr: float = 0.0
-    """Accuracy minus that of the plain model of the same reports, and its standard error; 0 for the plain
-    model itself."""
-    fitted_share: float = 0.0
-    """Share of the repeats in which the model was fitted to the rows; in the others it is Naive Bayes."""
 
     @classmethod
     def from_trials(
@@ -94,32 +85,13 @@ class SimulationRow:
             beats_majority=_average(gains) > 2 * gain_stderr,
         )
 
-    def compare(
-        self,
-        plain: Sequence[PredictionQuality],
-        with_rows: Sequence[PredictionQuality],
-        unlabelled: int,
-        fitted: int,
-    ) -> Self:
-        """Return this row as that of models with unlabelled rows, compared with the plain models."""
-        gains = [each.accuracy - other.accuracy for each, other in zip(with_rows, plain, strict=True)]
-        spread = float(np.std(gains, ddof=1)) if len(gains) > 1 else math.hypot(self.stderr, self.stderr)
-        return replace(
-            self,
-            unlabelled=unlabelled,
-            gain=_average(gains),
-            gain_stderr=spread / math.sqrt(len(gains)),
-            fitted_share=fitted / len(gains),
-        )
-
 
 @dataclass(frozen=True)
 class Simulation:
     """The result of :func:`simulate`."""
 
     rows: tuple[SimulationRow, ...]
-    """One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds. With
-    unlabelled rows two per variant: of the plain models, and of those that got the rows."""
+    """One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds."""
     majority: float
     """Accuracy of always predicting the most frequent label."""
     majority_class: str
@@ -159,7 +131,6 @@ def simulate(
     repeats: int = 10,
     seed: int = 0,
     public_share: float = 0.0,
-    unlabelled: int = 0,
     users: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> Simulation:
@@ -185,9 +156,6 @@ def simulate(
         Share of the training rows that a projection is fitted on; they are public and do not report.
         If it is 0, the projection is fitted on the training rows that report, as in Yilmaz et al. 2019;
         epsilon does NOT cover that. "learned" needs no public rows.
-    unlabelled : int
-        Number of training rows that play rows without labels and do not report. Each variant then trains two
-        models on the same reports: without these rows, and with them, see docs/unlabelled-rows.md.
     users : int
         Number of people, drawn with replacement from the training rows; 0 stands for one person per row.
     progress : callable, optional
@@ -217,52 +185,33 @@ def simulate(
     table = read_labelled_table(survey, rows)
     if len(table.labels) < 2 or repeats < 1:
         raise SimulationError("a simulation needs at least two rows and one repeat")
-    if unlabelled and (estimator != "default" or unlabelled < MIN_ROWS):
-        raise SimulationError(f"unlabelled rows need the default estimator, and at least {MIN_ROWS} rows")
     if users < 0:
         raise SimulationError("users must be at least 1, or 0 for one person per training row")
     variants = grid.list_variants(survey, estimator)
     # Split the rows of each repeat: four fifths report, one fifth tests.
-    splits = split_rows(len(table.labels), repeats, seed, public_share, unlabelled, users)
+    splits = split_rows(len(table.labels), repeats, seed, public_share, users)
     results: list[SimulationRow] = []
     encoded: list[EncodedRows] = []
     for index, variant in enumerate(variants):
         # Encode the rows. Variants with equal numeric mechanism and projection share the codes.
         if not index or variant.encoding != variants[index - 1].encoding:
             encoded = encode_repeats(table, splits, variant)
-        # Run one trial per repeat, and average over the repeats.
-        results += _simulate_variant(variant, encoded, seed, progress or int)
+        # Run one trial per repeat: compile the plan, simulate reports, estimate and train, then test on the
+        # rows that did not report.
+        found: list[PredictionQuality] = []
+        for repeat, each in enumerate(encoded):
+            source = FastStream(seed_cell(seed, repeat, *astuple(variant)))
+            found.append(run_trial(each, variant, source).quality)
+            if progress:
+                progress(1)
+        # Average over the repeats.
+        results.append(SimulationRow.from_trials(variant, found, encoded))
     return Simulation(
         rows=tuple(results),
         majority=math.fsum(each.majority for each in encoded) / repeats,
         majority_class=survey.label.values[np.bincount(table.labels).argmax()],
         public_share=public_share,
     )
-
-
-def _simulate_variant(
-    variant: Variant,
-    encoded: Sequence[EncodedRows],
-    seed: int,
-    progress: Callable[[int], object],
-) -> Iterator[SimulationRow]:
-    """Yield the measurements of a variant's plain models and of its models with unlabelled rows."""
-    plain: list[PredictionQuality] = []
-    with_rows: list[PredictionQuality] = []
-    fitted = 0
-    for repeat, rows in enumerate(encoded):
-        # Compile the plan, simulate reports, estimate and train.
-        trial = run_trial(rows, variant, FastStream(seed_cell(seed, repeat, *astuple(variant))))
-        # Test on the rows that did not report.
-        plain.append(trial.quality)
-        if trial.row_model:
-            with_rows.append(rows.measure(trial.row_model))
-            fitted += trial.row_model_fitted
-        progress(1)
-    yield SimulationRow.from_trials(variant, plain, encoded)
-    if with_rows:
-        row = SimulationRow.from_trials(variant, with_rows, encoded)
-        yield row.compare(plain, with_rows, len(encoded[0].split.unlabelled), fitted)
 
 
 def _average(values: Sequence[float]) -> float:

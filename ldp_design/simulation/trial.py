@@ -14,7 +14,6 @@ from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import estimate_parameters
-from ldp_aggregator.estimation.validation_result import ValidationResult
 from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.models.prediction_quality import PredictionQuality, measure_predictions
 from ldp_aggregator.prediction.scoring import LogProbabilities
@@ -77,16 +76,11 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class Trial:
-    """The reports of one trial, and the models trained on them."""
+    """The reports of one trial, and the model trained on them."""
 
     rows: EncodedRows
     snapshot: Snapshot
     model: LogProbabilities
-    """Naive Bayes."""
-    row_model: LogProbabilities | None = None
-    """The model of the same reports and of the unlabelled rows, if there are any."""
-    row_model_fitted: bool = False
-    """Whether it was fitted to the rows; otherwise it is Naive Bayes too."""
 
     @property
     def accuracy(self) -> float:
@@ -152,10 +146,7 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
         survey = next_round(survey, snapshot, validation)
         snapshot += rows.simulate_reports(survey, group, rng)
     # Estimate and train.
-    plain = train_model(snapshot, variant.estimator, validation)
-    if not len(rows.split.unlabelled):
-        return Trial(rows, snapshot, plain)
-    return Trial(rows, snapshot, plain, *_train_with_rows(rows, snapshot, variant.estimator, validation))
+    return Trial(rows, snapshot, train_model(snapshot, variant.estimator, validation))
 
 
 def train_model(
@@ -164,24 +155,6 @@ def train_model(
     """Train a classifier on a snapshot: estimate the probabilities, and return their logarithms."""
     estimates = estimate_parameters(snapshot, estimator, validation)
     return LogProbabilities.from_probabilities(estimates.prior, estimates.conditionals)
-
-
-def _train_with_rows(
-    rows: EncodedRows, snapshot: Snapshot, estimator: str, validation: Snapshot | None
-) -> tuple[LogProbabilities, bool]:
-    """Train a classifier on a snapshot and the unlabelled rows; return whether it was fitted to the rows."""
-    # the method loads only if it is used
-    from ldp_aggregator.models.unlabelled_fit import fit_to_rows
-    from ldp_aggregator.models.unlabelled_rows import UnlabelledRows
-
-    features = frozenset(range(len(snapshot.plan.features)))
-    used = features
-    if validation:
-        used = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
-    estimates = estimate_parameters(snapshot, estimator, validation)
-    unlabelled = UnlabelledRows(rows.codes[rows.split.unlabelled], features)
-    fit = fit_to_rows(snapshot, estimates.prior, estimates.conditionals, unlabelled, used)
-    return LogProbabilities.from_probabilities(fit.prior, fit.conditionals), fit.kept
 
 
 def compute_accuracy(

@@ -25,13 +25,14 @@ from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore
 from ldp_audit.blackbox import Leak
 from ldp_audit.result import BlackBoxResult
-from tests.support.overlapping import simulate
 from tests.support.relays import relayed_plan, relayed_report
+from tests.support.snapshots import make_snapshot
+from tests.support.surveys import make_plan
 
 
 @pytest.fixture(scope="module")
 def snapshot() -> Snapshot:
-    return simulate(1000)
+    return make_snapshot(make_plan(epsilon=4.0), 1000)
 
 
 def test_the_statement_has_the_realised_epsilon_of_each_question(snapshot):

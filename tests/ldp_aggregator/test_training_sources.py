@@ -175,11 +175,11 @@ def test_a_validation_round_is_summed_separately_wherever_it_is_named(plan, tmp_
     assert read_training_data([url], surveys=[plan.id]).validation is None
     with pytest.raises(SourceError, match="one-0 is a validation round, which cannot train a model alone"):
         read_training_data([url], surveys=[validation.id])
-    with pytest.raises(SourceError, match="one-0 and one-5 validate two models: give one of them"):
+    with pytest.raises(SourceError, match="one-0 and one-5 validate 2 models: give the rounds of one of"):
         read_training_data([url], surveys=[plan.id, validation.id, other.id])
 
 
-def test_rounds_of_two_models_are_summed_separately_where_two_are_allowed(plan, tmp_path):
+def test_validation_rounds_of_one_model_are_summed_and_of_several_are_refused(plan, tmp_path):
     url = f"sqlite:///{tmp_path / 'ldp.db'}"
     rounds = [make_validation(), make_validation(prior=(-5, 0)), make_validation(prior=(-7, 0))]
     again = replace(make_validation(), id="one-again")
@@ -189,16 +189,15 @@ def test_rounds_of_two_models_are_summed_separately_where_two_are_allowed(plan, 
         fill(store, each, reports=0)
     store.close()
 
-    def read(*names: str) -> list[Plan | None]:
-        found = read_training_data([url], surveys=[plan.id, *names], two_models=True)
-        return [each and each.plan for each in (found.validation, found.second_validation)]
+    def read(*names: str) -> Plan | None:
+        validation = read_training_data([url], surveys=[plan.id, *names]).validation
+        return validation and validation.plan
 
-    assert read() == [None, None]
-    assert read("one-5") == [rounds[1], None]
-    assert read("one-5", "one-0") == read("one-0", "one-5") == rounds[:2]
-    one, other = read("one-0", "one-again", "one-5")
-    assert one is not None
-    assert (one.validation, other) == (rounds[0].validation, rounds[1])
+    assert read() is None
+    assert read("one-5") == rounds[1]
+    both = read("one-0", "one-again")
+    assert both is not None
+    assert both.validation == rounds[0].validation
     with pytest.raises(SourceError, match="one-0, one-5 and one-7 validate 3 models"):
         read("one-7", "one-0", "one-5")
 

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 GOOD = sorted(HERE.glob("good-*.json"))
 NUMERIC = sorted(HERE.glob("good-numeric-*.json"))
 VALIDATIONS = sorted(HERE.glob("good-validation*.json"))
-UNLABELLED = HERE / "good-unlabelled.json"
+WITHOUT_LABEL = HERE / "good-unlabelled.json"
 CHOICES = sorted(HERE.glob("good-choices*.json"))
 SEVERAL = "choices"
 """The kind of an entry with several answers."""
@@ -314,7 +314,7 @@ def test_the_vectors_of_validations_reach_every_edge_tie_and_missing_value():
 
 
 def test_the_vectors_without_a_label_reach_every_mechanism_and_kind_of_feature():
-    vectors = read(UNLABELLED)
+    vectors = read(WITHOUT_LABEL)
     plan = Plan.from_json(vectors["plan"].encode())
     assert "label" not in json.loads(vectors["plan"])
     assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
@@ -424,8 +424,8 @@ def test_texts_of_rows_are_compared_in_nfc_and_a_plan_with_another_text_is_refus
     assert {about: outcome for about, outcome in outcomes.items() if outcome} == {}
 
 
-BAD_PLANS, BAD_UNLABELLED = (read(HERE / f"{name}.json") for name in ("bad-plans", "bad-plans-unlabelled"))
-REFUSED = [*BAD_PLANS["plans"], *BAD_UNLABELLED["plans"]]
+BAD_PLANS, BAD_WITHOUT_LABEL = (read(HERE / f"{name}.json") for name in ("bad-plans", "bad-plans-unlabelled"))
+REFUSED = [*BAD_PLANS["plans"], *BAD_WITHOUT_LABEL["plans"]]
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=[case["name"] for case in REFUSED])
@@ -439,7 +439,7 @@ def test_bad_plans_overspend_by_every_mechanism_and_their_row_fits_the_honest_pl
     spending = [case["plan"] for case in BAD_PLANS["plans"] if "spends more" in case["name"]]
     mechanisms = {question["mechanism"] for text in spending for question in json.loads(text)["questions"]}
     assert mechanisms == set(MECHANISMS) | set(NUMERIC_MECHANISMS)
-    for file in (BAD_PLANS, BAD_UNLABELLED):
+    for file in (BAD_PLANS, BAD_WITHOUT_LABEL):
         plan, rng = Plan.from_json(file["honest"].encode()), GivenBytes(bytes.fromhex(file["random"]))
         assert make_report(plan, file["row"], file["label"], rng).hex() == file["honest_report"]
         assert len({case["plan"] for case in file["plans"]}) == len(file["plans"])

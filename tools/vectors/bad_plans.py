@@ -9,7 +9,7 @@ from encoders.randomness import GivenBytes
 from encoders.survey import Plan
 from ldp_client import make_report
 from tools.vectors.common import first_draws, random_bytes, words
-from tools.vectors.plan_mistakes import unlabelled
+from tools.vectors.plan_mistakes import without_label
 from tools.vectors.plan_mistakes.entries import entries
 from tools.vectors.plan_mistakes.honest import LABEL, ROW, Document, text_of
 from tools.vectors.plan_mistakes.levels import levels
@@ -27,9 +27,15 @@ def bad_plans() -> Document:
     return _file(text_of(), ROW, LABEL, "plans", named)
 
 
-def bad_unlabelled_plans() -> Document:
+def bad_plans_without_label() -> Document:
     """Return plans without a label, and a row that fits the honest one."""
-    return _file(unlabelled.honest(), unlabelled.ROW, None, "unlabelled plans", unlabelled.unlabelled())
+    return _file(
+        without_label.honest(),
+        without_label.ROW,
+        None,
+        "unlabelled plans",
+        without_label.plans_without_label(),
+    )
 
 
 def _file(

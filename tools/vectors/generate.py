@@ -8,9 +8,9 @@ good-values.json for every value that a row may hold (values.py); good-validatio
 good-validation-together.json for a model that devices validate (validations.py); good-texts.json for a plan
 with the SHA-256 of its texts, and the texts that each language displays (texts.py). good-unlabelled*.json,
 good-choices*.json and bad-*-unlabelled.json are about surveys without a label, and features with several
-answers (unlabelled.py and plan_mistakes/unlabelled.py). normal-forms.json holds rows and plans with texts in
-several Unicode normal forms, and good-emoji.json texts with variation selectors (normal_forms.py). bad.json
-holds reports that a collector of its plan must refuse, and the reason; bad-rows.json and
+answers (without_label.py and plan_mistakes/without_label.py). normal-forms.json holds rows and plans with
+texts in several Unicode normal forms, and good-emoji.json texts with variation selectors (normal_forms.py).
+bad.json holds reports that a collector of its plan must refuse, and the reason; bad-rows.json and
 bad-rows-validation.json rows that a client must refuse, and the field; bad-plans.json plans that it must
 refuse (bad_plans.py and plan_mistakes/); tokens.json invitations, some of them to refuse (tokens.py);
 relay-addresses.json addresses of relays, to take and to refuse (relays.py). Random
@@ -41,9 +41,9 @@ from tools.vectors import (
     tables,
     texts,
     tokens,
-    unlabelled,
     validations,
     values,
+    without_label,
 )
 from tools.vectors.common import case, first_draws, random_bytes, words
 
@@ -429,7 +429,8 @@ def files() -> dict[str, str]:
     documents["good-emoji.json"] = normal_forms.emoji()
     documents["tokens.json"] = tokens.tokens()
     documents["relay-addresses.json"] = relays.addresses()
-    documents |= unlabelled.files() | {"bad-plans-unlabelled.json": bad_plans.bad_unlabelled_plans()}
+    documents |= without_label.files()
+    documents["bad-plans-unlabelled.json"] = bad_plans.bad_plans_without_label()
     return {
         name: json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
         for name, document in documents.items()

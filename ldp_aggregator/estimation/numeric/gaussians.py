@@ -38,12 +38,12 @@ class Gaussian:
         }
 
     @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], k: int, least_variance: float = MIN_VARIANCE) -> Self:
+    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
         """Return the distributions of k classes that :meth:`as_dict` wrote; variances have a lower bound."""
         mean, variance = (read_array(entry[key], (k,)) for key in ("mean", "variance"))
         require(bool(np.isfinite(mean).all()), "a mean is not a number")
-        are_variances = bool((np.isfinite(variance) & (variance >= least_variance)).all())
-        require(are_variances, f"a variance is less than {least_variance:g}")
+        are_variances = bool((np.isfinite(variance) & (variance >= MIN_VARIANCE)).all())
+        require(are_variances, f"a variance is less than {MIN_VARIANCE:g}")
         if entry["missing"] is None:
             return cls(mean, variance, None)
         missing = read_array(entry["missing"], (k,))

@@ -23,7 +23,6 @@ from encoders.survey.plan_checks import SILO
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.models.central_classifier import CentralClassifier
 from ldp_aggregator.models.model_document import ModelError, no_classifier
 from ldp_aggregator.models.naive_bayes import NaiveBayes
@@ -119,9 +118,6 @@ def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
     statement = {"epsilon": decimal_text(model.plan_.epsilon)}
     if model.privacy_.silos:
         statement["trust"] = SILO
-    if isinstance(model, NaiveBayes) and model.unlabelled_:
-        found = find_privacy(model.privacy_, model.unlabelled_)
-        statement["unlabelled_rows"] = next(str(each) for each in found if each.id == "privacy.unlabelled")
     return statement
 
 

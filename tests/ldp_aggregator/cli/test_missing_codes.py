@@ -1,8 +1,7 @@
-"""Codes for missing answers in the rows of curators, of predictions, and of unlabelled rows."""
+"""Codes for missing answers in the rows of curators and of predictions."""
 
 import csv
 import io
-import json
 import random
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from encoders.errors import RowError
 from encoders.survey import read_survey
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator import NaiveBayes, load_model
-from ldp_aggregator.models.unlabelled_rows import read_unlabelled_rows
 from ldp_central.curator_training import read_curator_rows
 from tests.support.commands import command
 from tests.support.surveys import survey_toml
@@ -230,37 +228,3 @@ def test_a_fit_without_rows_is_refused():
     rows = [row | {"hours": -9} for row in draw_rows(10)]
     with pytest.raises(RowError, match="hours: all rows contain a missing code"):
         NaiveBayes(survey=survey).fit(rows, [row["tired"] for row in rows])
-
-
-def test_unlabelled_rows_leave_rows_with_codes_out(folder):
-    survey = read_survey(make_survey("local", age=[999], hours=[-9]))
-    plan, plain = survey.compile(), read_survey(make_survey("local")).compile()
-    meant = [
-        row | {"age": None if row["age"] == 999 else row["age"]} for row in draw_rows() if row["hours"] != -9
-    ]
-    expected = read_unlabelled_rows(plain, meant).codes
-    np.testing.assert_array_equal(read_unlabelled_rows(plan, draw_rows()).codes, expected)
-    np.testing.assert_array_equal(read_unlabelled_rows(plain, draw_rows(), survey.entries).codes, expected)
-
-
-@pytest.mark.slow
-def test_training_with_unlabelled_rows_takes_codes(folder):
-    (folder / "survey.toml").write_text(make_survey("local"))
-    write_rows(
-        folder / "public.csv", [row for row in draw_rows() if row["age"] != 999 and row["hours"] != -9]
-    )
-    reports = folder / "made-up.reports"
-    command(
-        "ldp-simulate", folder / "survey.toml", folder / "public.csv", "--repeats", 1, "--reports", reports
-    )
-    arguments = [reports, "--plan", folder / "survey.toml", "-o", folder / "model.json"]
-    options = ["--missing-codes", "age=999", "--missing-codes", "hours=-9"]
-    result = command("ldp-train", *arguments, "--unlabelled", folder / "rows.csv", *options)
-    assert "100 of 2,000 rows are left out, because they contain a missing code." in result.stderr
-    assert "outside" not in result.stderr
-    assert "left out, because" not in result.stdout + json.dumps(
-        json.loads((folder / "model.json").read_text())
-    )
-    result = command("ldp-train", *arguments, *options, check=False)
-    assert result.exit_code == 2
-    assert "--missing-codes needs --unlabelled" in result.stderr

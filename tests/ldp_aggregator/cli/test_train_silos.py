@@ -239,15 +239,6 @@ def test_a_survey_of_people_with_other_features_is_not_pooled(folder, tmp_path):
     assert expected in words_of(result.output)
 
 
-def test_rows_without_labels_need_reports_of_people(folder, tmp_path):
-    rows = tmp_path / "rows.csv"
-    rows.write_text("smoker,age,weight,pulse\nyes,60,60,90\n")
-    for kind in ("silos", "pooled"):
-        result = run("ldp-train", *sources_of(folder, kind), "-o", tmp_path / "m.json", "--unlabelled", rows)
-        assert result.exit_code == 1
-        assert "leave --unlabelled out" in words_of(result.output)
-
-
 def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path):
     url = f"sqlite:///{tmp_path}/empty.db"
     count_messages(url, seeds=())

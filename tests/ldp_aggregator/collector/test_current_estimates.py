@@ -15,7 +15,7 @@ from tests.support.surveys import make_plan
 FEATURES = {"tea": ["black", "green"], "hours": {"range": [0, 12]}, "cups": {"choices": ["small", "large"]}}
 
 
-def unlabelled() -> Plan:
+def without_label() -> Plan:
     return make_plan(label=None, features=FEATURES)
 
 
@@ -36,7 +36,7 @@ def read_estimates(store, survey: str = "tea") -> dict:
 
 
 def test_intervals_hold_at_all_looks_until_the_survey_has_closed():
-    store = filled_store(unlabelled())
+    store = filled_store(without_label())
     fixed = estimate_snapshot(take_snapshot(store, "tea")).as_dict()
     now = read_estimates(store)
     assert now["intervals"] == "all looks"
@@ -52,7 +52,7 @@ def test_intervals_hold_at_all_looks_until_the_survey_has_closed():
 
 
 def test_estimates_without_a_label_do_not_mention_one():
-    store = filled_store(unlabelled())
+    store = filled_store(without_label())
     client = make_client(store, operator_token="the-token")
     for page in ("estimates", "estimates.csv", "progress"):
         text = client.get(f"/v1/surveys/tea/{page}", headers=OPERATOR).text.lower()
@@ -61,7 +61,7 @@ def test_estimates_without_a_label_do_not_mention_one():
 
 
 def test_the_page_shows_several_answers_as_one_feature():
-    client = make_client(filled_store(unlabelled()), operator_token="the-token")
+    client = make_client(filled_store(without_label()), operator_token="the-token")
     features = client.get("/v1/surveys/tea/progress", headers=OPERATOR).json["features"]
     assert [(each["name"], each.get("values")) for each in features] == [
         ("tea", ["black", "green"]),

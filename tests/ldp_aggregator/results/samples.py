@@ -15,12 +15,6 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, SuspiciousPair
-from ldp_aggregator.estimation.unlabelled_summary import (
-    ChosenBy,
-    ClassifierKind,
-    MeasuredAccuracy,
-    UnlabelledSummary,
-)
 from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, state_privacy
 from ldp_aggregator.results.page.source import read_results
@@ -191,28 +185,6 @@ def _make_alarm():
     return replace(results, estimates=replace(results.estimates, poisoning=poisoning))
 
 
-def _make_unlabelled():
-    measured = {
-        kind: MeasuredAccuracy(survey="round", reports=4000, accuracy=accuracy, stderr=0.01)
-        for kind, accuracy in ((ClassifierKind.FITTED, 0.8), (ClassifierKind.NAIVE_BAYES, 0.7))
-    }
-    summary = UnlabelledSummary(
-        classifier=ClassifierKind.FITTED,
-        chosen_by=ChosenBy.ANSWERS,
-        association=12.5,
-        confidence=0.8,
-        rows=500,
-        declared_public=False,
-        fitted=("informative", "echo"),
-        absent=("again",),
-        contradicting=("number",),
-        validated=None,
-        compared=measured,
-    )
-    compared = estimate_snapshot(validated(4_000))
-    return replace(make_results("validated"), unlabelled=summary, compared=compared)
-
-
 def _make_hostile():
     plan = read_survey(HOSTILE).compile()
     labels = np.arange(4000) % 2
@@ -259,7 +231,6 @@ _SAMPLES = {
     "pooled": lambda: collect(simulate_people_of_silos(), silos=[_take_silo_snapshot()]),
     "useless": lambda: collect(simulate(40)),
     "alarm": _make_alarm,
-    "unlabelled": _make_unlabelled,
     "hostile": _make_hostile,
     **{f"curator-{learner}": lambda learner=learner: _make_curator(learner) for learner in LEARNERS},
 }

@@ -42,7 +42,7 @@ def test_the_comparison_is_its_golden_file(compare_with_golden):
     compare_with_golden("comparison", "\n".join([*page.section("comparison").lines(), ""]))
 
 
-@pytest.mark.parametrize("name", ["unlabelled", "curator-tree", "shares", "tables"])
+@pytest.mark.parametrize("name", ["validated", "curator-tree", "shares", "tables"])
 def test_the_card_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"card-{name}", describe(make_results(name)).format_card())
 
@@ -53,7 +53,7 @@ def test_the_summary_of_a_training_is_its_golden_file(name, compare_with_golden)
 
 
 def test_the_lines_that_models_print_are_their_golden_file(compare_with_golden):
-    names = ("survey", "validated", "empty", "pooled", "useless", "unlabelled", "curator-linear", "shares")
+    names = ("survey", "validated", "empty", "pooled", "useless", "curator-linear", "shares")
     models = [describe(make_results(name)) for name in names]
     compare_with_golden(
         "lines", "\n".join(f"{each.format_lines()}\n{each.format_line('M')}\n" for each in models)

@@ -13,7 +13,6 @@ from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.models.model_document import ModelError
 from ldp_aggregator.models.naive_bayes import NaiveBayes
-from ldp_aggregator.models.unlabelled_training import fit_unlabelled
 from ldp_aggregator.results.card import describe_model
 from ldp_aggregator.results.feature_sections import find_shares
 from ldp_aggregator.results.page.page import render_page
@@ -68,7 +67,7 @@ def test_no_output_speaks_of_labels_and_classes_or_has_an_empty_name(trained, mo
         "notices": "\n".join(map(str, model.notices)),
     }
     for name, output in outputs.items():
-        assert not WORDS.findall(output.replace("unlabelled", "")), name
+        assert not WORDS.findall(output), name
         found = EMPTY.findall(output if name != "csv" else "")
         assert not found, name
 
@@ -133,7 +132,6 @@ def test_several_answers_are_one_table_with_one_row_for_missing_answers(trained)
         lambda model: model.score([{}], ["yes"]),
         lambda model: save_onnx("model.onnx", model),
         to_sklearn,
-        lambda model: fit_unlabelled(make_habits(), model.estimates_, [{}]),
         lambda model: NaiveBayes(survey=model.plan_).fit([{}], ["yes"]),
     ],
 )
@@ -143,11 +141,9 @@ def test_what_needs_a_classifier_refuses_in_one_sentence(model, use):
     assert REFUSAL.fullmatch(str(caught.value))
 
 
-@pytest.mark.parametrize("option", ["--onnx", "--unlabelled"])
-def test_options_that_need_a_classifier_are_refused_before_anything_is_written(trained, tmp_path, option):
-    (tmp_path / "rows.csv").write_text("smokes\nyes\n")
-    file = tmp_path / ("rows.csv" if option == "--unlabelled" else "model.onnx")
-    words = [trained[0] / "snapshot.json", "-o", tmp_path / "model.json", option, file]
+def test_an_option_that_needs_a_classifier_is_refused_before_anything_is_written(trained, tmp_path):
+    onnx = ["--onnx", tmp_path / "model.onnx"]
+    words = [trained[0] / "snapshot.json", "-o", tmp_path / "model.json", *onnx]
     result = command("ldp-train", *words, check=False)
     assert result.exit_code == 1
     assert REFUSAL.fullmatch(result.stderr.removeprefix("Error: ").strip())

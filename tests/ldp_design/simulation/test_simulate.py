@@ -22,7 +22,6 @@ from ldp_design.simulation.simulate import SimulationError
 from ldp_design.simulation.variants import Variant
 from reduction.errors import FitError
 from reduction.fit import fit
-from tests.support import overlapping
 
 SURVEY = """
 [survey]
@@ -97,10 +96,6 @@ def test_the_result_has_the_documented_shape(survey, people):
         "log_loss",
         "calibration_error",
         "beats_majority",
-        "unlabelled",
-        "gain",
-        "gain_stderr",
-        "fitted_share",
     }
     assert {(row["numeric"], row["projection"]) for row in document["rows"]} == {("survey", "none")}
     assert {(row["estimator"], row["repeats"]) for row in document["rows"]} == {("default", 3)}
@@ -458,17 +453,10 @@ def test_users_are_drawn_with_replacement_from_the_rows_that_report():
     assert np.array_equal(plain.draw_people(), plain.train)
 
 
-def test_parts_of_a_split_are_disjoint_and_unlabelled_rows_change_no_test_row():
-    for plain, split in zip(
-        split_rows(200, 3, 2, 0.1), split_rows(200, 3, 2, 0.1, unlabelled=30), strict=True
-    ):
-        parts = (split.train, split.test, split.public, split.unlabelled)
+def test_parts_of_a_split_are_disjoint():
+    for split in split_rows(200, 3, 2, 0.1):
+        parts = (split.train, split.test, split.public)
         assert sorted(np.concatenate(parts).tolist()) == list(range(200))
-        assert len(split.unlabelled) == 30
-        assert np.array_equal(plain.test, split.test)
-        assert np.array_equal(plain.public, split.public)
-    with pytest.raises(SimulationError, match="160 unlabelled rows leave no row that reports"):
-        split_rows(200, 1, 2, 0.0, unlabelled=160)
 
 
 def test_more_users_make_the_model_more_accurate(survey, people):
@@ -481,37 +469,3 @@ def test_more_users_make_the_model_more_accurate(survey, people):
     assert abs(many.accuracy - many.non_private) < 0.05
     with pytest.raises(SimulationError, match="users must be at least 1"):
         simulate(survey, people, users=-1)
-
-
-@pytest.mark.slow
-def test_models_with_unlabelled_rows_are_compared_on_the_same_reports():
-    codes, labels = overlapping.draw_people(4000, 1)
-    table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
-    survey = read_survey(overlapping.SURVEY)
-    grid = SimulationGrid(epsilons=[1, 4])
-    result = simulate(survey, table, grid, repeats=3, unlabelled=400, users=20_000)
-    assert [(row.epsilon, row.unlabelled) for row in result.rows] == [(1, 0), (1, 400), (4, 0), (4, 400)]
-    for plain, fitted in (result.rows[:2], result.rows[2:]):
-        assert (plain.gain, plain.gain_stderr, plain.fitted_share) == (0, 0, 0)
-        assert fitted.gain == pytest.approx(fitted.accuracy - plain.accuracy)
-        assert fitted.non_private == plain.non_private
-    assert result.rows[3].gain > 0.05
-    assert result.rows[3].fitted_share == 1
-    assert result.rows[3].log_loss < result.rows[2].log_loss
-    assert result.rows[3].calibration_error < result.rows[2].calibration_error
-    once = simulate(survey, table, grid, repeats=1, unlabelled=400)
-    assert all(row.gain_stderr > 0 for row in once.rows if row.unlabelled)
-
-
-def test_unlabelled_rows_change_the_plain_model_only_by_the_missing_reports():
-    codes, labels = overlapping.draw_people(3000, 1)
-    table = overlapping.to_columns(codes) | {"tired": [("yes", "no")[label] for label in labels]}
-    survey = read_survey(overlapping.SURVEY)
-    grid = SimulationGrid(rounds=[2], validate=True)
-    result = simulate(survey, table, grid, repeats=2, unlabelled=150)
-    assert [row.unlabelled for row in result.rows] == [0, 150]
-    for options, why in (({"unlabelled": 50}, "at least 100"), ({"unlabelled": 2400}, "no row that reports")):
-        with pytest.raises(SimulationError, match=why):
-            simulate(survey, table, grid, **options)  # type: ignore[arg-type]
-    with pytest.raises(SimulationError, match="default estimator"):
-        simulate(survey, table, estimator="paper", unlabelled=150)

@@ -80,16 +80,13 @@ SHOWN = [
         "warnings.fake-reports",
         "tea: some reports are not what devices send: they support too many or too few",
     ),
-    ("unlabelled", "privacy.unlabelled", "Epsilon does NOT cover the unlabelled rows"),
-    ("unlabelled", "unlabelled.choice", "because the answers of two validation rounds choose it"),
     ("curator-nb", "curator.promise", "(5, 0)-differentially private"),
 ]
 HIDDEN = [
-    ("survey", ["model.useless", "data.silos", "privacy.unlabelled", "validation.round"]),
+    ("survey", ["model.useless", "data.silos", "validation.round"]),
     ("shares", ["warnings.noise"]),
     ("round", ["features.largest-class", "features.differ", "tables.feature", "tables.bars"]),
     ("silos", ["data.people", "data.pooled", "privacy.report", "method.people", "poisoning.result"]),
-    ("unlabelled", ["limits.independence"]),
     *((f"curator-{each}", ["privacy.report", "citation.method", "limits.undetected"]) for each in LEARNERS),
 ]
 

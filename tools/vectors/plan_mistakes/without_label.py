@@ -8,7 +8,7 @@ from typing import Any
 
 from encoders.survey import read_survey
 from tools.vectors.plan_mistakes.honest import Document, edited
-from tools.vectors.unlabelled import VALIDATION
+from tools.vectors.without_label import VALIDATION
 
 SURVEY = """
 [survey]
@@ -92,7 +92,7 @@ def honest() -> str:
     return read_survey(SURVEY).compile().json.decode()
 
 
-def unlabelled() -> Iterator[tuple[str, str]]:
+def plans_without_label() -> Iterator[tuple[str, str]]:
     base = honest()
     for name, (path, value) in ENTRIES.items():
         yield name, edited(path, value, base)

@@ -25,7 +25,7 @@ ROW = {"tea": "green", "hours": 7, "naps": 1, "age": 30, "cups": ["large"]}
 MECHANISMS = ("auto", "laplace", "sampled-laplace", "onebit", "sign", "sign-vector", "piecewise")
 
 
-def unlabelled(numeric: str = "auto", **changes: object) -> Plan:
+def without_label(numeric: str = "auto", **changes: object) -> Plan:
     """Return the plan of a survey without a label that asks for every kind of feature."""
     return make_plan(**{"label": None, "features": FEATURES, "mechanism": {"numeric": numeric}} | changes)
 
@@ -33,7 +33,7 @@ def unlabelled(numeric: str = "auto", **changes: object) -> Plan:
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("numeric", MECHANISMS)
 def test_a_plan_is_proved_and_read_again_without_an_entry_for_the_label(numeric, epsilon):
-    plan = unlabelled(numeric, epsilon=epsilon)
+    plan = without_label(numeric, epsilon=epsilon)
     assert "label" not in json.loads(plan.json)
     assert Plan.from_json(plan.json) == plan
     assert {question.kind for question in plan.questions} == {"coupled", "mean", "square"}
@@ -42,19 +42,19 @@ def test_a_plan_is_proved_and_read_again_without_an_entry_for_the_label(numeric,
 
 
 def test_a_question_has_the_domain_of_its_feature_alone():
-    plan = unlabelled()
+    plan = without_label()
     assert [question.domain for question in plan.questions if not question.moment] == [3, 4, 3, 3]
     assert plan.questions[0].value((2, 0, 0, 0, 0, 0), 0) == 2
 
 
 def test_coding_ignores_nothing_and_needs_no_label():
-    codes, label_code = unlabelled().encode(ROW, None)
+    codes, label_code = without_label().encode(ROW, None)
     assert (codes[0], codes[3:], label_code) == (1, (1, 0, 1), 0)
 
 
 def test_a_label_is_refused_before_anything_is_drawn():
     with pytest.raises(RowError, match="label: this survey has no label: pass only the row"):
-        randomise(unlabelled(), ROW, "yes", SystemEntropy())
+        randomise(without_label(), ROW, "yes", SystemEntropy())
 
 
 def test_a_survey_with_a_label_needs_one():
@@ -64,7 +64,7 @@ def test_a_survey_with_a_label_needs_one():
 
 @pytest.mark.parametrize("numeric", MECHANISMS)
 def test_previews_and_reports_do_not_mention_a_label(numeric):
-    plan = unlabelled(numeric)
+    plan = without_label(numeric)
     for question in plan.questions:
         shown = preview(plan, ROW, None, SystemEntropy(), question.name)
         for text in (str(shown), explain_report(plan, shown.report), plan._repr_html_()):
@@ -91,7 +91,7 @@ def test_a_survey_that_asks_nothing_is_refused():
 
 
 def test_a_label_in_a_plan_needs_two_values_and_a_name():
-    document = json.loads(unlabelled().json)
+    document = json.loads(without_label().json)
     for label in ({"name": "", "values": [""]}, {"name": "x", "values": ["y"]}):
         with pytest.raises(SurveyError):
             Plan.from_json(

@@ -28,7 +28,7 @@ from tests.ldp_aggregator.estimation.tables.test_silo_estimates import (
 
 SURVEYS = 120
 ROWS = 2000
-UNLABELLED = re.sub(r"\[label\].*?(?=\[features)", "", FEATURES, flags=re.DOTALL)
+WITHOUT_LABEL = re.sub(r"\[label\].*?(?=\[features)", "", FEATURES, flags=re.DOTALL)
 MEAN = float(PRIOR @ MEANS)
 DEVIATION = math.sqrt(PRIOR @ (SPREAD**2 + MEANS**2) - MEAN**2)
 TRUTH = {"shares": GIVEN @ PRIOR, "means": [MEAN], "deviations": [DEVIATION], "missing": [MISSING]}
@@ -64,7 +64,7 @@ def list_overall(estimates: Estimates) -> Iterator[tuple[IntervalEstimate, np.nd
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("features", [UNLABELLED, FEATURES], ids=["unlabelled", "labelled"])
+@pytest.mark.parametrize("features", [WITHOUT_LABEL, FEATURES], ids=["without label", "with label"])
 @pytest.mark.parametrize("kind", ["silos", "both silos", "with people"])
 def test_standard_errors_of_all_people_are_correct(features, kind):
     # the root mean square of z is within 4 of its standard errors of 1; a false alarm of any of the 36
@@ -80,7 +80,7 @@ def test_standard_errors_of_all_people_are_correct(features, kind):
 
 @pytest.mark.parametrize("kind", ["silos", "both silos", "with people"])
 def test_one_class_has_a_known_share_and_no_entry_in_json(kind):
-    estimates = estimate(UNLABELLED, kind, 1)
+    estimates = estimate(WITHOUT_LABEL, kind, 1)
     assert (estimates.raw_prior.value, estimates.raw_prior.stderr, estimates.prior) == (1, 0, 1)
     document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
     assert Estimates.from_dict(document).as_dict() == estimates.as_dict()
@@ -93,34 +93,34 @@ def test_one_class_has_a_known_share_and_no_entry_in_json(kind):
 
 
 def test_a_lying_silo_cannot_move_the_share_of_the_only_class():
-    influence = estimate(UNLABELLED, "silos", 1).silos.influence
+    influence = estimate(WITHOUT_LABEL, "silos", 1).silos.influence
     assert (influence.prior, influence.prior_with_noise) == (0, 0)
     assert 0 < influence.conditionals < influence.conditionals_with_noise <= 1
 
 
 def test_without_messages_nothing_is_known():
-    estimates = estimate_snapshot(SiloSnapshot(silo_plan(features=UNLABELLED), {}))
+    estimates = estimate_snapshot(SiloSnapshot(silo_plan(features=WITHOUT_LABEL), {}))
     assert np.isinf(estimates.features[0].shares.stderr).all()
     assert np.isinf(estimates.features[1].overall.means.stderr).all()
-    pooled = estimate_snapshot(draw_people(UNLABELLED, 1), silos=[estimates.silos.snapshots[0]])
+    pooled = estimate_snapshot(draw_people(WITHOUT_LABEL, 1), silos=[estimates.silos.snapshots[0]])
     assert np.isfinite(pooled.features[1].overall.means.stderr).all()
 
 
 def test_a_feature_in_which_silos_and_people_differ_is_named():
-    assert estimate(UNLABELLED, "with people", 1).silos.contradictions == ()
-    plan = silo_plan(features=UNLABELLED)
+    assert estimate(WITHOUT_LABEL, "with people", 1).silos.contradictions == ()
+    plan = silo_plan(features=WITHOUT_LABEL)
     codes, labels = draw_rows(20_000, np.random.default_rng(3), means=MEANS + 0.4)
     silos = simulate_silos(plan, codes, labels * 0, 2, FastStream(3))
-    found = estimate_snapshot(draw_people(UNLABELLED, 1), silos=[silos])
+    found = estimate_snapshot(draw_people(WITHOUT_LABEL, 1), silos=[silos])
     assert found.silos.contradictions == ("x",)
 
 
 @pytest.mark.parametrize(
     ("people", "silos", "why"),
     [
-        (FEATURES, UNLABELLED, "only people has a label"),
-        (UNLABELLED, FEATURES, "only silos has a label"),
-        (UNLABELLED + CHOICES, UNLABELLED, "only people has the feature cups"),
+        (FEATURES, WITHOUT_LABEL, "only people has a label"),
+        (WITHOUT_LABEL, FEATURES, "only silos has a label"),
+        (WITHOUT_LABEL + CHOICES, WITHOUT_LABEL, "only people has the feature cups"),
         (CHOICES, CHOICES.replace("large", "huge"), r"the feature cups differs: values is .*large.*huge"),
         (CHOICES, CHOICES.replace("choices", "values"), "the feature cups differs: kind is choices and "),
     ],
@@ -142,7 +142,7 @@ def test_surveys_with_the_same_choices_are_pooled():
 
 
 def test_fake_reports_move_shares_where_there_is_no_label():
-    plan = people_plan(features=UNLABELLED + CHOICES)
+    plan = people_plan(features=WITHOUT_LABEL + CHOICES)
     codes, labels = draw_rows(4000, np.random.default_rng(5))
     codes = np.column_stack([codes, codes[:, 0] == 1, codes[:, 0] == 2]).astype(np.int64)
     estimates = estimate_snapshot(simulate_reports(plan, codes, labels * 0, FastStream(5)), poisoning=True)

@@ -248,14 +248,14 @@ def _file(plan: Plan, listed: Iterable[Document], **more: Any) -> Document:
 
 def files() -> dict[str, Document]:
     """Return the content of each file by its name."""
-    unlabelled, together = every_mechanism(), read_survey(TOGETHER).compile()
+    plan, together = every_mechanism(), read_survey(TOGETHER).compile()
     choices = read_survey(SURVEY.format(label=LABEL, numbers='[mechanism]\nfrequency = "DE"')).compile()
     model, texts = read_survey(VALIDATION).compile(), read_survey(TEXTS).compile()
     assert texts.texts
     answers = [{"cups": ticked, "tea": tea} for ticked in (["large"], [], None) for tea in ("black", "green")]
     shown: list[dict[str, Any]] = [{"cups": ["large"], "hours": 7.5}, {"cups": None, "hours": 0}]
     return {
-        "good-unlabelled.json": _file(unlabelled, cases(unlabelled, rows(), (None, "", math.nan))),
+        "good-unlabelled.json": _file(plan, cases(plan, rows(), (None, "", math.nan))),
         "good-choices.json": _file(choices, every_tick(choices)),
         "good-choices-together.json": _file(together, cases(together, TOGETHER_ROWS, (None,) * 3)),
         "good-choices-validation.json": _file(model, cases(model, answers, ("yes", "no") * 3)),
@@ -265,5 +265,5 @@ def files() -> dict[str, Document]:
             displayed=list(displayed(texts)),
             texts=texts.texts.json.decode(),
         ),
-        "bad-rows-unlabelled.json": values.refused(unlabelled, rows()[0], None, BAD, BAD_LABELS),
+        "bad-rows-unlabelled.json": values.refused(plan, rows()[0], None, BAD, BAD_LABELS),
     }

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.randomness import FastStream
-from ldp_aggregator.models.infer_survey import infer_survey
+from ldp_aggregator.classifiers.infer_survey import infer_survey
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_design.simulation.rows import LabelledTable, RowSplit, read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats, learn_from_pilot, run_rounds

@@ -37,7 +37,7 @@ STEPS = {
     "check": (_COMMAND.format("design", "survey"), "main(['check', survey], standalone_mode=False)"),
     "train": (_COMMAND.format("aggregator", "train"), "main([counters, '-o', model], standalone_mode=False)"),
     "load": (
-        "from ldp_aggregator import load_model; from ldp_aggregator.models import naive_bayes",
+        "from ldp_aggregator import load_model; from ldp_aggregator.classifiers import naive_bayes",
         "loaded = load_model(model); has_label and loaded.predict([{'item': 'v1'}] * 1000)",
     ),
     "page": (_COMMAND.format("aggregator", "results"), "main([model, '-o', page], standalone_mode=False)"),

@@ -16,8 +16,7 @@ require_own_encoders()
 from encoders import __version__  # noqa: E402 - another package has no version
 
 if TYPE_CHECKING:
-    from ldp_aggregator.estimation import Estimates, estimate_snapshot
-    from ldp_aggregator.models import (
+    from ldp_aggregator.classifiers import (
         ModelError,
         NaiveBayes,
         load_model,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         save_onnx,
         to_sklearn,
     )
+    from ldp_aggregator.estimation import Estimates, estimate_snapshot
     from ldp_aggregator.snapshot import Snapshot
 
 __all__ = [
@@ -42,14 +42,14 @@ __all__ = [
 
 _MODULE_OF_NAME = {
     "Estimates": "estimation",
-    "ModelError": "models",
-    "NaiveBayes": "models",
+    "ModelError": "classifiers",
+    "NaiveBayes": "classifiers",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
-    "load_model": "models",
-    "save_model": "models",
-    "save_onnx": "models",
-    "to_sklearn": "models",
+    "load_model": "classifiers",
+    "save_model": "classifiers",
+    "save_onnx": "classifiers",
+    "to_sklearn": "classifiers",
 }
 
 

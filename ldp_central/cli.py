@@ -15,16 +15,16 @@ from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.classifiers.curator_estimates import build_central_table
+from ldp_aggregator.classifiers.curator_file import read_central_content
+from ldp_aggregator.classifiers.model_document import parse_content
 from ldp_aggregator.cli.amounts import Count, amount_parser
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, print_notes, require_distinct
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.curator_privacy import ADD_REMOVE, MAX_EPSILON, REPLACE
-from ldp_aggregator.findings.bounds import format_amount
-from ldp_aggregator.models.central_estimates import build_central_table
-from ldp_aggregator.models.central_file import read_central_content
-from ldp_aggregator.models.model_document import parse_content
 from ldp_aggregator.prediction import NAIVE_BAYES
-from ldp_aggregator.results.table import dump_table
+from ldp_aggregator.statements.bounds import format_amount
+from ldp_aggregator.views.estimate_rows import dump_table
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.learner import AUTO, LEARNERS, require_learner
 from ldp_central.ledger import Ledger

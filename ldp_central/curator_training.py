@@ -17,10 +17,10 @@ from encoders.nfc import normalise_person, to_nfc
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
+from ldp_aggregator.classifiers.class_labels import encode_any_labels
+from ldp_aggregator.classifiers.curator_file import CentralModelFile, Conditionals, dump_central_model
 from ldp_aggregator.curator_privacy import CentralPrivacy
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.models.central_file import CentralModelFile, Conditionals, dump_central_model
-from ldp_aggregator.models.class_labels import encode_any_labels
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES
 from ldp_aggregator.prediction.linear_model import MAX_DEGREE
 from ldp_aggregator.rows.csv_rows import parse_text_columns, parse_typed_columns, read_table_file

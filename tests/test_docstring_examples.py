@@ -11,8 +11,8 @@ from ldp_client.transport import HttpTransport
 
 MODULES = (
     "encoders.survey.toml_reader",
-    "ldp_aggregator.models.model_file",
-    "ldp_aggregator.models.naive_bayes",
+    "ldp_aggregator.classifiers.model_file",
+    "ldp_aggregator.classifiers.naive_bayes",
     "ldp_client",
     "ldp_client.report_maker",
     "ldp_design.simulation.simulate",

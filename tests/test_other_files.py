@@ -12,8 +12,8 @@ import pytest
 from encoders.file_kind import describe_other
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from ldp_aggregator.classifiers.model_file import load_model, save_model
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models.model_file import load_model, save_model
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.support.commands import command
 from tests.support.surveys import survey_toml

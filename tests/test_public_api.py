@@ -31,7 +31,7 @@ PUBLIC_NAMES = {
     "ldp_aggregator": {"NaiveBayes", "load_model", "__version__"},
     "ldp_aggregator.collector": {"create_app"},
     "ldp_aggregator.estimation": {"estimate_snapshot"},
-    "ldp_aggregator.models": {
+    "ldp_aggregator.classifiers": {
         "ModelError",
         "NaiveBayes",
         "load_model",

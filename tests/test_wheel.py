@@ -74,7 +74,7 @@ def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel):
         "ldp_design/dossier/templates/dossier.html",
         "ldp_design/dossier/texts/summary.md",
         "ldp_design/sizing/texts/margins.md",
-        "ldp_aggregator/results/page/templates/page.html",
+        "ldp_aggregator/views/templates/page.html",
         "ldp_aggregator/render/style.css",
         *(f"{package}/py.typed" for package in MAY_IMPORT),
     ):

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = (
     "encoders/**/*.py",
     "ldp_aggregator/estimation/**/*.py",
-    "ldp_aggregator/models/**/*.py",
+    "ldp_aggregator/classifiers/**/*.py",
     "ldp_design/rounds/*.py",
     "ldp_design/authoring/projection_inputs.py",
     "ldp_aggregator/simulated_population.py",

@@ -18,7 +18,7 @@ from benchmarks.accuracy.grid import (
 )
 from benchmarks.accuracy.plain import FLOOR
 from benchmarks.accuracy.results import Floats, Results
-from ldp_aggregator.models.prediction_quality import CALIBRATION_BINS
+from ldp_aggregator.classifiers.prediction_quality import CALIBRATION_BINS
 
 PROSE_WIDTH = 110
 CALIBRATED = ("0.25", "0.5", "1")

@@ -28,9 +28,9 @@ from benchmarks.accuracy.plain import clip_and_normalise, estimators_of, plug_in
 from encoders.errors import LdpError
 from encoders.mechanisms import design
 from encoders.randomness import FastStream
+from ldp_aggregator.classifiers.infer_survey import infer_survey
+from ldp_aggregator.classifiers.prediction_quality import measure_predictions
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
-from ldp_aggregator.models.infer_survey import infer_survey
-from ldp_aggregator.models.prediction_quality import measure_predictions
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.csv_rows import TableError, read_text_columns
 from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows

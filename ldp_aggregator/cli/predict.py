@@ -11,6 +11,8 @@ import click
 from encoders.survey.missing_codes import parse_missing_codes, set_missing_codes
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.classifiers.model_document import no_classifier
+from ldp_aggregator.classifiers.model_file import load_model
 from ldp_aggregator.cli.file_options import OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (
     Command,
@@ -20,8 +22,6 @@ from ldp_aggregator.cli.help import (
     option,
     version_option,
 )
-from ldp_aggregator.models.model_document import no_classifier
-from ldp_aggregator.models.model_file import load_model
 from ldp_aggregator.rows.missing_codes import drop_missing_codes
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -43,7 +43,7 @@ def main(model: Path, rows: Path, output: Path | None, codes: tuple[str, ...], m
     $ ldp-predict model.json rows.csv
     $ ldp-predict model.json rows.csv -o predictions.csv
     """
-    from ldp_aggregator.models.survey_estimates import SurveyEstimates  # loads scikit-learn
+    from ldp_aggregator.classifiers.survey_estimates import SurveyEstimates  # loads scikit-learn
 
     require_no_input(output, [model, rows])
     classifier = load_model(model)

@@ -13,6 +13,9 @@ from encoders.progress import show_progress
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.classifiers.model_document import no_classifier
+from ldp_aggregator.classifiers.model_file import load_model, save_model
+from ldp_aggregator.classifiers.usefulness import find_useless
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct
 from ldp_aggregator.cli.help import (
     Command,
@@ -24,14 +27,11 @@ from ldp_aggregator.cli.help import (
 )
 from ldp_aggregator.cli.training_summary import dump_summary, format_rejection_counts, format_summary
 from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
-from ldp_aggregator.models.model_document import no_classifier
-from ldp_aggregator.models.model_file import load_model, save_model
-from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.privacy_statement import AuditResult, read_audit, state_privacy
-from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
+from ldp_aggregator.views.estimate_rows import build_table, dump_table
+from ldp_aggregator.views.survey_results import SurveyResults
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -141,7 +141,7 @@ def main(
 
 def _require_onnx(onnx_file: Path | None) -> None:
     if onnx_file:
-        from ldp_aggregator.models.export.onnx import require_onnx  # loads scikit-learn
+        from ldp_aggregator.classifiers.export.onnx import require_onnx  # loads scikit-learn
 
         require_onnx()
 
@@ -151,7 +151,7 @@ def _write_further(
 ) -> None:
     """Write a model file as ONNX too, and all estimates as a table, if wanted."""
     if onnx_file:
-        from ldp_aggregator.models.export.onnx import save_onnx
+        from ldp_aggregator.classifiers.export.onnx import save_onnx
 
         save_onnx(onnx_file, load_model(model))
     if csv_file:

@@ -6,14 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ldp_aggregator.findings.features import find_warnings
-from ldp_aggregator.findings.rules import UNKNOWN_SHARE
-from ldp_aggregator.findings.values import RoundShare
-from ldp_aggregator.findings.words import TEXTS
 from ldp_aggregator.render.document import Note, Section
 from ldp_aggregator.render.terminal import write_document
-from ldp_aggregator.results.feature_sections import build_classes, build_features, build_shares
-from ldp_aggregator.results.sections import (
+from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements.rules import UNKNOWN_SHARE
+from ldp_aggregator.statements.values import RoundShare
+from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.views.estimate_rows import DEVIATION, EstimateRow, build_table
+from ldp_aggregator.views.feature_sections import build_classes, build_features, build_shares
+from ldp_aggregator.views.sections import (
     build_data,
     build_fake_reports,
     build_model,
@@ -23,9 +24,8 @@ from ldp_aggregator.results.sections import (
     drop_empty,
     list_mechanisms,
 )
-from ldp_aggregator.results.survey_results import SurveyResults
-from ldp_aggregator.results.table import DEVIATION, EstimateRow, build_table
-from ldp_aggregator.results.table_sections import build_tables
+from ldp_aggregator.views.survey_results import SurveyResults
+from ldp_aggregator.views.table_sections import build_tables
 
 _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 

@@ -208,7 +208,7 @@ def snapshot(survey: str) -> Response:
 def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors and intervals."""
     require_operator(service())
-    from ldp_aggregator.findings.features import find_warnings  # late: requests of devices do not need it
+    from ldp_aggregator.statements.features import find_warnings  # late: requests of devices do not need it
 
     now = _estimate_now(survey, poisoning=True)
     warnings = list(map(str, find_warnings(now.estimates)))
@@ -219,7 +219,7 @@ def estimates(survey: str) -> Response:
 def estimates_table(survey: str) -> Response:
     """Send the estimates so far as a table, one row per estimated quantity and class."""
     require_operator(service())
-    from ldp_aggregator.results.table import build_table, dump_table  # late, as above
+    from ldp_aggregator.views.estimate_rows import build_table, dump_table  # late, as above
 
     text = dump_table(build_table(_estimate_now(survey).estimates, _plan(survey)))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")

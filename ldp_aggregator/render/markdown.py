@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.values import Names
 from ldp_aggregator.render.document import (
     Bullets,
     EstimateTable,
@@ -18,6 +16,8 @@ from ldp_aggregator.render.document import (
     Terms,
 )
 from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.statements.values import Names
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 

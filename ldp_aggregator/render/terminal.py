@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from encoders.explain.text import Counted, wrap_text
 from encoders.text_table import format_table
-from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.render.document import (
     Bullets,
     EstimateTable,
@@ -18,6 +17,7 @@ from ldp_aggregator.render.document import (
     Terms,
 )
 from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.statements.finding import Finding
 
 MAX_FEATURES = 12
 MAX_VALUES = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from encoders.errors import LdpError
 from encoders.survey import Survey
 from encoders.survey.plan_checks import TOKEN
-from ldp_aggregator.models.model_file import Model, ModelError
+from ldp_aggregator.classifiers.model_file import Model, ModelError
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 
 _RELAY_NOTE = (

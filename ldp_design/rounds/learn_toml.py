@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from encoders.survey import Survey
-from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.classifiers.model_file import Model
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.authoring.projection_toml import ProjectedSurvey, ProjectionError, read_unprojected
 from ldp_design.authoring.toml_edit import quote

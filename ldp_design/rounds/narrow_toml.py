@@ -12,8 +12,8 @@ from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
 from encoders.survey.toml_lines import parse_toml
 from encoders.text_table import format_table
-from ldp_aggregator.models.model_file import Model
-from ldp_aggregator.results.feature_sections import format_relevance
+from ldp_aggregator.classifiers.model_file import Model
+from ldp_aggregator.views.feature_sections import format_relevance
 from ldp_design.authoring.toml_edit import (
     add_suffix,
     check_edit,

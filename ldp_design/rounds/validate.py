@@ -14,9 +14,9 @@ from encoders.errors import LdpError
 from encoders.survey import Plan
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.classifiers.validation_scores import round_conditionals, round_prior
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_aggregator.models.validation_scores import round_conditionals, round_prior
 
 VALIDATION_SHARE = 0.2
 """Share of the people who validate, in simulations."""

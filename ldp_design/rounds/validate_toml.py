@@ -11,9 +11,9 @@ from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.toml_lines import parse_toml
 from encoders.survey.validation_round import Validation
+from ldp_aggregator.classifiers.model_file import Model
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.models.model_file import Model
 from ldp_design.authoring.toml_edit import (
     add_suffix,
     check_edit,

@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Survey
-from ldp_aggregator.models.prediction_quality import PredictionQuality
+from ldp_aggregator.classifiers.prediction_quality import PredictionQuality
 from ldp_design.simulation.rows import read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial, seed_cell
 from ldp_design.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
@@ -50,7 +50,7 @@ class SimulationRow:
     log_loss: float
     calibration_error: float
     """Of the probabilities predicted for the test rows, see
-    :class:`~ldp_aggregator.models.prediction_quality.PredictionQuality`; means over the repeats."""
+    :class:`~ldp_aggregator.classifiers.prediction_quality.PredictionQuality`; means over the repeats."""
     beats_majority: bool
     """Whether the accuracy exceeds that of the majority class by more than two standard errors of the
     difference."""

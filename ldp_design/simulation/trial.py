@@ -13,9 +13,9 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.classifiers.baseline import train_baseline
+from ldp_aggregator.classifiers.prediction_quality import PredictionQuality, measure_predictions
 from ldp_aggregator.estimation import estimate_parameters
-from ldp_aggregator.models.baseline import train_baseline
-from ldp_aggregator.models.prediction_quality import PredictionQuality, measure_predictions
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports

@@ -14,10 +14,10 @@ from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
-from ldp_aggregator.findings.finding import Finding
-from ldp_aggregator.findings.rules import MAX_USEFUL_SHARE, NOISE_RATIO
-from ldp_aggregator.findings.texts import Texts
-from ldp_aggregator.findings.values import (
+from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
+from ldp_aggregator.statements.texts import Texts
+from ldp_aggregator.statements.values import (
     Count,
     GivenShare,
     Number,

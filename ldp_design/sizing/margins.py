@@ -38,7 +38,7 @@ from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
-from ldp_aggregator.findings.rules import find_useful_margin
+from ldp_aggregator.statements.rules import find_useful_margin
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users

@@ -12,8 +12,8 @@ from encoders.errors import LdpError
 from encoders.file_kind import describe_other, find_kind
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.classifiers.model_file import parse_model
 from ldp_aggregator.estimation import ClassConditional, estimate_parameters
-from ldp_aggregator.models.model_file import parse_model
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote

@@ -12,7 +12,6 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.privacy_statement import (
     AuditError,
     AuditResult,
@@ -22,6 +21,7 @@ from ldp_aggregator.privacy_statement import (
     state_privacy,
 )
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
+from ldp_aggregator.statements.privacy import find_privacy
 from ldp_aggregator.stores import MemoryStore
 from ldp_audit.blackbox import Leak
 from ldp_audit.result import BlackBoxResult

@@ -12,8 +12,8 @@ import pytest
 
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator import load_model
-from ldp_aggregator.models import save_onnx
-from ldp_aggregator.models.model_document import ModelError
+from ldp_aggregator.classifiers import save_onnx
+from ldp_aggregator.classifiers.model_document import ModelError
 from ldp_central.curator_training import read_curator_rows
 from ldp_central.ledger import Ledger
 from tests.support.commands import command

@@ -8,11 +8,11 @@ from click.testing import CliRunner
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from ldp_aggregator.classifiers.model_file import dump_model, parse_model
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.findings.features import find_warnings as find_warnings_of_results
-from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.statements.features import find_warnings as find_warnings_of_results
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import find_warnings, format_overview
 from ldp_design.cli.survey import main
@@ -24,7 +24,7 @@ from ldp_design.simulation.simulate import SimulationGrid, simulate
 from ldp_design.sizing.questions import size_questions
 from ldp_design.sizing.size import size_for_margin, size_for_users
 from ldp_design.sizing.summary import format_size
-from tests.ldp_aggregator.results.samples import TABLES, simulate_tables
+from tests.ldp_aggregator.views.samples import TABLES, simulate_tables
 from tests.support.html_page import parse_page
 
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'

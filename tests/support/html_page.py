@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from markupsafe import Markup
 
-from ldp_aggregator.findings.finding import Finding
 from ldp_aggregator.render.html import write_finding
+from ldp_aggregator.statements.finding import Finding
 
 _PARAGRAPHS = {"h1", "h2", "h3", "p", "li", "dt", "dd", "caption", "figcaption"}
 _INVISIBLE = {"head", "style", "script", "svg"}

@@ -6,8 +6,8 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan
+from ldp_aggregator.classifiers.model_file import save_model
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
 

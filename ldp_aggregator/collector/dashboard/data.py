@@ -16,13 +16,13 @@ from ldp_aggregator.collector.current_estimates import ONE_LOOK, CurrentEstimate
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.intervals import Z95, forecast_margins
-from ldp_aggregator.findings.features import find_feature_warning, find_warnings
-from ldp_aggregator.findings.rules import UNKNOWN_SHARE
-from ldp_aggregator.findings.values import MAX_MARGIN
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
+from ldp_aggregator.statements.features import find_feature_warning, find_warnings
+from ldp_aggregator.statements.rules import UNKNOWN_SHARE
+from ldp_aggregator.statements.values import MAX_MARGIN
 
 _UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "z": Z95}
-"""The numbers of :func:`~ldp_aggregator.findings.rules.is_known`, by which the page shows "unknown"."""
+"""The numbers of :func:`~ldp_aggregator.statements.rules.is_known`, by which the page shows "unknown"."""
 _HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
 
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from encoders.errors import LdpError
 from encoders.survey import read_survey
+from ldp_aggregator.classifiers.model_file import save_model
 from ldp_aggregator.cli.help import Command
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models.model_file import save_model
 from ldp_aggregator.snapshot import Snapshot
 from tests.support.commands import module_of
 from tests.support.surveys import TEA

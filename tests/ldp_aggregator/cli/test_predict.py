@@ -11,8 +11,8 @@ import pytest
 
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
+from ldp_aggregator.classifiers import save_model
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models import save_model
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.support.commands import command
 from tests.support.surveys import make_plan

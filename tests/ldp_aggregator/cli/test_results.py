@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ldp_aggregator.classifiers.model_file import save_model
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models.model_file import save_model
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
-from tests.ldp_aggregator.results.samples import simulate
+from tests.ldp_aggregator.views.samples import simulate
 from tests.support.commands import command
 
 

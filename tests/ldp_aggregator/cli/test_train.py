@@ -12,11 +12,11 @@ from encoders.randomness import FastStream
 from encoders.report import Report, pack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator import load_model
+from ldp_aggregator.classifiers.export.onnx import to_onnx
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models.export.onnx import to_onnx
-from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
+from ldp_aggregator.views.estimate_rows import build_table, dump_table
 from tests.support.commands import command
 from tests.support.surveys import survey_toml
 

@@ -11,11 +11,11 @@ import pytest
 
 from encoders.errors import SurveyError
 from ldp_aggregator import load_model
-from ldp_aggregator.models.model_document import ModelError, dump_content
-from ldp_aggregator.models.model_file import read_model
+from ldp_aggregator.classifiers.model_document import ModelError, dump_content
+from ldp_aggregator.classifiers.model_file import read_model
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
-from tests.ldp_aggregator.results.samples import (
+from tests.ldp_aggregator.views.samples import (
     PEOPLE,
     SILOS,
     draw_silo_rows,
@@ -98,7 +98,7 @@ def test_the_model_predicts_in_python_on_the_command_line_and_as_onnx(trained):
     found = [[float(cell) for cell in line.split(",")[1:]] for line in result.output.splitlines()[1:]]
     assert np.array(found) == pytest.approx(probabilities, abs=1e-6)
     runtime = pytest.importorskip("onnxruntime")
-    from ldp_aggregator.models.export.onnx import to_onnx
+    from ldp_aggregator.classifiers.export.onnx import to_onnx
 
     exported = to_onnx(model)
     metadata = {each.key: each.value for each in exported.metadata_props}

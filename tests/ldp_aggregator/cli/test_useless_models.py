@@ -5,10 +5,10 @@ import pytest
 
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
+from ldp_aggregator.classifiers.usefulness import find_useless
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.findings.model import Useless
-from ldp_aggregator.models.usefulness import find_useless
 from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.statements.model import Useless
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from tests.support.commands import command
 from tests.support.surveys import make_plan

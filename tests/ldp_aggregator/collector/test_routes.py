@@ -8,9 +8,9 @@ from encoders.survey.signature import read_signature
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, Total
+from ldp_aggregator.views.estimate_rows import build_table, dump_table
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, ROW, make_client, rejected
 

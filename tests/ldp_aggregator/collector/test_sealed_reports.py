@@ -26,9 +26,9 @@ from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
-from ldp_aggregator.findings.privacy import find_privacy
 from ldp_aggregator.privacy_statement import state_privacy
 from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.statements.privacy import find_privacy
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Schedule

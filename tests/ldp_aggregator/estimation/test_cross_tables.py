@@ -17,7 +17,7 @@ from ldp_aggregator.estimation.quantiles import OrderedResult, make_monotone
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.simulated_population import simulate_reports
-from tests.ldp_aggregator.results.samples import simulate_tables
+from tests.ldp_aggregator.views.samples import simulate_tables
 
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
 PAIR = """

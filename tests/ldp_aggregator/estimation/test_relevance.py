@@ -11,9 +11,9 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.relevance import _unbiased_square, compute_relevance
-from ldp_aggregator.findings.rules import is_relevance_known
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.statements.rules import is_relevance_known
 from tests.support.surveys import make_plan
 
 FOUR = ["a", "b", "c", "d"]

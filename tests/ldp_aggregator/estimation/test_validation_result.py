@@ -11,9 +11,9 @@ from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation import EstimationError, Gaussian, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.estimation.validation_result import SELECTION_ERROR, ValidationResult, make_uninformative
-from ldp_aggregator.findings.features import find_warnings
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.statements.features import find_warnings
 from tests.support.surveys import survey_toml
 
 NAMES = ("informative", "echo", "again")

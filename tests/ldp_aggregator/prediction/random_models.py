@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from encoders.survey import Feature, read_survey
+from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
 from ldp_aggregator.estimation import ClassConditional, Gaussian, estimate_snapshot
-from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.privacy_statement import state_privacy
 from ldp_aggregator.snapshot import Snapshot
 

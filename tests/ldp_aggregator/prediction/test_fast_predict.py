@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from encoders.errors import RowError
+from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.prediction.fast_predict import UNDECIDED
 from tests.ldp_aggregator.prediction.random_models import (
     DISCRETE,

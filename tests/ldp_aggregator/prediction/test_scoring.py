@@ -7,8 +7,8 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
+from ldp_aggregator.classifiers.baseline import train_baseline
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.models.baseline import train_baseline
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 
 PRIOR = np.array([0.5, 0.3, 0.2])

@@ -9,9 +9,9 @@ import pytest
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.render.csv_file import escape_formula
-from ldp_aggregator.results.table import build_table, dump_table, list_records
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.results.samples import PLAIN_COLUMNS, simulate
+from ldp_aggregator.views.estimate_rows import build_table, dump_table, list_records
+from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS, simulate
 
 
 def test_csv_restores_every_row_exactly():

@@ -9,9 +9,9 @@ import pytest
 from encoders.errors import SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from ldp_aggregator.classifiers.model_file import Model, parse_model
+from ldp_aggregator.classifiers.model_file import dump_model as dump
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.models.model_file import Model, parse_model
-from ldp_aggregator.models.model_file import dump_model as dump
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.authoring.toml_edit import LayoutError

@@ -7,10 +7,10 @@ from click.testing import CliRunner
 from encoders.errors import SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from ldp_aggregator.classifiers.model_file import Model, dump_model, parse_model
+from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.validation_result import ValidationResult
-from ldp_aggregator.models.model_file import Model, dump_model, parse_model
-from ldp_aggregator.models.naive_bayes import NaiveBayes
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
 from ldp_design.cli.survey import main

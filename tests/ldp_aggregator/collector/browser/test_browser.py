@@ -24,9 +24,9 @@ from ldp_aggregator.render.interval import (
     choose_share_axis,
     draw_mark,
 )
-from ldp_aggregator.results.table import build_table, dump_table
 from ldp_aggregator.snapshot import SiloSnapshot
 from ldp_aggregator.stores import Total
+from ldp_aggregator.views.estimate_rows import build_table, dump_table
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
 from tests.ldp_aggregator.collector.conftest import ask
 from tests.support.browser import assert_accessible, assert_no_sideways_scroll, assert_prints_everything

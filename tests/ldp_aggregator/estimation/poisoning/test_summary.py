@@ -3,12 +3,12 @@
 import numpy as np
 
 from encoders.randomness import FastStream
+from ldp_aggregator.classifiers.model_file import dump_model, parse_model
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.poisoning.question_check import Untested
-from ldp_aggregator.findings.features import find_warnings
-from ldp_aggregator.models.model_file import dump_model, parse_model
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
+from ldp_aggregator.statements.features import find_warnings
 from tests.support.surveys import make_plan
 
 

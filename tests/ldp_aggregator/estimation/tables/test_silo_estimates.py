@@ -20,9 +20,9 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
 from ldp_aggregator.estimation.pooling import find_contradictions, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
-from ldp_aggregator.findings.features import find_feature_warning, find_warnings
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
+from ldp_aggregator.statements.features import find_feature_warning, find_warnings
 from ldp_design.simulation.reports import simulate_silos
 from tests.ldp_aggregator.collector.conftest import make_store, outcomes_of
 from tests.support.silo_surveys import make_message

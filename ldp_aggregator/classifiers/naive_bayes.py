@@ -1,0 +1,322 @@
+"""Naive Bayes from randomised reports, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from encoders.errors import RowError, SurveyError
+from encoders.randomness import FastStream
+from encoders.survey import Plan, Survey
+from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.classifiers.class_labels import to_typed_labels
+from ldp_aggregator.classifiers.infer_survey import choose_plan
+from ldp_aggregator.classifiers.model_document import no_classifier
+from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
+from ldp_aggregator.classifiers.unknown_values import (
+    ERROR,
+    IGNORE,
+    check_handling,
+    replace_unknown_values,
+)
+from ldp_aggregator.classifiers.usefulness import find_useless
+from ldp_aggregator.estimation import ClassConditional, Estimates, estimate_snapshot
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.prediction.fast_predict import UNDECIDED, FastPredictor
+from ldp_aggregator.prediction.scoring import LogProbabilities, reorder_labels
+from ldp_aggregator.privacy_statement import PrivacyStatement, state_privacy
+from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.missing_codes import drop_missing_codes
+from ldp_aggregator.rows.table_input import Columns, name_rows_by_index, take_rows
+from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.views.data_frame import build_frame
+from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.views.model_card import ModelDescription, describe_model
+from ldp_aggregator.views.sections import find_notices
+from ldp_aggregator.views.survey_results import SurveyResults
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class NaiveBayes(SurveyClassifier):
+    """Naive Bayes whose probabilities come from reports under local differential privacy.
+
+    The method is that of Yilmaz et al. 2019, see docs/references.md. A model of real reports comes from
+    :func:`ldp_aggregator.load_model`, already fitted. :meth:`fit` simulates the protocol on a labelled
+    table, to estimate its accuracy: every row becomes a user who sends one randomised report.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget of each user's one report.
+    survey : Survey or Plan, optional
+        The survey to simulate, which then determines epsilon, bins and mechanisms. By default it is
+        inferred from the rows given to `fit`: the categories that occur, and numbers between the least
+        and the greatest. In a real survey categories and bounds are public; use inference from private
+        rows for experiments only.
+    bins : int or None, default=8
+        Number of equal-width bins of an inferred number. With None it stays a number, and the model uses
+        a normal distribution per label, from its mean and variance.
+    mechanism : str, default="auto"
+        The mechanism for categories and bins: a frequency oracle, or "auto" for the least variance per
+        question.
+    numeric : str, default="auto"
+        The mechanism for numbers if `bins` is None: one of "sign", "sign-vector", "piecewise", "onebit",
+        "sampled-laplace", "laplace", or "auto" for the least variance per question.
+    estimator : {"default", "paper"}, default="default"
+        See :func:`ldp_aggregator.estimation.estimate_snapshot`.
+    handle_unknown : {"error", "ignore"}, default="error"
+        What to do in prediction about a category that the survey does not have, and about a missing value
+        or missing code where the survey has no category for it: raise RowError, or leave the feature out of
+        the row's score. `fit` leaves out rows with such a code.
+    random_state : int, RandomState or None
+        Seeds the simulated devices.
+
+    Attributes
+    ----------
+    classes_ : (k,) array
+        The labels, sorted: booleans if the survey's are true and false, integers if all are, otherwise texts.
+        After `fit` they are spelt as in `y`.
+    n_features_in_ : int
+        Number of entries of a row; with a projection these are its inputs, not its components.
+    feature_names_in_ : (n,) array of str
+        Names of the entries of a row; absent if `fit` was called with an array without names.
+    plan_ : Plan
+        The plan of the survey.
+    log_probabilities_ : LogProbabilities
+        The logarithms whose sums are the scores; labels as in `classes_`.
+    estimates_ : Estimates
+        All estimates with their errors; `estimates_.as_dict()` returns them for JSON.
+    privacy_ : PrivacyStatement
+        The privacy statement; after `fit` it states that the reports are simulated.
+
+    Examples
+    --------
+    >>> rows = [{"tea": "daily"}, {"tea": "never"}] * 1000
+    >>> model = NaiveBayes(epsilon=2, random_state=0).fit(rows, ["smoker", "other"] * 1000)
+    >>> model.predict([{"tea": "daily"}])
+    array(['smoker'], dtype='<U6')
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        survey: Survey | Plan | SiloPlan | None = None,
+        bins: int | None = 8,
+        mechanism: str = "auto",
+        numeric: str = "auto",
+        estimator: str = "default",
+        handle_unknown: str = ERROR,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.survey = survey
+        self.bins = bins
+        self.mechanism = mechanism
+        self.numeric = numeric
+        self.estimator = estimator
+        self.handle_unknown = handle_unknown
+        self.random_state = random_state
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        plan: Plan | SiloPlan,
+        prior: FloatArray,
+        conditionals: Sequence[ClassConditional],
+        estimates: Estimates,
+        privacy: PrivacyStatement,
+    ) -> Self:
+        """Return a fitted classifier from the content of a model file.
+
+        Parameters
+        ----------
+        plan : Plan or SiloPlan
+        prior : (k,) array
+        conditionals : sequence of (A_i, k) arrays and Gaussians
+            P(value | label), one per feature of the plan.
+        estimates, privacy : Estimates, PrivacyStatement
+            Stored as the attributes `estimates_` and `privacy_`.
+        """
+        model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates.estimator)
+        model._set_plan(plan)
+        model._set_probabilities(plan, prior, conditionals, to_typed_labels(plan.label.values))
+        model.estimates_, model.privacy_ = estimates, privacy
+        return model
+
+    def _set_probabilities(
+        self,
+        plan: Plan | SiloPlan,
+        prior: FloatArray,
+        conditionals: Sequence[ClassConditional],
+        labels: NDArray[Any],
+    ) -> None:
+        self.plan_ = plan
+        order = self._set_labels(labels)
+        self.log_probabilities_ = LogProbabilities.from_probabilities(
+            prior[order], [reorder_labels(each, order) for each in conditionals]
+        )
+        self._fast_predictor = FastPredictor.from_model(plan, self.log_probabilities_)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Simulate the whole protocol over a population: one randomised report per row.
+
+        Parameters
+        ----------
+        X : list of dicts, dict of columns, DataFrame or (m, n) array
+            A DataFrame of pandas or polars, or a table of pyarrow.
+        y : (m,) sequence of labels
+
+        Raises
+        ------
+        RowError
+            If a row or label does not fit the given survey.
+        ModelError
+            If the given survey has no label.
+        ValueError
+            If there are fewer than two classes, or X and y do not match.
+        TypeError
+            If a parameter of the classifier has a wrong type.
+        """
+        _check_types(self)
+        check_handling(self.handle_unknown)
+        if self.survey is not None:
+            _check_survey(self.survey)
+        with name_rows_by_index(X):
+            columns, labels = self._read_training_table(X, y)
+        check_classification_targets(labels)
+        with name_rows_by_index(y):
+            plan, classes, label_codes = choose_plan(self, columns, labels)
+        seed = check_random_state(self.random_state).randint(2**31)
+        with name_rows_by_index(X):
+            columns, kept = drop_missing_codes(plan.entries, columns)
+            codes = encode_table(plan, read_boolean_columns(plan.features, columns))[kept]
+        snapshot = simulate_reports(plan, codes, label_codes[kept], FastStream(seed))
+        estimates = estimate_snapshot(snapshot, self.estimator)
+        conditionals = [feature.smoothed for feature in estimates.features]
+        self._set_probabilities(plan, estimates.prior, conditionals, classes)
+        self.estimates_ = estimates
+        self.privacy_ = state_privacy(replace(snapshot, simulated=True))
+        return self
+
+    def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
+        check_handling(self.handle_unknown)
+        columns, unknown = self._to_columns(rows), None
+        if self.handle_unknown == IGNORE:
+            columns, unknown = replace_unknown_values(self.plan_, columns)
+        return self.log_probabilities_.compute_scores(encode_table(self.plan_, columns), unknown=unknown)
+
+    def predict_joint_log_proba(self, X: Any) -> FloatArray:
+        """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
+
+        A score is log P(label) plus the sum of log P(value | label) over the features.
+        """
+        return super().predict_joint_log_proba(X)
+
+    def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
+        """Return the index of the best label of each row: by fast prediction, else by the scores."""
+        check_handling(self.handle_unknown)
+        best: IntArray
+        if self._fast_predictor is None or not self._fast_predictor.supports(rows):
+            best = self._compute_scores(rows).argmax(axis=1)
+            return best
+        best = self._fast_predictor.predict(rows)
+        undecided = np.flatnonzero(best == UNDECIDED)
+        if len(undecided):
+            try:
+                best[undecided] = self._compute_scores(take_rows(rows, undecided)).argmax(axis=1)
+            except RowError:
+                self._compute_scores(rows)  # raises the same error, with the number of the row in all rows
+                raise
+        return best
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return all estimates as a DataFrame: one row per class and quantity.
+
+        docs/analysing.md describes the columns.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        check_is_fitted(self)
+        return build_frame(build_table(self.estimates_, self.plan_))
+
+    @property
+    def results_(self) -> SurveyResults:
+        """What pages and cards show of the model."""
+        return SurveyResults(
+            plan=self.plan_,
+            estimates=self.estimates_,
+            privacy=self.privacy_,
+            useless=find_useless(self.estimates_),
+        )
+
+    @property
+    def notices(self) -> list[Finding]:
+        """What a user of predictions must not miss: a useless model, or fake reports."""
+        return find_notices(self.results_)
+
+    def _describe(self) -> ModelDescription:
+        return describe_model(self.results_, self.classes_, type(self).__name__)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        # scikit-learn's checks train on a few hundred rows, too few for a small epsilon
+        epsilon: Any = self.epsilon  # `fit` checks its type
+        tags.classifier_tags.poor_score = not (isinstance(epsilon, Real) and float(epsilon) >= 4)
+        return tags
+
+
+_TYPES: dict[str, tuple[Any, str]] = {
+    "epsilon": (Real | Decimal, "a number such as 1.0, not {}"),
+    "survey": (
+        Survey | Plan | SiloPlan | None,
+        "a Survey or a Plan, not {}: see encoders.survey.read_survey",
+    ),
+    "bins": (Real | None, "a whole number or None, not {}"),
+    "mechanism": (str, 'a name such as "auto", not {}'),
+    "numeric": (str, 'a name such as "auto", not {}'),
+    "estimator": (str, '"default" or "paper", not {}'),
+    "handle_unknown": (str, '"error" or "ignore", not {}'),
+    "random_state": (
+        Integral | None | np.random.RandomState,
+        "a whole number, None or a RandomState, not {}",
+    ),
+}
+
+
+def _check_types(model: NaiveBayes) -> None:
+    """Raise TypeError if a parameter has a wrong type; a boolean is not a number."""
+    for name, (kind, needs) in _TYPES.items():
+        value = getattr(model, name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise TypeError(f"{name} needs {needs.format(type(value).__name__)}")
+
+
+def _check_survey(survey: Survey | Plan | SiloPlan) -> None:
+    """Raise an error unless people can be simulated who answer a survey, with a label, for a classifier."""
+    if isinstance(survey, SiloPlan):
+        raise SurveyError(f"{survey.id}: {SILO_REFUSAL}")
+    refuse_validation(survey)
+    if not survey.label.exists:
+        raise no_classifier(survey, "ldp-simulate estimates its shares from the same rows")

@@ -1,0 +1,7 @@
+"""The words of all findings on results, see the folder `texts`."""
+
+from __future__ import annotations
+
+from ldp_aggregator.statements.texts import Texts
+
+TEXTS = Texts("ldp_aggregator.statements")

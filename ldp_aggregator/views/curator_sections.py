@@ -1,0 +1,196 @@
+"""The sections of the page of a curator's model: its promise, and what the model learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from encoders.mechanisms.soft_cells import STEPS
+from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan
+from encoders.survey.numeric_features import GRID
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.classifiers.curator_estimates import build_central_table
+from ldp_aggregator.classifiers.curator_file import CentralModelFile, Conditionals
+from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
+from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
+from ldp_aggregator.render.document import EstimateTable, Note, Part, Section, Terms
+from ldp_aggregator.render.numbers import format_percent, format_plain
+from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.statements.curator import find_promise
+from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.statements.rules import UNKNOWN_SHARE
+from ldp_aggregator.statements.values import RoundShare
+from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.views.curator_card import (
+    build_central_citation,
+    build_central_limits,
+    build_facts_table,
+    build_promise,
+    list_central_facts,
+)
+from ldp_aggregator.views.estimate_tables import (
+    build_feature_tables,
+    build_prior_table,
+    build_share_tables,
+    show_values,
+)
+from ldp_aggregator.views.feature_sections import make_section
+
+_MAX_NODES = 31
+_SHOWN_NUMBERS = 4
+"""Number of intervals of equal width between the numbers whose scores are shown."""
+
+
+def find_central_lead(model: CentralModelFile) -> list[Finding]:
+    """Return the first paragraph of the page."""
+    return find_promise(model.privacy)[:1]
+
+
+def list_central_sections(model: CentralModelFile) -> list[Section]:
+    """Return the sections of the page of a curator's model: its promise, and what the model learnt."""
+    plan, privacy, note = model.plan, model.privacy, TEXTS.find(f"curator-model.{model.learner}")
+    selected = model.model.selected if isinstance(model.model, Conditionals) else None
+    facts = list_central_facts(plan, model.learner, privacy, selected)
+    learnt: list[Part] = [note, *_build_tables(model), TEXTS.find("curator-model.not-validated")]
+    return [
+        make_section("model", [build_facts_table(facts)]),
+        build_promise(privacy),
+        *_build_estimates(model),
+        *(make_section("learnt", learnt, label=name) for name in plan.label.names),
+        build_central_limits(plan),
+        build_central_citation(plan, privacy),
+    ]
+
+
+def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
+    """Yield the sections with intervals: shares, classes, features, and terms. Only Naive Bayes has them."""
+    if not isinstance(model.model, Conditionals):
+        return
+    rows = build_central_table(model)
+    values = {
+        "people": False,
+        "silos": False,
+        "curator": True,
+        "classes": model.plan.label.exists,
+        "unknown_share": RoundShare(UNKNOWN_SHARE),
+    }
+    reading = TEXTS.section("reading", values)
+    shares = {name: [table] for name, table in build_share_tables(rows, model.plan).items()}
+    note = TEXTS.find("tables.shares", people=False, silos=False, curator=True)
+    yield make_section("shares", [Note(note), *_divide("shares", shares)])
+    for label in model.plan.label.names:
+        yield make_section("classes", [build_prior_table(rows, model.plan)], label=label)
+        yield make_section("features", _divide("feature", build_feature_tables(rows, model.plan)))
+    yield make_section("reading", [Terms(reading)])
+
+
+def _divide(kind: str, tables: Mapping[str, list[EstimateTable]]) -> list[Section]:
+    """Return a section for each entry of the rows."""
+    return [
+        Section(id=f"{kind}-{index}", heading=name, parts=parts)
+        for index, (name, parts) in enumerate(tables.items(), 1)
+    ]
+
+
+def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:
+    plan = model.plan
+    classes = show_values(plan, plan.label.name, plan.label.values)
+    if isinstance(model.model, Conditionals):
+        yield from _list_probabilities(model.model, plan, classes)
+    elif isinstance(model.model, LinearModel):
+        yield from _list_scores(model.model, plan, classes)
+    else:
+        yield _list_nodes(model.model, plan.features, classes)
+
+
+def _build_table(caption: str, first: str, classes: Sequence[str], rows: Any) -> PlainTable:
+    numeric = set(range(1, len(classes) + 1))
+    return PlainTable(caption=caption, head=(first, *classes), rows=list(rows), numeric=numeric)
+
+
+def _list_probabilities(model: Conditionals, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
+    yield _build_table(
+        "Shares of the classes", "Share", classes, [("of all people", *map(format_percent, model.prior))]
+    )
+    for index in model.selected:
+        feature, table = plan.features[index], model.tables[index]
+        if isinstance(feature, NumericFeature):
+            assert isinstance(table, Gaussian)
+            rows = list(_list_moments(feature, table))
+        else:
+            shares = np.asarray(table).tolist()
+            texts = show_values(plan, feature.name, feature.texts)
+            rows = [(text, *map(format_percent, each)) for text, each in zip(texts, shares, strict=True)]
+        yield _build_table(f"{feature.name}, by class", "Value", classes, rows)
+
+
+def _list_moments(feature: NumericFeature, table: Gaussian) -> Iterator[tuple[str, ...]]:
+    yield ("mean", *(_format_number(feature.original(each)) for each in table.mean.tolist()))
+    deviations = np.sqrt(table.variance) * feature.width
+    yield ("standard deviation", *map(_format_number, deviations.tolist()))
+    if table.missing is not None:
+        yield ("missing", *map(format_percent, table.missing.tolist()))
+
+
+def _list_scores(model: LinearModel, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
+    design = model.design
+    *parts, last = design.split(model.weights)
+    constant = find_class_scores(design.constant * last, model.k)[0]
+    yield _build_table("Start of each score", "Score", classes, [("of every row", *_format_scores(constant))])
+    for feature, block, part in zip(model.features, design.blocks, parts, strict=True):
+        scores = find_class_scores(block @ part, model.k)
+        if isinstance(feature, NumericFeature):
+            low, high = feature.bounds
+            steps = range(_SHOWN_NUMBERS + 1)
+            texts = [format_plain(low + (high - low) * step / _SHOWN_NUMBERS) for step in steps]
+            shown = [STEPS * step // _SHOWN_NUMBERS for step in steps]
+            if feature.missing == "category":
+                texts, shown = [*texts, "missing"], [*shown, -1]
+            scores = scores[shown]
+        else:
+            texts = show_values(plan, feature.name, feature.texts)
+        rows = [(text, *_format_scores(each)) for text, each in zip(texts, scores, strict=True)]
+        yield _build_table(f"Score of {feature.name}", "Value", classes, rows)
+
+
+def _list_nodes(model: DecisionTree, features: Sequence[Feature], classes: Sequence[str]) -> PlainTable:
+    shown = min(len(model.splits), _MAX_NODES)
+    more = f" (the first {shown} of {len(model.splits)} nodes)" if shown < len(model.splits) else ""
+
+    def describe(node: int) -> str:
+        if node < len(model.splits):
+            return f"node {node + 1}"
+        shares = zip(classes, model.leaves[node - len(model.splits)].tolist(), strict=True)
+        return ", ".join(f"{name} {format_percent(share)}" for name, share in shares)
+
+    rows = [
+        (str(index + 1), describe_split(split, features), describe(2 * index + 2), describe(2 * index + 1))
+        for index, split in enumerate(model.splits[:shown])
+    ]
+    head = ("Node", "Test", "If it holds", "If not")
+    return PlainTable(caption=f"Nodes of the tree{more}", head=head, rows=rows)
+
+
+def describe_split(split: Split, features: Sequence[Feature]) -> str:
+    """Return the test of a node in words."""
+    feature = features[split.feature]
+    if isinstance(feature, NumericFeature):
+        position = (split.high + 1 - GRID) / GRID
+        edge = _format_number(feature.original(position))
+        return f"{feature.name} is {'not missing' if position > 1 else f'below {edge}'}"
+    above = split.high + 1
+    if isinstance(feature, CategoricalFeature):
+        return f"{feature.name} is {' or '.join(feature.texts[split.low : above])}"
+    is_last = above >= len(feature.edges) - 1
+    return f"{feature.name} is {'not missing' if is_last else f'below {feature.edges[above]}'}"
+
+
+def _format_number(number: float) -> str:
+    return f"{number + 0.0:,.4g}"
+
+
+def _format_scores(scores: FloatArray) -> list[str]:
+    return [f"{score:+.2f}" for score in scores.tolist()]

@@ -1,0 +1,368 @@
+"""Turns estimates into a table: one row per estimated quantity, of all people or of one class.
+
+The same table is written as CSV, returned as a DataFrame and shown on pages and in the terminal;
+docs/analysing.md describes its columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from encoders.survey.choices import Choices
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.parse_value import MISSING_TEXT
+from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
+from ldp_aggregator.estimation.choice_results import join_choices
+from ldp_aggregator.estimation.class_comparison import Comparison
+from ldp_aggregator.estimation.cross_tables import TableResult
+from ldp_aggregator.estimation.discrete.negative_estimates import project_columns
+from ldp_aggregator.estimation.quantiles import PROBABILITIES, make_monotone
+from ldp_aggregator.render.csv_file import dump_csv
+from ldp_aggregator.statements.rules import is_known
+
+Result = FeatureResult | NumberResult
+Classes = Sequence[str] | tuple[None]
+"""The classes of the rows, or None alone for all people."""
+
+COUNT = "count"
+SHARE = "P(value)"
+MEAN = "mean"
+DEVIATION = "standard deviation"
+MISSING_SHARE = "P(missing)"
+CLASS_PRIOR = "P(class)"
+CONDITIONAL = "P(value | class)"
+MISSING = "P(missing | class)"
+_COMPARISON_SPANS = {"risk difference": 2.0, "risk ratio": math.inf, "odds ratio": math.inf}
+COMPARISONS = tuple(_COMPARISON_SPANS)
+CELL, ROW_SHARE, COLUMN_SHARE = "P(row, column)", "P(column | row)", "P(row | column)"
+INDEPENDENCE = "p-value of independence"
+BELOW, AT_MOST, QUANTILE = "P(x < t)", "P(x <= value)", "quantile"
+CLASS_BELOW, CLASS_AT_MOST, CLASS_QUANTILE = "P(x < t | class)", "P(x <= value | class)", "quantile of class"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateRow:
+    """One row of the table; None where something is unknown or does not apply."""
+
+    feature: str
+    """The feature's name; the label's name for count and P(class); of a table its features' names, joined by
+    " x "."""
+    statistic: str
+    """The estimated quantity; only a curator's model has count, the number of rows of a class."""
+    value: str | None = None
+    """The feature's value, for P(value), P(value | class) and comparisons; the row of a table. For cumulative
+    shares the bins' edge or the value, for quantiles the percentage."""
+    column: str | None = None
+    """The column of a table: values joined by ", "; for a comparison the two columns."""
+    class_name: str | None = None
+    """The value of the label; for a comparison the two classes, as in "yes vs no". None for all people."""
+    estimate: float | None
+    """The consistent estimate: probabilities are distributions, moments are in their possible range."""
+    stderr: float | None = None
+    """The standard error of `raw`; comparisons have neither."""
+    low: float | None = None
+    high: float | None = None
+    """The 95% interval."""
+    simultaneous_low: float | None = None
+    simultaneous_high: float | None = None
+    """95% intervals that all hold at once."""
+    raw: float | None = None
+    """The unbiased estimate, which may be outside the possible range."""
+    n: int
+    """The number of reports, or the noisy number of the rows of a curator or of silos."""
+    mechanism: str | None = None
+    """The mechanisms of the questions, joined by " + "; None for count and P(class), which all questions
+    estimate."""
+    distinguishable: bool | None = None
+    """Whether the classes are distinguishable in this quantity; for P(class), from 1/k. None for all people
+    and for comparisons."""
+    span: float = 1.0
+    """The width of the possible range, which `known` compares with the interval; not a column."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the estimate shows anything; pages and terminals show others as "unknown"."""
+        if self.estimate is None or self.statistic == INDEPENDENCE:  # a p-value has no interval
+            return self.estimate is not None
+        return is_known(self.low, self.high, self.span, self.stderr)
+
+    @classmethod
+    def from_estimate(
+        cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: float, **names: Any
+    ) -> EstimateRow:
+        """Return the row of one cell of an estimate; `names` are the other columns."""
+        return cls(
+            estimate=None if math.isnan(consistent) else consistent,
+            stderr=_read_cell(estimate.stderr, index),
+            **_read_ends(estimate, index),
+            raw=_read_cell(estimate.value, index),
+            **names,
+        )
+
+
+def _read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
+    number = float(array[index]) + 0.0  # no negative zero
+    return number if math.isfinite(number) else None
+
+
+def _read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
+    names = ("low", "high", "simultaneous_low", "simultaneous_high")
+    return {name: _read_cell(getattr(estimate, name), index) for name in names}
+
+
+_ATTRIBUTES = {
+    "class" if name == "class_name" else name: name
+    for name in [*(each.name for each in fields(EstimateRow) if each.name != "span"), "known"]
+}
+COLUMNS = tuple(_ATTRIBUTES)
+"""The names of the columns, in order."""
+
+
+def list_columns(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
+    """Return the names of the columns of these rows: without classes or tables, none about them."""
+    hidden = set[str]()
+    if all(row.class_name is None for row in rows):
+        hidden |= {"class", "distinguishable"}
+    if all(row.column is None for row in rows):
+        hidden.add("column")
+    return tuple(name for name in COLUMNS if name not in hidden)
+
+
+def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
+    """Return the cells of each row by the name of the column."""
+    columns = list_columns(rows)
+    return [{name: getattr(row, _ATTRIBUTES[name]) for name in columns} for row in rows]
+
+
+def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
+    """Return the rows of each feature, table and label by its name."""
+    groups: dict[str, list[EstimateRow]] = {}
+    for row in rows:
+        groups.setdefault(row.feature, []).append(row)
+    return groups
+
+
+def dump_table(rows: Sequence[EstimateRow]) -> str:
+    """Return the table as CSV; see :func:`~ldp_aggregator.render.csv_file.dump_csv`."""
+    return dump_csv(list_columns(rows), list_records(rows))
+
+
+def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[EstimateRow]:
+    """Return the rows of all estimates of a survey.
+
+    The estimates of all people come first, with those of tables. If there is a label, P(class), the estimates
+    of each class, and for two classes their comparisons follow.
+
+    Parameters
+    ----------
+    estimates : Estimates
+    plan : Plan or SiloPlan, optional
+        The plan of the survey. With it, the choices of an entry with several answers are values of one
+        feature; without it, each choice is a feature.
+    """
+    results = estimates.features
+    joined = [each for _, each in join_choices(plan.features, results)] if plan else results
+    shares = [
+        *list_feature_rows(joined, (None,)),
+        *_list_ordered_rows(joined, (None,)),
+        *_list_table_rows(estimates.tables),
+    ]
+    if not estimates.has_label:
+        return shares
+    # the paper's estimator takes the prior from the label question alone
+    n = (estimates.label_n or 0) if estimates.estimator == "paper" else estimates.people
+    classes = estimates.classes
+    return [
+        *shares,
+        *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, estimates.non_uniform),
+        *list_feature_rows(joined, classes),
+        *_list_ordered_rows(joined, classes),
+        *_list_comparisons(joined, classes),
+    ]
+
+
+def list_prior_rows(
+    label: str, classes: Sequence[str], prior: IntervalEstimate, n: int, marks: BoolArray
+) -> Iterator[EstimateRow]:
+    """Yield the rows of P(class); `marks` are of the classes whose share differs from 1/k."""
+    consistent = project_columns(prior.value[:, None])[:, 0]
+    for index, name in enumerate(classes):
+        yield EstimateRow.from_estimate(
+            prior,
+            (index,),
+            float(consistent[index]),
+            feature=label,
+            statistic=CLASS_PRIOR,
+            class_name=name,
+            n=n,
+            distinguishable=bool(marks[index]),
+        )
+
+
+def list_feature_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
+    """Yield the rows of each class, or with the classes (None,) those of all people."""
+    for feature in features:
+        if isinstance(feature, NumberResult):
+            yield from _list_number_rows(feature, classes)
+        else:
+            yield from _list_value_rows(feature, classes)
+
+
+def _list_value_rows(feature: FeatureResult, classes: Classes) -> Iterator[EstimateRow]:
+    is_of_all = classes[0] is None
+    shares = feature.shares.reshape(-1, 1) if is_of_all else feature.conditionals
+    consistent, several = feature.make_consistent(shares), feature.kind == Choices.kind
+    for place, value in enumerate(feature.values):
+        # an answer with several choices is missing for all at once
+        is_missing = several and value == MISSING_TEXT
+        names = (MISSING_SHARE, MISSING) if is_missing else (SHARE, CONDITIONAL)
+        for index, name in enumerate(classes):
+            yield EstimateRow.from_estimate(
+                shares,
+                (place, index),
+                float(consistent[place, index]),
+                feature=feature.name,
+                statistic=names[0] if is_of_all else names[1],
+                value=None if is_missing else value,
+                class_name=name,
+                n=feature.counts[place] if feature.counts else feature.n,
+                mechanism=feature.mechanism,
+                distinguishable=None if is_of_all else bool(feature.distinguishable_entries[place]),
+            )
+
+
+def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[EstimateRow]:
+    is_of_all = classes[0] is None
+    statistics = feature.overall if is_of_all else feature.by_class
+    mean, square = feature.mean_question, feature.square_question
+    both = " + ".join(each.mechanism for each in (mean, square) if each.mechanism) or None
+    means, deviations, missing = statistics.means, statistics.deviations, statistics.missing
+    # a variance below zero is cut to zero, and its root is unknown
+    cut = np.where(statistics.variances.value <= 0, 0.0, _cut_to_interval(deviations))
+    n = mean.n + square.n
+    # the width is half of the range, and the largest standard deviation
+    parts: list[tuple[str, str, IntervalEstimate, FloatArray, int, str | None, float]] = [
+        (MEAN, "means", means, _cut_to_interval(means), mean.n, mean.mechanism, 2 * feature.width),
+        (DEVIATION, "variances", deviations, cut, n, both, feature.width),
+    ]
+    if missing:
+        name = MISSING_SHARE if is_of_all else MISSING
+        parts.append((name, "missing", missing, _cut_to_interval(missing), n, both, 1.0))
+    for statistic, mark, estimate, consistent, reports, mechanism, span in parts:
+        for index, class_name in enumerate(classes):
+            yield EstimateRow.from_estimate(
+                estimate,
+                (index,),
+                float(consistent[index]),
+                feature=feature.name,
+                statistic=statistic,
+                class_name=class_name,
+                n=reports,
+                mechanism=mechanism,
+                distinguishable=None if is_of_all else feature.distinguishable_entries.get(mark),
+                span=span,
+            )
+
+
+def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Iterator[EstimateRow]:
+    """Yield the rows that compare P(value | class) of two classes; none unless there are two."""
+    for feature in features:
+        if isinstance(feature, NumberResult):
+            continue
+        for statistic, comparison in feature.comparisons.items():
+            for place, value in enumerate(feature.values):
+                yield EstimateRow(
+                    feature=feature.name,
+                    statistic=statistic,
+                    value=value,
+                    class_name=" vs ".join(classes),
+                    estimate=_read_cell(comparison.value, (place,)),
+                    **_read_ends(comparison, (place,)),
+                    n=feature.counts[place] if feature.counts else feature.n,
+                    mechanism=feature.mechanism,
+                    span=_COMPARISON_SPANS[statistic],
+                )
+
+
+def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
+    """Yield the cumulative shares and the quantiles of ordered features."""
+    is_of_all = classes[0] is None
+    for feature in features:
+        if isinstance(feature, NumberResult) or not (ordered := feature.ordered):
+            continue
+        shares = ordered.cumulative.reshape(-1, 1) if is_of_all else ordered.by_class
+        shown = make_monotone(shares)
+        names = (BELOW, CLASS_BELOW) if ordered.edges else (AT_MOST, CLASS_AT_MOST)
+        more: dict[str, Any] = {"feature": feature.name, "n": feature.n, "mechanism": feature.mechanism}
+        for place, limit in enumerate(ordered.limits):
+            for index, name in enumerate(classes):
+                yield EstimateRow.from_estimate(
+                    shares,
+                    (place, index),
+                    float(shown[place, index]),
+                    statistic=names[0] if is_of_all else names[1],
+                    value=limit,
+                    class_name=name,
+                    **more,
+                )
+        span = ordered.edges[-1] - ordered.edges[0] if ordered.edges else float(len(ordered.limits))
+        quantiles = ordered.quantiles.reshape(-1, 1) if is_of_all else ordered.class_quantiles
+        for place, probability in enumerate(PROBABILITIES):
+            for index, name in enumerate(classes):
+                yield EstimateRow(
+                    statistic=QUANTILE if is_of_all else CLASS_QUANTILE,
+                    value=f"{probability:.0%}",
+                    class_name=name,
+                    estimate=_read_cell(quantiles.value, (place, index)),
+                    **_read_ends(quantiles, (place, index)),
+                    span=span,
+                    **more,
+                )
+
+
+def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
+    """Yield the cells and percentages of tables, their comparisons of two columns, and their tests."""
+    for table in tables:
+        names = [", ".join(each) for each in table.columns]
+        more: dict[str, Any] = {"feature": table.name, "n": table.n, "mechanism": table.mechanism}
+        estimates = (table.cells, table.row_shares, table.column_shares)
+        parts = zip((CELL, ROW_SHARE, COLUMN_SHARE), estimates, table.make_consistent(), strict=True)
+        for name, estimate, shown in parts:
+            for index in np.ndindex(shown.shape):
+                place, column = index
+                yield EstimateRow.from_estimate(
+                    estimate,
+                    index,
+                    float(shown[index]),
+                    statistic=name,
+                    value=table.rows[place],
+                    column=names[column],
+                    **more,
+                )
+        for kind, comparison in table.comparisons.items():
+            for place, value in enumerate(table.rows):
+                yield EstimateRow(
+                    statistic=kind,
+                    value=value,
+                    column=" vs ".join(names),
+                    estimate=_read_cell(comparison.value, (place,)),
+                    **_read_ends(comparison, (place,)),
+                    span=_COMPARISON_SPANS[kind],
+                    **more,
+                )
+        if table.independence:
+            yield EstimateRow(statistic=INDEPENDENCE, estimate=table.independence.p_value, **more)
+
+
+def _cut_to_interval(estimate: IntervalEstimate) -> FloatArray:
+    """Cut the estimates of a number to their possible range.
+
+    The intervals are cut to that range and contain the cut estimate, so cutting to the interval is the same.
+    """
+    return np.clip(estimate.value, estimate.low, estimate.high)

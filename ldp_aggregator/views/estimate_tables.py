@@ -1,0 +1,297 @@
+"""Builds tables of estimates with pictures of their intervals from the rows of the table of estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from encoders.survey import Feature, NumericFeature
+from encoders.survey.choices import Choices, row_entries
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.display_texts import display_texts, join_texts
+from encoders.survey.parse_value import MISSING_TEXT
+from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable
+from ldp_aggregator.render.interval import (
+    Axis,
+    Mark,
+    choose_positive_axis,
+    choose_share_axis,
+    draw_mark,
+)
+from ldp_aggregator.render.numbers import (
+    UNKNOWN,
+    Format,
+    choose_number_format,
+    format_axis_percent,
+    format_interval,
+    format_percent,
+    format_plain,
+    format_points,
+    format_ratio,
+)
+from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.views.estimate_rows import (
+    CLASS_PRIOR,
+    COMPARISONS,
+    CONDITIONAL,
+    DEVIATION,
+    MEAN,
+    MISSING,
+    MISSING_SHARE,
+    SHARE,
+    EstimateRow,
+)
+
+_TITLES = {
+    CONDITIONAL: "Share of each value in each class",
+    MEAN: "Mean",
+    DEVIATION: "Standard deviation",
+    MISSING: "Share of missing answers",
+}
+_STATISTICS = {MEAN: "mean", DEVIATION: "standard deviation", MISSING_SHARE: "missing answers"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RowScale:
+    """How the rows of one table are drawn and formatted."""
+
+    axis: Axis
+    write: Format
+    write_axis: Format
+    from_zero: bool = True
+
+
+def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
+    """Return the table of P(class); its rows are marked, not its group."""
+    prior = [row for row in rows if row.statistic == CLASS_PRIOR]
+    return _build_table(
+        prior, "Share of each class", "", _choose_share_scale(prior), find_class_texts(plan), {}
+    )
+
+
+def build_share_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, EstimateTable]:
+    """Return the table of all people for each entry of the survey with estimates, by its name."""
+    entries, tables = {each.name: each for each in row_entries(plan.features)}, {}
+    shown = {SHARE, *_STATISTICS}
+    of_all = (row for row in rows if row.class_name is None and row.statistic in shown and row.mechanism)
+    for name, group in groupby(of_all, key=lambda row: row.feature):
+        part, entry, texts = list(group), entries[name], find_texts(plan, name)
+        is_number = isinstance(entry, NumericFeature)
+        cells, ticks = [], None
+        # the statistics of a number have a scale each; the values of a feature share one
+        for same_scale in [[row] for row in part] if is_number else [part]:
+            scale = _choose_scale(same_scale, entry)
+            ticks = scale.axis.labels(scale.write_axis)
+            for row in same_scale:
+                value = row.value or (_STATISTICS[row.statistic] if is_number else MISSING_TEXT)
+                cell = _build_row(row, 0, scale, texts.get(value, value))
+                cells.append(replace(cell, ticks=ticks) if is_number else cell)
+        captions = {Choices: "Share of people who ticked each choice", NumericFeature: "All people"}
+        tables[name] = EstimateTable(
+            caption=captions.get(type(entry), "Share of each value"),
+            name=name,
+            ticks=None if is_number else ticks,
+            groups=(EstimateGroup(value="", marked=False, rows=tuple(cells)),),
+            head="Statistic" if is_number else "Value",
+        )
+    return tables
+
+
+def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, list[EstimateTable]]:
+    """Return the tables by class of each entry with estimates; values have the texts of the survey."""
+    entries, classes = {each.name: each for each in row_entries(plan.features)}, find_class_texts(plan)
+    tables: dict[str, list[EstimateTable]] = {}
+    by_class = (row for row in rows if row.statistic in _TITLES and row.class_name and row.mechanism)
+    for (name, statistic), group in groupby(by_class, key=lambda row: (row.feature, row.statistic)):
+        part = list(group)
+        scale = _choose_scale(part, entries[name])
+        table = _build_table(part, _TITLES[statistic], name, scale, classes, find_texts(plan, name))
+        tables.setdefault(name, []).append(table)
+    return tables
+
+
+def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
+    """Return the table of each entry that compares two classes; empty unless the survey has two."""
+    compared: dict[str, list[EstimateRow]] = {}
+    for row in rows:
+        if row.statistic in COMPARISONS and row.column is None:
+            compared.setdefault(row.feature, []).append(row)
+    classes = show_values(plan, plan.label.name, plan.label.values)
+    return {
+        name: build_comparison_table(part, classes, find_texts(plan, name)) for name, part in compared.items()
+    }
+
+
+def build_comparison_table(
+    rows: Iterable[EstimateRow], groups: Sequence[str], texts: Mapping[str, str]
+) -> PlainTable:
+    """Return the table that compares each value's shares in two groups of people."""
+    values: dict[str, list[str]] = {}
+    for row in rows:
+        values.setdefault(row.value or "", []).append(_format_comparison(row))
+    return PlainTable(
+        caption=f"{' compared with '.join(groups)}, with 95% intervals",
+        head=("Value", "Difference in points", "Risk ratio", "Odds ratio"),
+        rows=[(texts.get(value, value), *cells) for value, cells in values.items()],
+        numeric={1, 2, 3},
+    )
+
+
+def build_bars(
+    rows: Sequence[EstimateRow],
+    caption: str,
+    head: str,
+    texts: Mapping[str, str],
+    columns: Mapping[str, str] | None = None,
+) -> EstimateTable:
+    """Return a table of shares; with texts of columns, each value has a row for each column."""
+    scale = _choose_share_scale(rows)
+    if columns is None:
+        cells = [_build_row(row, 0, scale, texts.get(row.value or "", row.value or "")) for row in rows]
+        groups = [EstimateGroup(value="", marked=False, rows=tuple(cells))]
+    else:
+        groups = []
+        for value, group in groupby(rows, key=lambda row: row.value or ""):
+            parts = [(row, columns[row.column or ""]) for row in group]
+            cells = [_build_row(row, place, scale, name) for place, (row, name) in enumerate(parts)]
+            groups.append(EstimateGroup(value=texts.get(value, value), marked=False, rows=tuple(cells)))
+    return EstimateTable(
+        caption=caption,
+        name=rows[0].feature,
+        ticks=scale.axis.labels(scale.write_axis),
+        groups=tuple(groups),
+        head=head,
+    )
+
+
+def _format_comparison(row: EstimateRow) -> str:
+    if not row.known:
+        return UNKNOWN
+    write = format_points if row.statistic == COMPARISONS[0] else format_ratio
+    estimate, low, high = (write(each or 0.0) for each in (row.estimate, row.low, row.high))
+    return f"{estimate} ({low} to {high})"
+
+
+def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
+    """Return the display texts of the values of the label or of a feature; text and value if they differ."""
+    if not plan.texts:
+        return {}
+    texts = display_texts(plan)
+    entry = texts.label if name == plan.row_label.name else texts.features.get(name)
+    if entry is None:  # a component of a projection has no texts
+        return {}
+    return {
+        value: join_texts(f"{text} ({value})", [text])
+        for value, text in entry.values.items()
+        if text != value
+    }
+
+
+def find_class_texts(plan: AnyPlan) -> Mapping[str, str]:
+    """Return the display texts of the classes; see :func:`find_texts`."""
+    return find_texts(plan, plan.label.name)
+
+
+def show_values(plan: AnyPlan, name: str, values: Sequence[str]) -> list[str]:
+    """Return what is shown for values of the label or of a feature."""
+    texts = find_texts(plan, name)
+    return [texts.get(value, value) for value in values]
+
+
+def _choose_scale(rows: Sequence[EstimateRow], feature: Feature) -> _RowScale:
+    if isinstance(feature, NumericFeature) and rows[0].statistic not in (MISSING, MISSING_SHARE):
+        return _choose_number_scale(rows, feature)
+    return _choose_share_scale(rows)
+
+
+def _choose_share_scale(rows: Sequence[EstimateRow]) -> _RowScale:
+    ends = [row.simultaneous_high or 0.0 for row in rows if row.known]
+    return _RowScale(
+        axis=choose_share_axis(max([*ends, *_list_estimates(rows)], default=1.0)),
+        write=format_percent,
+        write_axis=format_axis_percent,
+    )
+
+
+def _choose_number_scale(rows: Sequence[EstimateRow], feature: NumericFeature) -> _RowScale:
+    errors = [row.stderr for row in rows if row.stderr]
+    write = choose_number_format(min(errors, default=None))
+    if rows[0].statistic == MEAN:
+        return _RowScale(
+            axis=Axis(*feature.bounds),
+            write=write,
+            write_axis=format_plain,
+            from_zero=False,
+        )
+    ends = [row.simultaneous_high or 0.0 for row in rows if row.known]
+    axis = choose_positive_axis(max([*ends, *_list_estimates(rows)], default=0.0), feature.width)
+    return _RowScale(axis=axis, write=write, write_axis=format_plain)
+
+
+def _list_estimates(rows: Sequence[EstimateRow]) -> Iterator[float]:
+    return (row.estimate for row in rows if row.estimate is not None)
+
+
+def _build_table(
+    rows: Sequence[EstimateRow],
+    caption: str,
+    name: str,
+    scale: _RowScale,
+    classes: Mapping[str, str],
+    values: Mapping[str, str],
+) -> EstimateTable:
+    groups = []
+    for value, group in groupby(rows, key=lambda row: row.value):
+        part = list(group)
+        cells = tuple(
+            _build_row(row, index, scale, classes.get(row.class_name or "", row.class_name or ""))
+            for index, row in enumerate(part)
+        )
+        marked = bool(name and part[0].distinguishable) and any(each.is_known for each in cells)
+        shown = values.get(value or "", value or "")
+        groups.append(EstimateGroup(value=shown, marked=marked, rows=cells))
+    return EstimateTable(
+        caption=caption,
+        name=name,
+        ticks=scale.axis.labels(scale.write_axis),
+        groups=tuple(groups),
+        row_mark="" if name else "differs",
+    )
+
+
+def _build_row(row: EstimateRow, colour: int, scale: _RowScale, name: str) -> EstimateCells:
+    known, mark, single, simultaneous = row.known, None, None, None
+    if known:
+        assert row.estimate is not None
+        assert row.low is not None
+        assert row.high is not None
+        single = row.low, row.high
+        if row.simultaneous_low is not None and row.simultaneous_high is not None:
+            simultaneous = row.simultaneous_low, row.simultaneous_high
+        mark = Mark(
+            value=row.estimate,
+            single=single,
+            simultaneous=simultaneous,
+            colour=colour,
+            from_zero=scale.from_zero,
+        )
+    return EstimateCells(
+        name=name,
+        chart=draw_mark(scale.axis, mark),
+        estimate=scale.write(row.estimate) if known and row.estimate is not None else UNKNOWN,
+        interval=format_interval(single, scale.write),
+        simultaneous=format_interval(simultaneous, scale.write),
+        short=_format_short(row, scale) if known else UNKNOWN,
+        is_known=known,
+        marked=known and bool(row.distinguishable),
+    )
+
+
+def _format_short(row: EstimateRow, scale: _RowScale) -> str:
+    """Return "25.0% ± 3.1%"; without a standard error, "0 to 2.5"."""
+    assert row.estimate is not None
+    if row.stderr is None:
+        return format_interval((row.low or 0.0, row.high or 0.0), scale.write)
+    return f"{scale.write(row.estimate)} ± {scale.write(Z95 * row.stderr)}"

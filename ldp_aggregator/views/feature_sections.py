@@ -1,0 +1,227 @@
+"""The sections about features: shares of all people, estimates by class, comparisons and relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby, islice
+
+from encoders.explain.text import Counted
+from encoders.survey import Feature, NumericFeature
+from encoders.survey.choices import Choices
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.display_texts import display_texts
+from encoders.survey.parse_value import MISSING_TEXT
+from ldp_aggregator.estimation import FeatureResult, NumberResult
+from ldp_aggregator.estimation.relevance import Relevance
+from ldp_aggregator.estimation.tables.noisy_tables import name_counted
+from ldp_aggregator.render.document import Note, Part, RelevanceRow, RelevanceTable, Section
+from ldp_aggregator.render.interval import Axis, Mark, draw_mark
+from ldp_aggregator.render.numbers import UNKNOWN, choose_number_format, format_percent, format_plain
+from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.statements.rules import is_relevance_known
+from ldp_aggregator.statements.values import Count, FirstNames, Names, Share
+from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.views.estimate_rows import MEAN, SHARE, EstimateRow, build_table, group_by_feature
+from ldp_aggregator.views.estimate_tables import (
+    build_comparison_tables,
+    build_feature_tables,
+    build_prior_table,
+    build_share_tables,
+    show_values,
+)
+from ldp_aggregator.views.survey_results import SurveyResults
+from ldp_aggregator.views.table_sections import build_class_quantiles, build_cumulative
+
+_SHARES_IN_LEAD = 2
+_FACTS = 8
+"""Number of entries of the survey whose estimates are in the facts of a model."""
+
+
+def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
+    """Return a section with the heading of this name; `values` fill the heading."""
+    return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
+
+
+def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+    """Return the shares of the classes."""
+    note = TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(results.plan.label.values)))
+    return make_section(
+        "classes", [build_prior_table(table, results.plan), Note(note)], label=results.plan.label.name
+    )
+
+
+def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+    """Return the estimates of all people for each entry of the survey, with the question that was asked."""
+    plan, tables, rows = results.plan, build_share_tables(table, results.plan), group_by_feature(table)
+    parts = [
+        Section(
+            id=f"shares-{index}",
+            heading=entry.name,
+            parts=[
+                *_find_question(plan, entry),
+                Note(_describe_feature(entry, result)),
+                *shown,
+                *build_cumulative(plan, entry, rows.get(entry.name, [])),
+            ],
+        )
+        for index, (entry, result) in enumerate(results.joined_features, 1)
+        for shown in [[tables[entry.name]] if entry.name in tables else []]
+    ]
+    note = TEXTS.find(
+        "tables.shares", people=results.has_people, silos=results.estimates.silos, curator=False
+    )
+    return make_section("shares", [Note(note), *parts])
+
+
+def find_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> list[Finding]:
+    """Return what the first two entries with known estimates show: a mean, or the most frequent value."""
+    entries, found = {each.name: each for each, _ in results.joined_features}, []
+    of_all = (
+        row
+        for row in table
+        if row.class_name is None and row.statistic in (SHARE, MEAN) and row.value != MISSING_TEXT
+    )
+    for name, group in groupby(of_all, key=lambda row: row.feature):
+        entry, row = entries[name], max(group, key=lambda row: row.estimate or 0.0)
+        if row.known:
+            found.append(_find_share(results, entry, row))
+    people = results.has_people
+    return found[:_SHARES_IN_LEAD] or [TEXTS.find("shares.none", people=people)]
+
+
+def _find_share(results: SurveyResults, entry: Feature, row: EstimateRow) -> Finding:
+    # the value was chosen because it is the most frequent, so its interval is the simultaneous one
+    is_mean = isinstance(entry, NumericFeature)
+    ends = (row.low, row.high) if is_mean else (row.simultaneous_low, row.simultaneous_high)
+    write = choose_number_format(row.stderr) if is_mean else format_percent
+    estimate, low, high = (write(each or 0.0) for each in (row.estimate, *ends))
+    [value] = show_values(results.plan, entry.name, [row.value or ""])
+    return TEXTS.find(
+        "shares.mean" if is_mean else "shares.share",
+        choices=isinstance(entry, Choices),
+        feature=entry.name,
+        value=value,
+        estimate=estimate,
+        low=low,
+        high=high,
+    )
+
+
+def list_share_facts(results: SurveyResults) -> dict[str, str]:
+    """Return the estimates of all people in one line for each of the first entries."""
+    tables = build_share_tables(build_table(results.estimates, results.plan), results.plan)
+    facts = {
+        f"feature {name}": str(FirstNames(f"{each.name} {each.short}" for each in table.groups[0].rows))
+        for name, table in islice(tables.items(), _FACTS)
+    }
+    return facts | ({"further features": str(len(tables) - _FACTS)} if len(tables) > _FACTS else {})
+
+
+def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+    """Return the estimates of each feature by class, and the comparisons of two classes."""
+    plan, tables = results.plan, build_feature_tables(table, results.plan)
+    compared, rows = build_comparison_tables(table, plan), group_by_feature(table)
+    parts = [
+        Section(
+            id=f"feature-{index}",
+            heading=entry.name,
+            marked=result.distinguishable,
+            parts=[
+                *tables.get(entry.name, []),
+                *([] if entry.name in tables else [Note(_describe_feature(entry, result))]),
+                *([compared[entry.name]] if entry.name in compared else []),
+                *build_class_quantiles(plan, entry, rows.get(entry.name, [])),
+            ],
+        )
+        for index, (entry, result) in enumerate(results.joined_features, 1)
+    ]
+    note = TEXTS.find("tables.features", silos=results.estimates.silos, label=plan.label.name)
+    comparing = [Note(TEXTS.find("tables.comparisons"))] if compared else []
+    return make_section("features", [Note(note), *comparing, *parts])
+
+
+def _find_question(plan: AnyPlan, entry: Feature) -> list[Finding]:
+    texts = display_texts(plan).features if plan.texts else {}
+    question = texts[entry.name].title if entry.name in texts else entry.name
+    return [] if question == entry.name else [TEXTS.find("tables.question", question=question)]
+
+
+def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Finding:
+    mechanism, counted = _count(result)
+    choices = isinstance(feature, Choices)
+    values: dict[str, object] = {
+        "asked": mechanism,
+        "mechanism": mechanism,
+        "counted": counted,
+        "choices": choices,
+    }
+    if isinstance(feature, NumericFeature):
+        low, high = map(format_plain, feature.bounds)
+        return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
+    assert isinstance(result, FeatureResult)
+    together = Names(result.asked_with)
+    values_asked = feature.values if isinstance(feature, Choices) else result.values
+    size = Counted(len(values_asked), "choice" if choices else "value")
+    return TEXTS.find("tables.feature", number=False, together=together, size=size, **values)
+
+
+def build_relevance(results: SurveyResults) -> Section:
+    """Return the section about the relevance of each feature, the most relevant first; unknown ones last."""
+    rows: list[tuple[float, RelevanceRow]] = []
+    for index, (_, feature) in enumerate(results.joined_features):
+        known = is_relevance_known(feature.relevance)
+        value, low, high = _cut_relevance(feature.relevance)
+        value = value if known else -1.0
+        mark = Mark(value=value, single=(low, high)) if known else None
+        row = RelevanceRow(
+            anchor=f"feature-{index + 1}",
+            name=feature.name,
+            marked=feature.distinguishable,
+            chart=draw_mark(Axis(0.0, 1.0), mark),
+            text=format_relevance(feature.relevance),
+        )
+        rows.append((value, row))
+    ordered = [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
+    label = results.plan.label.name
+    table = RelevanceTable(caption=f"What each feature explains of {label}", rows=ordered)
+    return make_section("relevance", [Note(TEXTS.find("tables.relevance")), table], label=label)
+
+
+def format_relevance(relevance: Relevance) -> str:
+    """Return a relevance with its 95% interval; "unknown" if the interval shows nothing."""
+    value, low, high = _cut_relevance(relevance)
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if is_relevance_known(relevance) else UNKNOWN
+
+
+def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
+    """Return the relevance, cut to its interval, and the ends of the interval."""
+    value, low, high = map(float, (relevance.estimate.value, relevance.estimate.low, relevance.estimate.high))
+    return min(max(value, low), high), low, high
+
+
+def list_features(results: SurveyResults) -> PlainTable:
+    """Return the table of features: what was counted, by which mechanism, and what each explains."""
+    used, has_label = results.estimates.used_features, results.estimates.has_label
+    head = ("Feature", "Counted", "Mechanism", *(("Explains", "Used") if has_label else ()))
+    rows = []
+    for index, feature in enumerate(results.estimates.features):
+        mechanism, counted = _count(feature)
+        together = feature.asked_with if isinstance(feature, FeatureResult) else ()
+        counted += f", with {Names(together)}" if together else ""
+        explains = format_relevance(feature.relevance) if mechanism else ""
+        cells = (feature.name, counted, mechanism or "not asked", explains, "yes" if index in used else "no")
+        rows.append(cells[: len(head)])
+    return PlainTable(caption="Features", head=head, rows=rows)
+
+
+def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
+    """Return the mechanisms of a feature, and how many reports or rows they count."""
+    questions = (
+        [feature.mean_question, feature.square_question] if isinstance(feature, NumberResult) else [feature]
+    )
+    asked = [each for each in questions if each.mechanism]
+    mechanisms = dict.fromkeys(each.mechanism for each in asked if each.mechanism)
+    counts = " + ".join(str(Count(each.n)) for each in asked)
+    one, many = name_counted(asked[0].mechanism if asked else None)
+    return " + ".join(mechanisms), f"{counts} {one if counts == '1' else many}" if asked else ""

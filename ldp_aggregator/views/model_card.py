@@ -1,0 +1,132 @@
+"""Describes a model: in one line, in a few lines, as HTML, and as a card in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from encoders.explain.text import Counted
+from encoders.notebook_html import table_html
+from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
+from encoders.text_table import format_table
+from ldp_aggregator.render.document import Section
+from ldp_aggregator.render.markdown import write_document
+from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.views.feature_sections import build_shares, list_share_facts
+from ldp_aggregator.views.sections import (
+    build_accuracy,
+    build_citation,
+    build_data,
+    build_limits,
+    build_model,
+    build_privacy,
+    build_warnings,
+    drop_empty,
+    list_facts,
+    point_to_warnings,
+)
+from ldp_aggregator.views.survey_results import SurveyResults
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelDescription:
+    """What descriptions of a model are made from."""
+
+    name: str
+    """The name of the class, or of the classifier, and the survey."""
+    line: Mapping[str, str]
+    facts: Mapping[str, str]
+    """The facts of one line, and of a few lines, by name."""
+    title: str
+    """The title of the card."""
+    build_sections: Callable[[], Sequence[Section]]
+    """Returns the sections of the card."""
+
+    def format_line(self, name: str) -> str:
+        """Return one line, for `repr`."""
+        return f"{name}({', '.join(f'{key}={value}' for key, value in self.line.items())})"
+
+    def format_lines(self) -> str:
+        """Return a few lines, for `print`."""
+        rows = [[f"  {key}", value] for key, value in self.facts.items()]
+        return "\n".join([self.name, *format_table(rows, "<<")])
+
+    def format_html(self) -> str:
+        """Return a small HTML table, in which all texts are escaped."""
+        return table_html(self.name, self.facts.items())
+
+    def format_card(self) -> str:
+        """Return the model card in Markdown."""
+        return write_document(self.title, self.build_sections())
+
+
+def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) -> ModelDescription:
+    """Return the description of a Naive Bayes model, or of estimates without one.
+
+    Parameters
+    ----------
+    results : SurveyResults
+    classes : iterable
+        The labels as the model returns them.
+    name : str
+        The name of the model's class.
+    """
+    plan, estimates = results.plan, results.estimates
+    has_label = estimates.has_label
+    facts = list_facts(results) | ({"validation": _describe_validation(results)} if has_label else {})
+    if results.useless:
+        facts["useless"] = "predicts nothing but the most frequent class; see the card"
+    facts |= list_share_facts(results)
+    used = len(results.used_features)
+    line = {
+        "survey": repr(plan.id),
+        "digest": repr(plan.digest[:8]),
+        "epsilon": decimal_text(plan.epsilon),
+        "reports": str(estimates.reports),
+        **({"trust": repr(SILO)} if estimates.silos else {}),
+        **({"classes": str([_to_python(each) for each in classes])} if has_label else {}),
+        "features": f"{used}/{len(plan.features)}" if has_label else str(len(results.joined_features)),
+        **({"validated": str(estimates.validation is not None)} if has_label else {}),
+    }
+    return ModelDescription(
+        name=f"{name} of {plan.id}",
+        line=line,
+        facts=facts,
+        title=f"Model card: {plan.id}" if has_label else f"Results of {plan.id}",
+        build_sections=lambda: _build_sections(results),
+    )
+
+
+def _to_python(label: Any) -> object:
+    return label.item() if hasattr(label, "item") else label
+
+
+def _build_sections(results: SurveyResults) -> list[Section]:
+    shares = build_shares(results, build_table(results.estimates, results.plan))
+    sections = [
+        replace(shares, parts=[*point_to_warnings(results), *shares.parts]),
+        build_model(results),
+        build_data(results),
+        build_privacy(results),
+        build_accuracy(results),
+        build_warnings(results),
+        build_limits(results),
+        build_citation(results),
+    ]
+    return drop_empty(sections)
+
+
+def _describe_validation(results: SurveyResults) -> str:
+    validation = results.estimates.validation
+    if not validation or not validation.validation_result:
+        return "none"
+    accuracy = validation.validation_result.accuracy
+    if accuracy.value != accuracy.value:
+        return "without reports"
+    value, low, high = (
+        min(max(float(each), 0.0), 1.0) for each in (accuracy.value, accuracy.low, accuracy.high)
+    )
+    devices = Counted(validation.reports, "device")
+    return f"accuracy {value:.3f} [{low:.3f}, {high:.3f}] with all features, on {devices}"

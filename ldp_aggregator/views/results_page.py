@@ -1,0 +1,168 @@
+"""Renders the results page: one HTML file without scripts, other files or requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from encoders.survey.decimals import decimal_text
+from encoders.survey.display_texts import display_texts
+from ldp_aggregator.classifiers.curator_file import CentralModelFile
+from ldp_aggregator.render.document import Pointer, Section
+from ldp_aggregator.render.html import load_template
+from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.statements.values import Count
+from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.views.comparison_sections import build_comparison
+from ldp_aggregator.views.curator_sections import find_central_lead, list_central_sections
+from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.views.feature_sections import (
+    build_classes,
+    build_features,
+    build_relevance,
+    build_shares,
+)
+from ldp_aggregator.views.results_source import ResultsError
+from ldp_aggregator.views.sections import (
+    build_citation,
+    build_fake_reports,
+    build_limits,
+    build_method,
+    build_privacy,
+    build_reading,
+    build_silos,
+    build_validation,
+    build_warnings,
+    drop_empty,
+    find_lead,
+    find_notices,
+    point_to_warnings,
+)
+from ldp_aggregator.views.survey_comparison import compare_surveys
+from ldp_aggregator.views.survey_results import SurveyResults
+from ldp_aggregator.views.table_sections import build_tables
+
+_NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
+
+
+def render_page(
+    results: SurveyResults | CentralModelFile,
+    other: SurveyResults | CentralModelFile | None = None,
+    *,
+    independent: bool = False,
+    note: str = "",
+) -> bytes:
+    """Return the results page in UTF-8; the same arguments give the same bytes.
+
+    Parameters
+    ----------
+    results : SurveyResults or CentralModelFile
+    other : SurveyResults, optional
+        Another survey to compare the results with. Models of curators cannot be compared.
+    independent : bool
+        See :func:`compare_surveys`.
+    note : str
+        A sentence of the publisher, which the page shows in its summary.
+
+    Raises
+    ------
+    ComparisonError
+        See :func:`compare_surveys`.
+    ResultsError
+        If one of two is a model of a curator.
+    """
+    if isinstance(results, CentralModelFile):
+        if other:
+            raise ResultsError(_NO_COMPARISON)
+        sections, lead = list_central_sections(results), find_central_lead(results)
+        return _render(results, "Model of a trusted curator", lead, [], [], [], sections, note)
+    if isinstance(other, CentralModelFile):
+        raise ResultsError(_NO_COMPARISON)
+    sections = list_sections(results)
+    if other:
+        comparison = compare_surveys(results, other, independent=independent)
+        sections.insert(0, build_comparison(comparison, results, other))
+    kind = "Results of a validation round" if results.is_validation else "Survey results"
+    pointers, tiles = point_to_warnings(results), _list_tiles(results)
+    return _render(results, kind, find_lead(results), find_notices(results), pointers, tiles, sections, note)
+
+
+def list_sections(results: SurveyResults) -> list[Section]:
+    """Return the sections of the page about one survey."""
+    sections: list[Section | None] = []
+    if not results.is_validation:
+        table = build_table(results.estimates, results.plan)
+        sections.append(build_shares(results, table))
+        if results.estimates.has_label:
+            sections += [
+                build_classes(results, table),
+                build_features(results, table),
+                build_relevance(results),
+            ]
+        sections.append(build_tables(results, table))
+    sections += [
+        build_validation(results),
+        build_fake_reports(results),
+        build_silos(results),
+        build_privacy(results, shuffled=True),
+        build_warnings(results),
+        build_method(results),
+        build_reading(results),
+        build_limits(results),
+        build_citation(results),
+    ]
+    return drop_empty(sections)
+
+
+def _render(
+    results: SurveyResults | CentralModelFile,
+    kind: str,
+    lead: Sequence[Finding],
+    notices: Sequence[Finding],
+    pointers: Sequence[Pointer],
+    tiles: Sequence[tuple[str, str]],
+    sections: Sequence[Section],
+    note: str,
+) -> bytes:
+    plan = results.plan
+    texts = display_texts(plan)
+    about = {key: texts.about.get(key) for key in ("purpose", "contact")} | {"note": note}
+    return (
+        load_template("ldp_aggregator.views", "page.html")
+        .render(
+            survey=plan.id,
+            title=texts.about.get("title"),
+            digest=plan.digest,
+            kind=kind,
+            lead=lead,
+            notices=notices,
+            pointers=pointers,
+            about=TEXTS.section("about", about),
+            tiles=tiles,
+            sections=sections,
+            first_with_bars=next((each.id for each in sections if each.id in ("shares", "classes")), None),
+            bars=TEXTS.find("tables.bars", classes=plan.label.exists),
+        )
+        .encode()
+    )
+
+
+def _list_tiles(results: SurveyResults) -> list[tuple[str, str]]:
+    """Return the names and values of the tiles."""
+    estimates, plan, rejected = results.estimates, results.plan, results.privacy.rejected
+    silos, reports = estimates.silos, estimates.reports
+    tiles: list[tuple[str, str]] = []
+    if silos:
+        rows = Count(max(round(silos.rows), 0))
+        tiles += [("Messages of silos", str(Count(silos.messages))), ("Rows of silos, about", str(rows))]
+        reports -= silos.messages
+    if results.has_people:
+        tiles.append(("Reports", str(Count(reports))))
+    tiles.append(("Rejected", str(Count(sum(rejected.values())))))
+    if results.has_people:
+        tiles.append(("Questions", str(Count(len(plan.questions)))))
+    tiles.append(("Epsilon", decimal_text(plan.epsilon)))
+    if not results.is_validation and estimates.has_label:
+        features = [each for _, each in results.joined_features]
+        differing = sum(each.distinguishable for each in features)
+        tiles.append(("Features that differ", f"{differing} of {len(features)}"))
+    return tiles

@@ -1,0 +1,277 @@
+"""The sections of results: each chooses findings and tables, for the page, the card and the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+
+from encoders.explain.text import Counted
+from encoders.mechanisms.registry import explain_mechanisms
+from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
+from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
+from ldp_aggregator.privacy_statement import ReportsPrivacy
+from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section, Terms
+from ldp_aggregator.render.numbers import UNKNOWN
+from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.statements.data import find_data, find_silos
+from ldp_aggregator.statements.features import find_classes_and_features, find_warnings
+from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.statements.model import find_citation, find_limits, find_model
+from ldp_aggregator.statements.poisoning import find_poisoning, find_untested
+from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
+from ldp_aggregator.statements.rules import UNKNOWN_SHARE, is_known
+from ldp_aggregator.statements.validation import find_validation
+from ldp_aggregator.statements.values import Count, FactorAtMost, FirstNames, Names, RoundShare
+from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
+from ldp_aggregator.views.survey_results import SurveyResults
+
+
+def find_lead(results: SurveyResults) -> list[Finding]:
+    """Return the first paragraph of the page."""
+    estimates = results.estimates
+    lead = [each for each in _find_data(results) if each.id != "data.rejected"]
+    if not estimates.reports:
+        return lead
+    lead += [each for each in _find_privacy(results) if each.id == "privacy.short"]
+    if results.is_validation:
+        return lead
+    lead += find_shares(results, build_table(estimates, results.plan))
+    if not estimates.has_label:
+        return lead
+    return [*lead, *find_classes_and_features(estimates, [each for _, each in results.joined_features])]
+
+
+def find_notices(results: SurveyResults) -> list[Finding]:
+    """Return the warnings: fake reports, and a useless model."""
+    poisoning = results.estimates.poisoning
+    alarms = find_poisoning(poisoning, results.estimates.label)[:1] if poisoning and poisoning.alarms else []
+    return [*alarms, *(each for each in _find_model(results) if each.id == "model.useless")]
+
+
+def list_facts(results: SurveyResults) -> dict[str, str]:
+    """Return the facts of a model or survey, for a few lines or a table."""
+    estimates, plan, silos = results.estimates, results.plan, results.estimates.silos
+    used = results.used_features
+    reports = Count(estimates.reports - (silos.messages if silos else 0))
+    factor = FactorAtMost(math.exp(float(plan.epsilon)))
+    facts = {
+        "plan digest": plan.digest,
+        "epsilon": f"{decimal_text(plan.epsilon)}: odds change by a factor of at most {factor}",
+    }
+    if silos:
+        facts["trust"] = f"{SILO}: each silo has its own rows"
+    if results.has_people:
+        facts["reports"] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
+    if silos:
+        facts |= {
+            "messages of silos": str(Count(silos.messages)),
+            "rows, about": str(Count(max(round(silos.rows), 0))),
+        }
+    if results.privacy.rejected:
+        facts["rejected"] = str(Count(sum(results.privacy.rejected.values())))
+    if not estimates.has_label:
+        names = FirstNames(entry.name for entry, _ in results.joined_features)
+        facts["features"] = f"{len(names)}: {names}"
+    elif not results.is_validation:
+        facts["classes"] = f"{plan.label.name}: {Names(plan.label.values)}"
+        facts["features"] = f"{len(used)} of {len(plan.features)}: {FirstNames(used)}"
+        majority = [str(each) for each in _find_model(results) if each.id == "model.majority"]
+        facts |= {"majority": majority[0].removesuffix(".")} if majority else {}
+    return facts
+
+
+def build_model(results: SurveyResults) -> Section | None:
+    """Return the section that describes the model; None without a label."""
+    if not results.estimates.has_label:
+        return None
+    findings = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
+    facts = PlainTable(
+        caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
+    )
+    return make_section("model", [*findings, facts])
+
+
+def build_data(results: SurveyResults) -> Section:
+    """Return the section about the data: the reports, and a table of the features."""
+    parts: list[Part] = [*_find_data(results), *_find_silos(results), list_features(results)]
+    return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
+
+
+def build_accuracy(results: SurveyResults) -> Section | None:
+    """Return the section about the accuracy of the model; None without a label."""
+    if not results.estimates.has_label:
+        return None
+    ids = ("model.not-validated", "model.majority", "model.useless")
+    worth = [each for each in _find_model(results) if each.id in ids]
+    validation = results.estimates.validation
+    parts = _list_validation(validation, results.privacy.validation) if validation else []
+    return make_section("accuracy", [*parts, *worth])
+
+
+def build_validation(results: SurveyResults) -> Section | None:
+    """Return the section about validation rounds; None without one."""
+    estimates = results.estimates
+    validation = estimates if results.is_validation else estimates.validation
+    if not validation:
+        return None
+    privacy = results.privacy
+    own = privacy.people if results.is_validation else privacy.validation
+    parts = _list_validation(validation, own)
+    if estimates.validation and estimates.validation.poisoning:
+        parts += find_poisoning(estimates.validation.poisoning, estimates.validation.label)[:1]
+    return make_section("validation", parts)
+
+
+def build_fake_reports(results: SurveyResults) -> Section | None:
+    """Return the result of the check for fake reports; None if it was not made."""
+    poisoning = results.estimates.poisoning
+    if not poisoning:
+        return None
+    findings = find_poisoning(poisoning, results.estimates.label)
+    untested = find_untested(poisoning)
+    return make_section("fake-reports", [*findings, *([Bullets(untested)] if untested else [])])
+
+
+def build_silos(results: SurveyResults) -> Section | None:
+    """Return the section about the coverage of silos; None without silos."""
+    return make_section("silos", _find_silos(results)) if results.estimates.silos else None
+
+
+def build_privacy(results: SurveyResults, *, shuffled: bool = False) -> Section:
+    """Return the section about privacy; `shuffled` adds the central epsilon after shuffling.
+
+    That epsilon holds under a condition that is easily overlooked in a short text.
+    """
+    hidden = {"privacy.short"} if shuffled else {"privacy.short", "privacy.shuffled"}
+    findings = [each for each in _find_privacy(results) if each.id not in hidden]
+    return make_section("privacy", findings, people=results.has_people)
+
+
+def build_warnings(results: SurveyResults) -> Section | None:
+    """Return the section of cautions before an estimate is used; None if there are none."""
+    warnings = find_warnings(results.estimates)
+    return make_section("warnings", [Bullets(warnings)]) if warnings else None
+
+
+def point_to_warnings(results: SurveyResults) -> list[Pointer]:
+    """Return a link to the warnings with their number; an empty list if there are none."""
+    count = Counted(len(find_warnings(results.estimates)), "warning")
+    return [Pointer(TEXTS.find("warnings.pointer", warnings=count), "warnings")] if count else []
+
+
+def build_method(results: SurveyResults) -> Section:
+    """Return the section about the method: the questions, their mechanisms and exact epsilons."""
+    estimates, privacy = results.estimates, results.privacy
+    values = {
+        "people": results.has_people,
+        "silos": estimates.silos,
+        "classes": estimates.has_label,
+        "estimator": estimates.estimator,
+    }
+    findings = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
+    rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
+    tables = [_list_questions(title, each) for title, each in rounds if each]
+    return make_section("method", [*findings, *tables, *list_mechanisms(results)])
+
+
+def list_mechanisms(results: SurveyResults) -> list[Note]:
+    """Return the note on the abbreviated names of mechanisms, if there are any."""
+    explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
+    return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
+
+
+def build_reading(results: SurveyResults) -> Section:
+    """Return the section that explains the terms."""
+    values = {
+        "people": results.has_people,
+        "silos": results.estimates.silos,
+        "curator": False,
+        "classes": results.estimates.has_label,
+        "unknown_share": RoundShare(UNKNOWN_SHARE),
+    }
+    return make_section("reading", [Terms(TEXTS.section("reading", values))])
+
+
+def build_limits(results: SurveyResults) -> Section:
+    """Return the section that lists uses to avoid."""
+    limits = find_limits(
+        people=results.has_people,
+        silos=results.estimates.silos is not None,
+        classes=results.estimates.has_label,
+    )
+    return make_section("limits", [Bullets(limits)], classes=results.estimates.has_label)
+
+
+def build_citation(results: SurveyResults) -> Section:
+    """Return the section that says how to cite the results and the method."""
+    return make_section("citation", find_citation(results.estimates, decimal_text(results.plan.epsilon)))
+
+
+# -- findings and tables of several sections ------------------------------------------------------
+
+
+def _find_data(results: SurveyResults) -> list[Finding]:
+    return find_data(results.estimates, results.privacy, validation=results.is_validation)
+
+
+def _find_privacy(results: SurveyResults) -> list[Finding]:
+    return find_privacy(results.privacy)
+
+
+def _find_model(results: SurveyResults) -> list[Finding]:
+    estimates = results.estimates
+    return find_model(estimates, results.useless) if estimates.has_label else []
+
+
+def _find_silos(results: SurveyResults) -> list[Finding]:
+    estimates = results.estimates
+    return find_silos(estimates.silos, estimates.label, estimates.classes) if estimates.silos else []
+
+
+def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
+    return PlainTable(
+        caption=f"{title}: mechanism, exact epsilon and reports",
+        head=("Question", "Mechanism", "Epsilon", "Reports"),
+        rows=[
+            (each.question, each.mechanism, format_epsilon(Decimal(each.epsilon)), str(Count(each.reports)))
+            for each in privacy.questions
+        ],
+        numeric={2, 3},
+    )
+
+
+def _list_validation(validation: Estimates, privacy: ReportsPrivacy | None) -> list[Part]:
+    """Return the parts about one validation round, with the table of gains before the selection."""
+    assert validation.validation_result is not None
+    *findings, selection = find_validation(validation, privacy.rejected if privacy else {})
+    return [*findings, _list_gains(validation.validation_result), selection]
+
+
+def _list_gains(result: ValidationResult) -> PlainTable:
+    gains, rows = result.gains, []
+    for index, k in enumerate(result.top_k):
+        ends = float(gains.simultaneous_low[index]), float(gains.simultaneous_high[index])
+        numbers = (float(gains.value[index]), *ends)
+        value, low, high = (f"{100 * each:+.1f}" for each in numbers)
+        single_low, single_high, stderr = (
+            float(each[index]) for each in (gains.low, gains.high, gains.stderr)
+        )
+        known = is_known(single_low, single_high, GAIN_BOUNDS[1] - GAIN_BOUNDS[0], stderr)
+        cells = (value, f"{low} to {high}") if known else (UNKNOWN, UNKNOWN)
+        rows.append((f"top {k}", *cells, "selected" if index == result.selected else ""))
+    return PlainTable(
+        caption="Gain in accuracy of smaller feature sets over all features, in percentage points",
+        head=("Features", "Gain", "Simultaneous 95% interval", "Selection"),
+        rows=rows,
+        numeric={1, 2},
+    )
+
+
+def drop_empty(sections: Iterable[Section | None]) -> list[Section]:
+    """Return the sections that there are."""
+    return [each for each in sections if each]

@@ -1,0 +1,225 @@
+"""Compares the estimates of two surveys: which of them differ by more than their noise.
+
+Estimates are matched by the names of label, classes, features and values. A pair differs if the interval of
+the difference of its raw estimates does not contain 0. The margins of both estimates add up in squares
+(Zou and Donner 2008). This assumes that the reports of both surveys are independent, so that nobody's report
+is in both. With m pairs, each interval has level LEVEL / m (Bonferroni), so if nothing differs, any pair is
+called different in about 5% of comparisons at most.
+
+The margins of an estimate are at least its standard error times the normal quantile, and at least the
+distances to the ends of its interval. The latter matter for few reports under a large epsilon: the standard
+error of a value that nobody reported is nearly 0, but its interval is not. A pair is compared only if neither
+simultaneous interval is the whole possible range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from encoders.errors import LdpError
+from encoders.survey import Feature, Label, NumericFeature
+from encoders.survey.choices import row_entries
+from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, simultaneous_z
+from ldp_aggregator.views.estimate_rows import CLASS_PRIOR
+from ldp_aggregator.views.raw_cells import Cell, EstimateName, list_cells
+from ldp_aggregator.views.survey_results import SurveyResults
+
+LEVEL = SIMULTANEOUS_ERROR
+"""Probability, at most, that any pair is called different if none is."""
+
+
+class ComparisonError(LdpError):
+    """Two surveys that cannot be compared; the message states why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The difference of one quantity between two surveys."""
+
+    quantity: EstimateName
+    first: float
+    second: float
+    """The raw estimates."""
+    stderr: float
+    """The standard error of the difference."""
+    low: float
+    high: float
+    """The simultaneous interval of the difference, second minus first, cut to its possible range."""
+    differs: bool
+    """Whether the difference is significant."""
+
+    @property
+    def difference(self) -> float:
+        """The second estimate minus the first."""
+        return self.second - self.first
+
+
+class NotCompared(NamedTuple):
+    """Quantities that were not compared, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """All compared quantities of two surveys."""
+
+    differences: tuple[Difference, ...]
+    """One for each compared quantity, in the order of the first survey."""
+    not_compared: tuple[NotCompared, ...]
+
+    @property
+    def differing(self) -> tuple[Difference, ...]:
+        """The significant differences."""
+        return tuple(each for each in self.differences if each.differs)
+
+
+def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent: bool = False) -> Comparison:
+    """Compare all estimates of two surveys.
+
+    Parameters
+    ----------
+    first, second : SurveyResults
+    independent : bool
+        Whether the caller knows that no report is in both, although both are of one family of rounds.
+
+    Raises
+    ------
+    ComparisonError
+        If one of them is a validation round; if both are of one family and not known to be independent.
+    """
+    for each in (first, second):
+        if each.plan.validation:
+            raise ComparisonError(
+                f"{each.plan.id} is a validation round, which does not have estimates to compare: give the "
+                "survey's model"
+            )
+    if first.plan.family == second.plan.family and not independent:
+        raise ComparisonError(
+            f"{first.plan.id} and {second.plan.id} are results of one survey or of its rounds, so they may "
+            "contain the same reports, and then the test is not valid; if no report is in both, use "
+            "--independent"
+        )
+    cells = list_cells(first), list_cells(second)
+    obstacles: dict[EstimateName, str] = {}
+    unknown: dict[EstimateName, str] = {}
+    pairs: dict[EstimateName, tuple[Cell, Cell]] = {}
+    for quantity in dict.fromkeys((*cells[0], *cells[1])):
+        one, other = (each.get(quantity) for each in cells)
+        if obstacle := _find_obstacle(quantity, first, second):
+            obstacles[quantity] = obstacle
+        elif one is None or other is None:
+            obstacles[quantity] = f"it is only in the {'second' if one is None else 'first'} survey"
+        elif reason := _find_missing_information(one, other):
+            unknown[quantity] = reason
+        else:
+            pairs[quantity] = one, other
+    z = simultaneous_z(len(pairs))
+    return Comparison(
+        differences=tuple(_compare(quantity, *pair, z) for quantity, pair in pairs.items()),
+        not_compared=(*_group_obstacles(obstacles), *_group_unknown(unknown)),
+    )
+
+
+def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Difference:
+    assert first.value is not None
+    assert second.value is not None
+    assert first.stderr is not None
+    assert second.stderr is not None
+    stderr = math.hypot(first.stderr, second.stderr)
+    difference = second.value - first.value
+    (first_below, first_above), (second_below, second_above) = (
+        each.compute_margins(z) for each in (first, second)
+    )
+    low = difference - math.hypot(second_below, first_above)
+    high = difference + math.hypot(second_above, first_below)
+    span = first.bounds[1] - first.bounds[0]
+    return Difference(
+        quantity=quantity,
+        first=first.value,
+        second=second.value,
+        stderr=stderr,
+        low=min(max(low, -span), span),
+        high=max(min(high, span), -span),
+        differs=low > 0 or high < 0,
+    )
+
+
+# -- what can be compared -------------------------------------------------------------------------
+
+
+def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyResults) -> str | None:
+    """Return the reason why a quantity cannot be compared between the surveys; None if it can."""
+    one, other = first.plan.label, second.plan.label
+    if quantity.class_name and (why := _compare_labels(one, other)):
+        return why
+    if quantity.statistic == CLASS_PRIOR:
+        return None if set(one.values) == set(other.values) else "the surveys have different classes"
+    features = [_find_feature(each, quantity.feature) for each in (first, second)]
+    parts = zip(("first", "second"), (one, other), features, strict=True)
+    for name, label, feature in parts:
+        if feature is None:
+            return f"the {name} survey has no feature {quantity.feature}"
+        if quantity.class_name and quantity.class_name not in label.values:
+            return f"the {name} survey has no class {quantity.class_name}"
+    are_numbers = [isinstance(each, NumericFeature) for each in features]
+    if any(are_numbers) and not all(are_numbers):
+        return "it is a number in one survey, and has a list of values in the other"
+    for name, feature in zip(("first", "second"), features, strict=True):
+        assert feature is not None
+        if not isinstance(feature, NumericFeature) and quantity.value not in feature.texts:
+            return f"the {name} survey has no value {quantity.value}"
+    ranges = [each.bounds for each in features if isinstance(each, NumericFeature)]
+    if len(set(ranges)) > 1:
+        return "the ranges differ, and numbers outside them are clipped"
+    return None
+
+
+def _compare_labels(one: Label, other: Label) -> str | None:
+    if one.exists != other.exists:
+        return f"only the {'first' if one.exists else 'second'} survey has a label"
+    return None if one.name == other.name else f"the labels differ: {one.name} and {other.name}"
+
+
+def _find_missing_information(first: Cell, second: Cell) -> str | None:
+    """Return the reason why a pair has too little information; None if it has enough."""
+    for name, cell in (("first", first), ("second", second)):
+        if cell.value is None or cell.stderr is None:
+            return f"the {name} survey has no estimate of it"
+        if not cell.is_informative:
+            return f"the simultaneous interval in the {name} survey is the whole possible range"
+    return None
+
+
+def _find_feature(results: SurveyResults, name: str) -> Feature | None:
+    return next((each for each in row_entries(results.plan.features) if each.name == name), None)
+
+
+def _group_obstacles(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:
+    """Yield one entry for each feature, statistic and reason, which names the class or the value."""
+    groups: dict[tuple[str, str, str], set[bool]] = defaultdict(set)
+    for each, why in reasons.items():
+        groups[each.feature, each.statistic, why].add(bool(each.class_name))
+    for (feature, statistic, why), in_class in groups.items():
+        of_classes = " in each class" if in_class == {True} and "class" not in statistic else ""
+        yield NotCompared(f"{feature}, {statistic}{of_classes}", why)
+
+
+def _group_unknown(reasons: Mapping[EstimateName, str]) -> Iterator[NotCompared]:
+    """Yield one entry for each feature, statistic and reason, and for all classes with the same values."""
+    values: dict[tuple[str, str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for quantity, reason in reasons.items():
+        values[quantity.feature, quantity.statistic, reason][quantity.class_name].append(quantity.value)
+    for (feature, statistic, reason), by_class in values.items():
+        classes: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for class_name, names in by_class.items():
+            classes[tuple(filter(None, names))].append(class_name)
+        for listed_values, group in classes.items():
+            parts = (("value", listed_values), ("class", [each for each in group if each]))
+            listed = "; ".join(f"{kind} {', '.join(names)}" for kind, names in parts if names)
+            yield NotCompared(f"{feature}, {statistic}{': ' if listed else ''}{listed}", reason)

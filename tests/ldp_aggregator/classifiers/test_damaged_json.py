@@ -1,0 +1,214 @@
+"""Every reader of JSON or TOML, given a file with one wrong entry, raises LdpError or uses the file."""
+
+import copy
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from encoders.errors import LdpError
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.classifiers.export.sklearn import to_sklearn
+from ldp_aggregator.classifiers.model_file import dump_model, load_model, parse_model
+from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.privacy_statement import read_audit, state_privacy
+from ldp_aggregator.snapshot import Snapshot
+from ldp_design.cli.survey import main
+from ldp_design.rounds.narrow_toml import write_narrowed_round
+from ldp_design.rounds.validate import build_validation
+from ldp_design.sizing.pilot import read_pilot
+from tests.ldp_aggregator.classifiers.conftest import NUMBERS
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+DELETED = object()
+ODD = [
+    10**400,
+    -(10**400),
+    2**63,
+    -1,
+    0,
+    1.5,
+    1e308,
+    "x",
+    "",
+    "\ud800",
+    "9" * 5000,
+    None,
+    True,
+    [],
+    {},
+    DELETED,
+]
+Path_ = tuple[str | int, ...]
+
+
+def paths(document: Any, path: Path_ = ()) -> Iterator[Path_]:
+    """Yield the path of every entry; of a list, of its first two."""
+    entries = document.items() if isinstance(document, dict) else []
+    entries = enumerate(document[:2]) if isinstance(document, list) else entries
+    for name, entry in entries:
+        yield (*path, name)
+        yield from paths(entry, (*path, name))
+
+
+def put(document: Any, path: Path_, value: object) -> None:
+    """Replace or delete one entry."""
+    for name in path[:-1]:
+        document = document[name]
+    if value is DELETED:
+        del document[path[-1]]
+    else:
+        document[path[-1]] = value
+
+
+def dump(document: Any) -> bytes:
+    """Return canonical JSON, as far as the edit has a canonical form."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if not text.isprintable():  # half of a surrogate pair has no UTF-8 form
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return text.encode()
+
+
+def signed(content: Any) -> bytes:
+    """Return the bytes of a model file, its checksum made to fit."""
+    return dump({**content, "checksum": hashlib.sha256(dump(content)).hexdigest()})
+
+
+def read_all(
+    document: Any,
+    read: Callable[[bytes], object],
+    count: int,
+    below: Path_ = (),
+    write: Callable[[Any], bytes] = dump,
+) -> None:
+    """Read a document after each of so many edits, the same in each run, all below a path."""
+    every = [(path, odd) for path in paths(document) if path[: len(below)] == below for odd in ODD]
+    for path, odd in random.Random(1).sample(every, min(count, len(every))):
+        changed = copy.deepcopy(document)
+        put(changed, path, odd)
+        try:
+            data = write(changed)
+        except ValueError:
+            continue  # json writes no whole number of more than 4300 digits
+        try:
+            with suppress(LdpError), np.errstate(all="ignore"):
+                read(data)
+        except Exception as error:
+            raise AssertionError(f"{path} = {str(odd)[:20]!r}: {str(error)[:100]}") from error
+
+
+@pytest.fixture(autouse=True)
+def _plans_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the plan that most edits leave as it is: proving it takes most of the time."""
+    monkeypatch.setattr(Plan, "from_json", lru_cache(Plan.from_json))
+
+
+@pytest.mark.slow
+def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot):
+    def train(data: bytes) -> None:
+        snapshot = Snapshot.from_json(data)
+        format_summary(parse_model(dump_model(snapshot, estimate_snapshot(snapshot))).results)
+
+    document = json.loads(Snapshot(number_snapshot.plan, number_snapshot.totals, {"malformed": 2}).to_json())
+    read_all(document, train, 200, ("totals",))
+    read_all(document, train, 20, ("rejections",))
+    read_all(document, train, 60)
+
+
+@pytest.mark.slow
+def test_a_damaged_model_is_refused_or_used(number_snapshot, number_estimates, tmp_path):
+    path = tmp_path / "model.json"
+
+    def use(data: bytes) -> None:
+        path.write_bytes(data)
+        model = load_model(path)
+        model.predict_proba([{"tea": "black", "hours": 5, "age": 40}])
+        read_pilot(path).as_dict()
+        with suppress(LdpError):
+            to_sklearn(model)
+
+    def ask_again(data: bytes) -> None:
+        write_narrowed_round(NUMBERS, parse_model(data), "model.json")
+
+    document = json.loads(dump_model(number_snapshot, number_estimates))
+    del document["checksum"]
+    read_all(document, use, 30, write=signed)
+    for place in (0, 1):
+        read_all(document, use, 30, ("estimates", "features", place, "smoothed"), signed)
+        read_all(document, ask_again, 40, ("estimates", "features", place, "relevance"), signed)
+    for name in ("reports", "estimator", "label"):
+        read_all(document, use, 25, ("estimates", name), signed)
+    tables = [feature.smoothed for feature in number_estimates.features]
+    survey = read_survey(NUMBERS)
+    survey = survey.with_validation(build_validation(survey.compile(), number_estimates.prior, tables))
+    validated = estimate_snapshot(Snapshot(survey.compile(), {}))
+    document["estimates"]["validation"] = json.loads(json.dumps(validated.as_dict()))
+    read_all(document, ask_again, 30, ("estimates", "validation"), signed)
+
+
+def test_a_damaged_audit_is_refused_or_kept(number_snapshot, tmp_path):
+    path, plan = tmp_path / "audit.json", number_snapshot.plan
+
+    def keep(data: bytes) -> None:
+        path.write_bytes(data)
+        state_privacy(number_snapshot, read_audit(path, plan))
+
+    audit = {
+        "faults": [],
+        "trials": 5000,
+        "plan_digest": plan.digest,
+        "black_box": [{"leak": {"epsilon_lower_bound": 0.9}}],
+    }
+    read_all(audit, keep, 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["numeric-projection", "validation", "together"])
+def test_a_damaged_plan_is_refused(name):
+    document = json.loads((VECTORS / f"good-{name}.json").read_bytes())["plan"]
+    read_all(json.loads(document) if isinstance(document, str) else document, Plan.from_json, 250)
+
+
+@pytest.mark.parametrize("depth", [100, 900, 990, 100_000])
+def test_deep_nesting_is_refused(number_snapshot, depth):
+    for data in (b"[" * depth + b"]" * depth, b'{"plan":' * depth + b"1" + b"}" * depth):
+        for read in (Snapshot.from_json, parse_model, Plan.from_json):
+            with pytest.raises(LdpError):
+                read(data)
+
+
+@pytest.mark.parametrize(
+    "odd", ["nan", "-inf", "1" * 400, "1e400", "1e-400", "[]", "{}", "true", "'x'", "[[1]]"]
+)
+def test_a_damaged_survey_is_refused_or_compiled(odd):
+    lines = NUMBERS.splitlines()
+    for place, line in enumerate(lines):
+        if "=" in line:
+            changed = [*lines[:place], f"{line.partition('=')[0]}= {odd}", *lines[place + 1 :]]
+            with suppress(LdpError):
+                read_survey("\n".join(changed)).compile()
+
+
+@pytest.mark.parametrize(
+    "odd", ["1" * 400, "1e400", "NaN", "[]", "{}", "null", "true", '"\\ud800"', "1" * 5000]
+)
+def test_a_damaged_row_is_refused_or_previewed(odd, tmp_path):
+    (tmp_path / "survey.toml").write_text(NUMBERS)
+    for name in ("tea", "hours", "asleep"):
+        row = {"tea": '"black"', "hours": "5", "age": "40", "asleep": '"yes"'} | {name: odd}
+        (tmp_path / "row.json").write_text(
+            "{" + ",".join(f'"{key}":{cell}' for key, cell in row.items()) + "}"
+        )
+        command = ["preview", str(tmp_path / "survey.toml"), "--row", str(tmp_path / "row.json")]
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code in (0, 1)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception

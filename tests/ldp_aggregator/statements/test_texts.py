@@ -1,0 +1,98 @@
+"""Tests of text files with holes."""
+
+import sys
+
+import pytest
+
+from ldp_aggregator.render import html, markdown
+from ldp_aggregator.statements.finding import Basis
+from ldp_aggregator.statements.texts import Texts
+from ldp_aggregator.statements.values import Count, Names, Share
+
+SAMPLE = """# A sample
+
+## message (assumed)
+**What is sent?**
+One report, with {{ identifier }}, by
+`ldp-client {{ file }}`.
+
+## belief (conditional, odds)
+{{ reports }} reports of {{ names }} change {{ share }}.
+
+## only-invited if invited, not simulated
+Invitations are counted.
+
+## either if invited
+With invitations.
+
+## either
+Without invitations.
+
+### identifier if invited
+the invitation
+
+### identifier
+a random number
+"""
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch) -> Texts:
+    """Return the texts of a package with one text file."""
+    folder = tmp_path / "sample_package"
+    (folder / "texts").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "texts" / "sample.md").write_text(SAMPLE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sample_package", raising=False)
+    return Texts("sample_package")
+
+
+def test_a_finding_has_an_identifier_a_basis_a_title_and_plain_words(texts):
+    found = texts.find("sample.message", file="a.toml", invited=False)
+    assert (found.id, found.basis, found.title) == ("sample.message", Basis.ASSUMED, "What is sent?")
+    assert str(found) == "One report, with a random number, by ldp-client a.toml."
+
+
+def test_a_section_has_the_findings_whose_conditions_hold_in_the_order_of_the_file(texts):
+    values = {"file": "a", "reports": 1, "names": "b", "share": "c", "odds": "python3", "simulated": False}
+    invited = texts.section("sample", {**values, "invited": True})
+    assert [each.id for each in invited] == [
+        "sample.message",
+        "sample.belief",
+        "sample.only-invited",
+        "sample.either",
+    ]
+    assert str(invited[-1]) == "With invitations."
+    assert invited[1].command == "python3"
+    others = texts.section("sample", {**values, "invited": False})
+    assert str(others[-1]) == "Without invitations."
+    assert len(others) == 3
+
+
+def test_values_state_how_they_are_written_and_names_are_escaped_for_each_output(texts):
+    values = {"reports": Count(12345), "names": Names(["<b>", "*c"]), "share": Share(0.1234), "odds": ""}
+    found = texts.find("sample.belief", **values)
+    assert str(found) == "12,345 reports of <b>, *c change 12.3%."
+    assert html.write_finding(found) == "12,345 reports of <bdi>&lt;b&gt;, *c</bdi> change 12.3%."
+    assert markdown.write_finding(found) == r"12,345 reports of &lt;b&gt;, \*c change 12.3%."
+
+
+def test_backticks_become_code_on_pages_even_around_a_hole(texts):
+    found = texts.find("sample.message", file="a&b", invited=True)
+    assert html.write_finding(found).endswith("by <code>ldp-client <bdi>a&amp;b</bdi></code>.")
+    assert markdown.write_finding(found).endswith("by `ldp-client a&amp;b`.")
+
+
+def test_a_missing_value_or_entry_is_an_error_that_names_it(texts):
+    with pytest.raises(KeyError, match="no value of the hole 'file'"):
+        texts.find("sample.message", invited=False)
+    with pytest.raises(KeyError, match=r"no text 'sample\.none'"):
+        texts.find("sample.none")
+
+
+@pytest.mark.parametrize("text", ["## a\n{{ b + c }}", "## a\n{{b}}", "## a\n{% if b %}", "## a b\nc"])
+def test_a_hole_has_a_name_and_no_expression(texts, tmp_path, text):
+    (tmp_path / "sample_package" / "texts" / "bad.md").write_text(text)
+    with pytest.raises(ValueError, match=r"bad\.md"):
+        texts.section("bad", {})

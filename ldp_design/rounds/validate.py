@@ -7,16 +7,18 @@ The devices' answers decide which features the model keeps, and so what further 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from encoders.errors import LdpError
-from encoders.survey import Plan
-from encoders.survey.validation_round import Validation
+from encoders.survey import Feature, NumericFeature, Plan
+from encoders.survey.numeric_features import GRID
+from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.classifiers.validation_scores import round_conditionals, round_prior
-from ldp_aggregator.estimation import ClassConditional
+from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.relevance import compute_relevance
+from ldp_aggregator.prediction.scoring import GaussianLikelihood
 
 VALIDATION_SHARE = 0.2
 """Share of the people who validate, in simulations."""
@@ -57,8 +59,8 @@ def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[Class
         features=plan.features,
         order=tuple(order),
         top_k=top_k_sizes(len(order)),
-        prior=round_prior(prior),
-        scores=round_conditionals(plan.features, conditionals),
+        prior=_round_prior(prior),
+        scores=_round_conditionals(plan.features, conditionals),
         projection=plan.projection,
     )
 
@@ -69,3 +71,46 @@ def top_k_sizes(count: int) -> tuple[int, ...]:
     while sizes[-1] + sizes[-2] <= count / 2:
         sizes.append(sizes[-1] + sizes[-2])
     return tuple(size for size in sizes if size == 1 or size <= count / 2)
+
+
+# -- scores as integers, which devices add up -----------------------------------------------------
+
+
+def _round_prior(prior: FloatArray) -> tuple[int, ...]:
+    """Return the integer scores of P(label)."""
+    [scores] = _round_logs(_log(prior)[None, :])
+    return scores
+
+
+def _round_conditionals(
+    features: Sequence[Feature], conditionals: Sequence[ClassConditional]
+) -> tuple[Scores, ...]:
+    """Return the integer scores of P(value | label) of each feature, a row per value."""
+    pairs = zip(features, conditionals, strict=True)
+    return tuple(_round_logs(_compute_log_scores(feature, each)) for feature, each in pairs)
+
+
+def _compute_log_scores(feature: Feature, conditional: ClassConditional) -> FloatArray:
+    """Return log P(value | label), (values, k); for a number, its log-density in the middle of each bin."""
+    if not isinstance(conditional, Gaussian):
+        return _log(conditional)
+    assert isinstance(feature, NumericFeature)
+    ends = (2 * GRID + 1) * np.arange(BINS + 1) // BINS
+    codes = [(low + high) // 2 for low, high in pairwise(ends.tolist())]
+    if conditional.missing is not None:
+        codes.append(2 * GRID + 1)
+    logs = np.zeros((len(codes), len(conditional.mean)))
+    GaussianLikelihood.from_gaussian(conditional).add_to(logs, np.array(codes))
+    return logs
+
+
+def _log(shares: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(shares)
+    return logs
+
+
+def _round_logs(logs: FloatArray) -> Scores:
+    """Return integer scores in thousandths of nats; the largest of each row is 0."""
+    scores = np.rint(NATS * (logs - logs.max(axis=1, keepdims=True)))
+    return tuple(map(tuple, np.maximum(scores, LOWEST).astype(np.int64).tolist()))

@@ -35,9 +35,9 @@ from ldp_aggregator.models.classifier_choice import choose_classifier
 from ldp_aggregator.models.scoring import LogProbabilities
 from ldp_aggregator.models.unlabelled_fit import RowFit
 from ldp_aggregator.models.unlabelled_rows import UnlabelledRows
-from ldp_design.rounds.validate import VALIDATION_SHARE, build_validation
 from ldp_design.simulation.trial import EncodedRows, train_model
 from ldp_design.simulation.variants import Variant
+from ldp_design.validation_round import VALIDATION_SHARE, build_validation
 
 FAIR, SHUFFLED = "fair", "shuffled"
 HEAD = ["", "people", "eps", "fits", "Naive Bayes", "fitted", "chosen", "by answers", "gain"]

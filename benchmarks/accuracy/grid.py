@@ -11,18 +11,12 @@ PAPER = ("DE", "SUE", "OUE", "SHE", "THE")
 REAL_SHE = "SHE, real-valued noise as printed"
 """A simulation only: devices draw discrete noise, and real-valued noise cannot be drawn exactly."""
 OURS = "ours"
-ROUNDS = "ours, 3 rounds"
-"""The first round asks half of the users; the others leave out uninformative features."""
-MANY_ROUNDS = 3
 VALIDATED = "ours, validated"
 """A fifth of the users validate the others' model, which keeps its most accurate features."""
 LABEL = "label only"
 """Every user is asked for the label alone."""
-OTHERS = (OURS, ROUNDS, VALIDATED, LABEL)
+OTHERS = (OURS, VALIDATED, LABEL)
 NON_PRIVATE = "non-private"
-
-VALIDATED_ROUNDS = "ours, 2 rounds, validated"
-"""Half of the other users answer before the validation, half after it, about the kept features."""
 
 UNLABELLED = "ours, with rows"
 UNLABELLED_ROWS = 500
@@ -31,7 +25,7 @@ UNLABELLED_ROWS = 500
 POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 10}
 """Numbers of users drawn from the training rows, and the maximum number of repeats of each."""
 POPULATION_EPSILONS = ("0.5", "1")
-POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS)
+POPULATION_WAYS = ("DE", "OUE", OURS, VALIDATED)
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class Cell:
     data : str
         Name of the data set.
     way : str
-        A mechanism of PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS, UNLABELLED, LABEL, or
+        A mechanism of PAPER, REAL_SHE, OURS, VALIDATED, UNLABELLED, LABEL, or
         NON_PRIVATE, which has no epsilon.
     epsilon : str
     users : int
@@ -65,9 +59,7 @@ def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
     for data in data_sets:
         yield Cell(data, NON_PRIVATE)
         for epsilon in EPSILONS:
-            yield from (
-                Cell(data, way, epsilon) for way in (*PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, LABEL)
-            )
+            yield from (Cell(data, way, epsilon) for way in (*PAPER, REAL_SHE, OURS, VALIDATED, LABEL))
         for users in POPULATIONS:
             yield Cell(data, NON_PRIVATE, users=users)
             for epsilon in POPULATION_EPSILONS:

@@ -85,7 +85,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
 def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
     """Return the rows of each line of the plot by its name, which states what differs between lines."""
-    varied = ("mechanism", "numeric", "projection", "rounds", "unlabelled")
+    varied = ("mechanism", "numeric", "projection", "unlabelled")
     fields = _varied_fields(result, varied) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
     for row in sorted(result.rows, key=lambda row: row.epsilon):
@@ -105,7 +105,6 @@ def _varied_fields(result: Simulation, fields: Sequence[str]) -> list[str]:
 
 def _describe(row: SimulationRow, fields: Sequence[str]) -> list[str]:
     texts = {
-        "rounds": "one round" if row.rounds == 1 else f"{row.rounds} rounds",
         "unlabelled": f"{row.unlabelled} rows without labels" if row.unlabelled else "reports alone",
     }
     return [texts.get(field) or getattr(row, field) for field in fields]

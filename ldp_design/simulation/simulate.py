@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +20,7 @@ from ldp_aggregator.models.prediction_quality import PredictionQuality
 from ldp_aggregator.models.unlabelled_rows import MIN_ROWS
 from ldp_design.simulation.rows import read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial, seed_cell
-from ldp_design.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
-from reduction.class_means import LEARNED_METHOD
+from ldp_design.simulation.variants import NO_PROJECTION, SimulationError, SimulationGrid, Variant
 
 __all__ = ["Simulation", "SimulationError", "SimulationGrid", "SimulationRow", "simulate"]
 
@@ -55,10 +54,8 @@ class SimulationRow:
     beats_majority: bool
     """Whether the accuracy exceeds that of the majority class by more than two standard errors of the
     difference."""
-    rounds: int = 1
-    """Number of rounds that the people are divided into."""
     validated: bool = False
-    """Whether some people validate the model of the first round."""
+    """Whether some people validate the model."""
     unlabelled: int = 0
     """Number of rows without labels that the model got beside the reports; 0 for the plain model."""
     gain: float = 0.0
@@ -118,7 +115,7 @@ class Simulation:
     """The result of :func:`simulate`."""
 
     rows: tuple[SimulationRow, ...]
-    """One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds. With
+    """One per variant of the grid, ordered by numeric, projection, epsilon and mechanism. With
     unlabelled rows two per variant: of the plain models, and of those that got the rows."""
     majority: float
     """Accuracy of always predicting the most frequent label."""
@@ -131,8 +128,7 @@ class Simulation:
     @property
     def uncovered(self) -> bool:
         """Whether a projection was fitted on the rows that report, which epsilon does not cover."""
-        projections = [parse_projection(row.projection) for row in self.rows]
-        return not self.public_share and any(each and each[0] != LEARNED_METHOD for each in projections)
+        return not self.public_share and any(row.projection != NO_PROJECTION for row in self.rows)
 
     @property
     def non_private(self) -> float:
@@ -176,15 +172,14 @@ def simulate(
         The variants to try; epsilon 1 and everything else as authored by default.
     estimator : {"default", "paper"}
         "paper" follows Yilmaz et al. 2019 exactly: a label question beside the coupled ones, all equally
-        likely, negative counts set to 1, and THE at its threshold of .25. The paper has no pilot; a pilot
-        uses the default questions and estimator.
+        likely, negative counts set to 1, and THE at its threshold of .25.
     repeats : int
     seed : int
         Equal seeds give equal results. A row of the result does not depend on the rest of the grid.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
         If it is 0, the projection is fitted on the training rows that report, as in Yilmaz et al. 2019;
-        epsilon does NOT cover that. "learned" needs no public rows.
+        epsilon does NOT cover that.
     unlabelled : int
         Number of training rows that play rows without labels and do not report. Each variant then trains two
         models on the same reports: without these rows, and with them, see docs/unlabelled-rows.md.
@@ -252,7 +247,9 @@ def _simulate_variant(
     fitted = 0
     for repeat, rows in enumerate(encoded):
         # Compile the plan, simulate reports, estimate and train.
-        trial = run_trial(rows, variant, FastStream(seed_cell(seed, repeat, *astuple(variant))))
+        trial = run_trial(
+            rows, variant, FastStream(seed_cell(seed, repeat, variant.epsilon, *variant.seed_settings))
+        )
         # Test on the rows that did not report.
         plain.append(trial.quality)
         if trial.row_model:

@@ -14,7 +14,7 @@ from encoders.survey import read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.models.model_file import read_model
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_design.rounds.validate_toml import write_validation_round
+from ldp_design.validation_round import write_validation_round
 from tests.support.commands import command, module_of
 from tests.support.overlapping import SURVEY, draw_people, simulate, to_columns, to_csv
 

@@ -21,7 +21,7 @@ from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from ldp_design.rounds.validate import build_validation
+from ldp_design.validation_round import build_validation
 from tests.ldp_aggregator.models.test_damaged_json import read_all, signed
 from tests.support.overlapping import SURVEY, draw_people, simulate, to_columns
 

@@ -27,9 +27,8 @@ from ldp_aggregator.results.page.page import render_page
 from ldp_aggregator.results.page.source import read_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from ldp_design.rounds.validate import build_validation
-from ldp_design.rounds.validate_toml import write_validation_round
 from ldp_design.sizing.pilot import read_pilot
+from ldp_design.validation_round import build_validation, write_validation_round
 from tests.ldp_aggregator.models.test_damaged_json import read_all, signed
 from tests.support.overlapping import COPIES, SURVEY, draw_people, simulate, to_columns
 
@@ -434,7 +433,7 @@ def test_names_of_features_in_the_card_are_escaped(path):
 # -- rounds, sizing and exports -------------------------------------------------------------------
 
 
-def test_rounds_and_sizes_use_the_estimates_and_a_validation_uses_the_classifier(
+def test_sizes_use_the_estimates_and_a_validation_uses_the_classifier(
     path, tmp_path, snapshot, estimates, classifier
 ):
     model = parse_model(path.read_bytes())

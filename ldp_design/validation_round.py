@@ -1,19 +1,31 @@
-"""Writes the survey file of a further round in which devices validate a model."""
+"""Builds the validation of a model on devices, and writes the survey file of the round that asks for it.
+
+Devices test the model with all of its features, and with only the top-k features. Their answers decide which
+features the model keeps, see :mod:`ldp_aggregator.estimation.validation_result`.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from encoders.errors import LdpError
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.plan_checks import TOKEN
 from encoders.survey.toml_lines import parse_toml
 from encoders.survey.validation_round import Validation
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.models.model_file import Model
+from ldp_aggregator.estimation.relevance import compute_relevance
+from ldp_aggregator.models.model_file import Model, ModelError
+from ldp_aggregator.models.validation_scores import round_conditionals, round_prior
+from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 from ldp_design.authoring.toml_edit import (
     add_suffix,
     check_edit,
@@ -25,13 +37,23 @@ from ldp_design.authoring.toml_edit import (
     rename_survey,
     rename_tables,
 )
-from ldp_design.rounds.further_round import further_round_entry, is_trained_on, list_notes, require_label
-from ldp_design.rounds.validate import ValidationError, build_validation
+
+VALIDATION_SHARE = 0.2
+"""Share of the people who validate, in simulations."""
+_MIN_RELEVANCE = 1e-9
 
 _ORIGIN = (
     "The survey {old} once more, to validate the model {source}, trained on {reports} randomised reports. "
     "It is a further round of the family {family}: a device that answered another round does not answer this "
     "one. Serve it at the address of the other rounds, unless apps pin the author's key."
+)
+_RELAY_NOTE = (
+    "This round needs a batch of people of its own: the relay mixes only reports of one plan. Make new keys "
+    "for it, and give the new plan to relay and collector."
+)
+_TOKENS_NOTE = (
+    "Invite only people who were not invited to an earlier round: an invitation does not show whether its "
+    "holder has answered an earlier round."
 )
 _QUESTION = (
     "A device is not asked about the features below, and their weights do not count here. It predicts "
@@ -62,6 +84,54 @@ _ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
 """Shares of wrong and right predictions with few and with all features; the two differ for 20% of people."""
 
 
+class ValidationError(LdpError):
+    """A model that cannot be validated, because there is nothing to compare or the survey does not fit."""
+
+
+def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
+    """Return the Validation that devices need: the model's scores as integers, and the top-k sizes to test.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan that the model was trained on.
+    prior : (k,) array
+    conditionals : sequence of (A_i, k) arrays and Gaussians
+        P(value | label) of each of its features, as the classifier uses it.
+
+    Raises
+    ------
+    ValidationError
+        If fewer than two of its features are informative about the label.
+    """
+    relevances = np.array([compute_relevance(each, prior) for each in conditionals])
+    by_relevance = np.argsort(-relevances, kind="stable")
+    order = [int(index) for index in by_relevance if relevances[index] > _MIN_RELEVANCE]
+    if len(order) < 2:
+        raise ValidationError(
+            f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: with "
+            "these reports the others are uninformative about the label, or a validation left them out. "
+            "Collect more reports first"
+        )
+    return Validation(
+        label=plan.label,
+        features=plan.features,
+        order=tuple(order),
+        top_k=top_k_sizes(len(order)),
+        prior=round_prior(prior),
+        scores=round_conditionals(plan.features, conditionals),
+        projection=plan.projection,
+    )
+
+
+def top_k_sizes(count: int) -> tuple[int, ...]:
+    """Return the top-k sizes to test besides all features: 1, 2, 3, 5, 8 ... (Fibonacci), up to half."""
+    sizes = [1, 2]
+    while sizes[-1] + sizes[-2] <= count / 2:
+        sizes.append(sizes[-1] + sizes[-2])
+    return tuple(size for size in sizes if size == 1 or size <= count / 2)
+
+
 def write_validation_round(text: str, model: Model, source: str) -> str:
     """Return the text of a round in which devices validate a model.
 
@@ -89,19 +159,30 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
         If the text is not a survey or has no label, or the scores are too many for a plan.
     """
     text, survey = read_editable_survey(text)
-    require_label(survey)
-    if not is_trained_on(model, survey):
+    if not survey.label.exists:
+        raise LdpError("the survey has no label to predict: to ask more people, keep this survey open")
+    if not _is_trained_on(model, survey):
         why = "was not trained on this survey: give the survey that the model's reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
     tables = _format_tables(build_validation(model.people_plan, *model.classifier))
     suffix = _FITTED_SUFFIX if model.unlabelled and model.unlabelled.is_fitted else _SUFFIX
-    entry = further_round_entry(survey, add_suffix(survey.id, suffix))
+    entry = {"id": add_suffix(survey.id, suffix)}
+    if not survey.family:
+        entry["family"] = survey.id
     renamed = rename_survey(text, survey.id, entry).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
     document = parse_toml(text)
     check_edit(changed, {**document, **rename_tables(document, entry), **parse_toml(tables)})
     plan = read_survey(changed).compile()
     return f"{_format_comments(survey, model, plan, source)}\n{changed}"
+
+
+def _is_trained_on(model: Model, survey: Survey) -> bool:
+    """Return whether a model was trained on a survey, alone or with other rounds."""
+    try:
+        return choose_covering_plan(model.people_plan, survey.compile()) == model.plan
+    except (ModelError, SnapshotError):
+        return False
 
 
 def _format_tables(validation: Validation) -> str:
@@ -140,8 +221,9 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
     }
     rows = model.unlabelled
     warning = [_UNLABELLED] if rows and rows.is_fitted and not rows.declared_public else []
+    notes = [_TOKENS_NOTE] * (survey.enrolment == TOKEN) + [_RELAY_NOTE] * bool(survey.relay)
     comparison = [_COMPARISON] if rows and rows.is_fitted else []
-    paragraphs = [_ORIGIN, *warning, *list_notes(survey), _QUESTION, _PRECISION, _TRAINING, *comparison]
+    paragraphs = [_ORIGIN, *warning, *notes, _QUESTION, _PRECISION, _TRAINING, *comparison]
     return format_comment(*(each.format(**words) for each in paragraphs))
 
 

@@ -16,7 +16,6 @@ from encoders.errors import LdpError
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.plan_checks import TOKEN
-from encoders.survey.toml_lines import parse_toml
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional
@@ -28,14 +27,12 @@ from ldp_aggregator.models.validation_scores import round_conditionals, round_pr
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 from ldp_design.authoring.toml_edit import (
     add_suffix,
-    check_edit,
     format_array,
     format_comment,
     format_key,
     quote,
     read_editable_survey,
     rename_survey,
-    rename_tables,
 )
 
 VALIDATION_SHARE = 0.2
@@ -153,8 +150,6 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     ------
     ValidationError
         If there is nothing to compare, or the model belongs to another survey.
-    LayoutError
-        If the tables of the text cannot be found.
     SurveyError, LdpError
         If the text is not a survey or has no label, or the scores are too many for a plan.
     """
@@ -164,15 +159,11 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     if not _is_trained_on(model, survey):
         why = "was not trained on this survey: give the survey that the model's reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
-    tables = _format_tables(build_validation(model.people_plan, *model.classifier))
+    validation = build_validation(model.people_plan, *model.classifier)
     suffix = _FITTED_SUFFIX if model.unlabelled and model.unlabelled.is_fitted else _SUFFIX
-    entry = {"id": add_suffix(survey.id, suffix)}
-    if not survey.family:
-        entry["family"] = survey.id
-    renamed = rename_survey(text, survey.id, entry).rstrip("\n")
-    changed = f"{renamed}\n\n{tables}"
-    document = parse_toml(text)
-    check_edit(changed, {**document, **rename_tables(document, entry), **parse_toml(tables)})
+    family = "" if survey.family else survey.id
+    renamed = rename_survey(text, add_suffix(survey.id, suffix), family).rstrip("\n")
+    changed = f"{renamed}\n\n{_format_tables(validation)}"
     plan = read_survey(changed).compile()
     return f"{_format_comments(survey, model, plan, source)}\n{changed}"
 

@@ -76,7 +76,7 @@ def model() -> Model:
 def test_only_the_id_the_family_and_the_tables_at_the_end_change(model):
     text = write_validation_round(SURVEY, model, "model.json")
     assert SURVEY.split("\n", 3)[3] in text.replace(
-        'family = "tea"  # each person answers one round only\n', ""
+        'family = "tea" # each person answers one round only\n', ""
     )
     plan = read_survey(text).compile()
     assert (plan.id, plan.family) == ("tea-validation", "tea")

@@ -228,6 +228,17 @@ def test_a_long_id_is_shortened_to_make_room():
     assert survey.id == "t" * 59 + "-dca1"
 
 
+def test_an_id_that_leaves_no_room_for_a_new_one_is_refused():
+    text = SURVEY.replace('"tea" ', f'"{"t" * 59}-dca1" ')
+    with pytest.raises(ProjectionError, match="too long for a new id that ends in -dca1: shorten it"):
+        write_projection(text, TABLE, "rows.csv")
+
+
+def test_only_the_id_itself_is_exchanged_in_its_line():
+    text = SURVEY.replace('id = "tea"            # kept "tea"', """id = 'tea'  # not "tea" alone""")
+    assert """id = "tea-dca1"  # not "tea" alone\n""" in write_projection(text, TABLE, "rows.csv")
+
+
 @pytest.mark.parametrize(
     "change",
     [

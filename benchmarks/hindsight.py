@@ -24,7 +24,7 @@ from encoders.survey import Survey
 from encoders.text_table import format_table
 from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_design.simulation.trial import EncodedRows, run_rounds
+from ldp_design.simulation.trial import EncodedRows, run_survey
 from ldp_design.simulation.variants import Variant
 
 EPSILON = Decimal(1)
@@ -54,7 +54,7 @@ def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[
         found: dict[int, list[float]] = {}
         for kept in (*(each for each in KEPT if each < features), features):
             trials = [
-                run_rounds(
+                run_survey(
                     view, ask_most_relevant(view, kept, users), Variant(epsilon=EPSILON), FastStream(seed)
                 )
                 for view in seen

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from encoders.errors import LdpError
 
 MODULES = {
-    "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl"),
+    "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl", "tomlkit"),
     "central": ("click", "numpy", "sklearn"),
     "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
     "audit": ("click", "jinja2", "markupsafe", "numpy", "scipy"),

@@ -1,8 +1,8 @@
 """Dimensionality reduction: computes the weights of a public projection, on the operator's machine.
 
 ``fit`` computes them from public rows, by principal components (``pca``) or by discriminant components
-(``dca``); ``class_means`` from class means that are estimated from randomised reports. The result is a
-:class:`encoders.survey.projection.Projection`, which the survey publishes (``publish``).
+(``dca``). The result is a :class:`encoders.survey.projection.Projection`, which the survey publishes
+(``publish``).
 
 The device applies the weights to a row in ``encoders.survey.projection``.
 

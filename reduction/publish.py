@@ -28,10 +28,9 @@ class Fit:
     bounds: tuple[tuple[str, str], ...]
     """The public range of each component."""
     powers: tuple[float, ...]
-    """PCA: share of the inputs' variance. DCA: variance between the classes over variance within. Learned:
-    share of the variance between the classes."""
-    middle: tuple[tuple[float, float], ...] = ()
-    """For each component the bounds of the middle 98 % of the fitted rows; empty if it was learned."""
+    """PCA: share of the inputs' variance. DCA: variance between the classes over variance within."""
+    middle: tuple[tuple[float, float], ...]
+    """For each component the bounds of the middle 98 % of the fitted rows."""
 
 
 def scale_to_unit_variance(direction: Floats, spread: float) -> Floats:

@@ -103,7 +103,7 @@ def test_a_killed_run_goes_on_and_computes_nothing_twice(folder, few_people, mon
     assert invoke(folder, results="other.jsonl").exit_code == 0  # in one process from beginning to end
     assert path.read_bytes() == (folder / "other.jsonl").read_bytes()
     assert invoke(folder, "--fresh").exit_code == 0
-    assert len(measured) == 2 * len(grid.EPSILONS) * 10 * 2 + 2 * 2 * 14
+    assert len(measured) == 2 * len(grid.EPSILONS) * 9 * 2 + 2 * 2 * 10
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ LAYERS = {
     ],
     "ldp_design": [
         {"authoring"},
-        {"rounds"},
+        {"validation_round"},
         {"simulation"},
         {"__init__", "sizing"},
         {"comparison", "dossier"},

@@ -15,7 +15,6 @@ from benchmarks.accuracy.grid import (
     OURS,
     PAPER,
     REAL_SHE,
-    ROUNDS,
     VALIDATED,
     Cell,
 )
@@ -78,8 +77,6 @@ def data_set(results: Results, data: str) -> str:
     rows = [
         *map(accuracies, (*PAPER, REAL_SHE, OURS)),
         ["ours - best of five", *(f"{shown(each.gains, '+')} ({each.best})" for each in cells)],
-        accuracies(ROUNDS),
-        ["3 rounds - ours", *(shown(beyond(results, ROUNDS, data, epsilon), "+") for epsilon in EPSILONS)],
         accuracies(VALIDATED),
         [
             "validated - ours",
@@ -133,7 +130,6 @@ def gains(results: Results, names: Sequence[str]) -> str:
     chosen in hindsight for that cell. All methods use the same splits ({times(results.settings.repeats)}),
     and the standard errors refer to the paired differences. A cell is won or lost if the difference is larger
     than two standard errors."""
-    narrowed = f"""The mean difference **ours, 3 rounds - ours** is {gained(results, ROUNDS, names)}."""
     validated = f"""The mean difference **ours, validated - ours** is {gained(results, VALIDATED, names)}."""
     majority = f"""**label only** finds the majority class if z is {FOUND:g} or more (bold), which is the case
     in {len(found)} of {len(cells)} cells. "below" marks a cell where ours is more than {BELOW} below the
@@ -145,8 +141,6 @@ def gains(results: Results, names: Sequence[str]) -> str:
 {markdown(head, [*rows, summed("all", cells)])}
 
 {paragraph(f"Lost by more than {NOTICED}: {listed(lost)}.")}
-
-{paragraph(narrowed)}
 
 {paragraph(validated)}
 

@@ -11,23 +11,17 @@ PAPER = ("DE", "SUE", "OUE", "SHE", "THE")
 REAL_SHE = "SHE, real-valued noise as printed"
 """A simulation only: devices draw discrete noise, and real-valued noise cannot be drawn exactly."""
 OURS = "ours"
-ROUNDS = "ours, 3 rounds"
-"""The first round asks half of the users; the others leave out uninformative features."""
-MANY_ROUNDS = 3
 VALIDATED = "ours, validated"
 """A fifth of the users validate the others' model, which keeps its most accurate features."""
 LABEL = "label only"
 """Every user is asked for the label alone."""
-OTHERS = (OURS, ROUNDS, VALIDATED, LABEL)
+OTHERS = (OURS, VALIDATED, LABEL)
 NON_PRIVATE = "non-private"
-
-VALIDATED_ROUNDS = "ours, 2 rounds, validated"
-"""Half of the other users answer before the validation, half after it, about the kept features."""
 
 POPULATIONS = {10_000: 20, 100_000: 10, 1_000_000: 10}
 """Numbers of users drawn from the training rows, and the maximum number of repeats of each."""
 POPULATION_EPSILONS = ("0.5", "1")
-POPULATION_WAYS = ("DE", "OUE", OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS)
+POPULATION_WAYS = ("DE", "OUE", OURS, VALIDATED)
 
 
 @dataclass(frozen=True)
@@ -39,8 +33,7 @@ class Cell:
     data : str
         Name of the data set.
     way : str
-        A mechanism of PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, VALIDATED_ROUNDS, LABEL, or NON_PRIVATE,
-        which has no epsilon.
+        A mechanism of PAPER, REAL_SHE, OURS, VALIDATED, LABEL, or NON_PRIVATE, which has no epsilon.
     epsilon : str
     users : int
         Number of users, drawn with replacement from the training rows; 0 stands for these rows themselves.
@@ -61,9 +54,7 @@ def cells(data_sets: Sequence[str]) -> Iterator[Cell]:
     for data in data_sets:
         yield Cell(data, NON_PRIVATE)
         for epsilon in EPSILONS:
-            yield from (
-                Cell(data, way, epsilon) for way in (*PAPER, REAL_SHE, OURS, ROUNDS, VALIDATED, LABEL)
-            )
+            yield from (Cell(data, way, epsilon) for way in (*PAPER, REAL_SHE, OURS, VALIDATED, LABEL))
         for users in POPULATIONS:
             yield Cell(data, NON_PRIVATE, users=users)
             for epsilon in POPULATION_EPSILONS:

@@ -11,7 +11,7 @@ SOURCES = (
     "encoders/**/*.py",
     "ldp_aggregator/estimation/**/*.py",
     "ldp_aggregator/classifiers/**/*.py",
-    "ldp_design/rounds/*.py",
+    "ldp_design/validation_round.py",
     "ldp_design/authoring/projection_inputs.py",
     "ldp_aggregator/simulated_population.py",
     "ldp_design/simulation/rows.py",

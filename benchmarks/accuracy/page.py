@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.accuracy.gains import data_set, gains
-from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, ROUNDS, VALIDATED, Cell
+from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, VALIDATED, Cell
 from benchmarks.accuracy.results import MissingError, Results
 from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling
 from encoders.errors import LdpError
@@ -105,7 +105,7 @@ def draw(results: Results, data: str, path: Path) -> None:
             calibration_error=math.nan,
             beats_majority=accuracy > majority + 2 * stderr,
         )
-        for epsilon, way in product(EPSILONS, (*PAPER, OURS, ROUNDS, VALIDATED))
+        for epsilon, way in product(EPSILONS, (*PAPER, OURS, VALIDATED))
         for accuracy, stderr in [mean_error(results.get(Cell(data, way, epsilon)))]
     ]
     path.parent.mkdir(exist_ok=True)

@@ -14,14 +14,11 @@ import numpy as np
 
 from benchmarks.accuracy.grid import (
     LABEL,
-    MANY_ROUNDS,
     NON_PRIVATE,
     OURS,
     PAPER,
     REAL_SHE,
-    ROUNDS,
     VALIDATED,
-    VALIDATED_ROUNDS,
     Cell,
 )
 from benchmarks.accuracy.plain import clip_and_normalise, estimators_of, plug_in
@@ -73,13 +70,10 @@ def measure(task: Task) -> list[Found]:
             for view, seed in zip(seen, seeds, strict=True)
         ]
     mechanism, estimator = (cell.way, "paper") if cell.way in PAPER else ("auto", "default")
-    rounds = {ROUNDS: MANY_ROUNDS, VALIDATED_ROUNDS: 2}.get(cell.way, 1)
-    validated = cell.way in (VALIDATED, VALIDATED_ROUNDS)
     variant = Variant(
         epsilon=Decimal(cell.epsilon),
         mechanism=mechanism,
-        rounds=rounds,
-        validated=validated,
+        validated=cell.way == VALIDATED,
         estimator=estimator,
     )
     trials = (run_trial(view, variant, FastStream(seed)) for view, seed in zip(seen, seeds, strict=True))

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 
-from encoders.errors import RowError
-from encoders.survey import Label
-from encoders.survey.missing_codes import is_missing_code
+from encoders.errors import LdpError, RowError
+from encoders.survey import Label, Survey, read_survey
+from encoders.survey.missing_codes import is_missing_code, show_code
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_design.authoring.projection_inputs import projection_inputs
-from ldp_design.authoring.projection_toml import ProjectedSurvey, ProjectionError, read_unprojected
-from ldp_design.authoring.toml_edit import quote
+from ldp_design.authoring.projection_inputs import component_weight, projection_inputs
+from ldp_design.authoring.toml_edit import (
+    add_suffix,
+    format_array,
+    format_comment,
+    format_decimal,
+    format_key,
+    quote,
+    read_editable_survey,
+    rename_survey,
+    replace_features,
+)
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import fit
+from reduction.publish import Fit
 
 _MISSING_CODE = 2 * GRID + 1
 
+_TITLE = "The survey {old}, its numbers projected."
+_NEW_ID = "It is a different survey, so it has a new id: confirm it. After another fit it needs another id."
+_NEXT_STEPS = "Check the tables [features.{method}...], then run  ldp-survey check  and  ldp-survey preview."
+_DEVICE = (
+    "Each device clips these numbers to their ranges, normalises them to [-1, 1] and takes the weighted "
+    "sums below. It is asked about the sums only."
+)
 _PUBLIC_ROWS = (
     "Weights, offsets and ranges were fitted on rows that are stated to be PUBLIC, {source}, and are public "
     "from now on, as everything in a survey is. Epsilon does not cover the fit: if the rows were private, "
@@ -38,6 +56,10 @@ _RANGE = (
     "the public rows' range, rounded outward; numbers beyond are clipped. The middle 98 % of the rows are "
     "within {:.3g} to {:.3g}: the narrower the range, the less noise."
 )
+
+
+class ProjectionError(LdpError):
+    """A survey that cannot be projected, or a table or model that does not fit it."""
 
 
 def write_projection(
@@ -83,9 +105,8 @@ def write_projection(
         If the survey cannot be projected, or the rows do not fit it; the message names the entry or the
         column, never a value.
     """
-    text, survey = read_unprojected(text, method, components)
-    if method == "dca" and not survey.label.exists:
-        raise ProjectionError("DCA separates the values of a label, and there is none: use --method pca")
+    text, survey = read_editable_survey(text)
+    _check_projectable(survey, method, components)
     inputs = tuple(projection_inputs(survey))
     rows, labels, total = _read_public_rows(inputs, survey.label if method == "dca" else None, columns)
     fitted = fit(method, inputs, rows, labels, components, ridge)
@@ -99,15 +120,74 @@ def write_projection(
         origin.append(
             f"Only the first {signals} can separate {classes} classes; in the others, their means are equal."
         )
-    return ProjectedSurvey(
-        fit=fitted,
-        stem=method,
-        header=(_PUBLIC_ROWS.format(source=quote(source)),),
-        origin=tuple(origin),
-        powers=tuple(_POWERS[method].format(round(power, 9)) for power in fitted.powers),
-        ranges=tuple(_RANGE.format(*middle) for middle in fitted.middle),
-        bins=bins,
-    ).write(text, survey)
+    tables = [
+        format_comment(*origin, _DEVICE),
+        *map(_format_input, inputs),
+        *_format_components(survey, method, fitted, bins),
+    ]
+    suffix = f"-{method}{components}"
+    name = add_suffix(survey.id, suffix)
+    if name == survey.id:
+        raise ProjectionError(f"{name}: is too long for a new id that ends in {suffix}: shorten it")
+    changed = replace_features(text, [each.name for each in inputs], "\n".join(tables))
+    header = format_comment(
+        _TITLE.format(old=quote(survey.id)),
+        _PUBLIC_ROWS.format(source=quote(source)),
+        _NEW_ID,
+        _NEXT_STEPS.format(method=method),
+    )
+    projected = f"{header}\n{rename_survey(changed, name)}"
+    read_survey(projected)
+    return projected
+
+
+def _check_projectable(survey: Survey, method: str, components: int) -> None:
+    """Raise ProjectionError unless a survey has numbers, and a label for DCA, that can be projected."""
+    if survey.projection:
+        raise ProjectionError("the survey has a projection already; project the survey that it was made from")
+    if not projection_inputs(survey):
+        raise ProjectionError(
+            "the survey asks about no number (a feature with range or edges), so there is nothing to project"
+        )
+    taken = {survey.label.name, *(feature.name for feature in survey.features)}
+    for name in (f"{method}{number}" for number in range(1, components + 1)):
+        if name in taken:
+            raise ProjectionError(f"{name}: the survey has a column of that name already; rename it")
+    if method == "dca" and not survey.label.exists:
+        raise ProjectionError("DCA separates the values of a label, and there is none: use --method pca")
+
+
+def _format_components(survey: Survey, method: str, fitted: Fit, bins: int | None) -> Iterator[str]:
+    """Yield the table of each component of a projection."""
+    can_miss = any(each.missing == "category" for each in fitted.projection.inputs)
+    weight = component_weight(survey)
+    measured = zip(fitted.projection.components, fitted.powers, fitted.bounds, fitted.middle, strict=True)
+    for component, power, (low, high), middle in measured:
+        lines = [
+            format_comment(_POWERS[method].format(round(power, 9))).rstrip(),
+            f"[features.{component.name}]",
+            format_array("weights", component.weights),
+            f"offset = {component.offset}",
+            format_comment(_RANGE.format(*middle)).rstrip(),
+            f"range = [{low}, {high}]",
+            *([f"bins = {bins}"] if bins else []),
+            *(["# missing where one of the numbers is", 'missing = "category"'] if can_miss else []),
+            *([f"weight = {weight}"] if weight != 1 else []),
+        ]
+        yield "\n".join([*lines, ""])
+
+
+def _format_input(feature: NumericFeature) -> str:
+    lines = [
+        f"[projection.inputs.{format_key(feature.name)}]",
+        format_array("range", [format_decimal(Decimal(feature.low)), format_decimal(Decimal(feature.high))]),
+        *(['missing = "category"'] if feature.missing == "category" else []),
+        *(
+            [format_array("missing_codes", map(show_code, feature.missing_codes))]
+            * bool(feature.missing_codes)
+        ),
+    ]
+    return "\n".join([*lines, ""])
 
 
 def _read_public_rows(

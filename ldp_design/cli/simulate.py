@@ -100,23 +100,13 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
     metavar="NAME,...",
     callback=list_parser(check_projection_name),
     default=NO_PROJECTION,
-    help="Projections of the numbers, for example none,dca:1,pca:6,learned:1. DCA and PCA are fitted to the "
-    "rows that report, which epsilon does NOT cover, unless --public-share gives them public rows. A learned "
-    "projection uses randomised reports of a first round, in which 70% of the people are asked about numbers "
-    "in 2 bins.",
-)
-@advanced_option(
-    "--rounds",
-    metavar="NUMBER,...",
-    callback=list_parser(click.INT),
-    default="1",
-    help="Numbers of rounds, for example 1,3. Half of the people answer the first round; later rounds leave "
-    "out uninformative features.",
+    help="Projections of the numbers, for example none,dca:1,pca:6. They are fitted to the rows that report, "
+    "which epsilon does NOT cover, unless --public-share gives them public rows.",
 )
 @advanced_option(
     "--validate",
     is_flag=True,
-    help="Let a fifth of the people validate the first round's model, which then keeps the features with "
+    help="Let a fifth of the people validate the model of the others, which then keeps the features with "
     "which it is most accurate.",
 )
 @advanced_option(
@@ -148,7 +138,6 @@ def main(
     mechanisms: list[str],
     numeric: list[str],
     projections: list[str],
-    rounds: list[int],
     validate: bool,
     as_json: bool,
     plot: Path | None,
@@ -182,7 +171,6 @@ def main(
         mechanisms=mechanisms,
         numeric=numeric,
         projections=projections,
-        rounds=rounds,
         validate=validate,
     )
     if not parsed.label.exists:
@@ -221,7 +209,6 @@ _COLUMNS: dict[str, Callable[[SimulationRow], str]] = {
     "mechanism": lambda row: row.mechanism,
     "numeric": lambda row: row.numeric,
     "projection": lambda row: row.projection,
-    "rounds": lambda row: str(row.rounds),
     "accuracy": lambda row: f"{row.accuracy:.4f}",
     "+- s.e.": lambda row: f"{row.stderr:.4f}",
     "": lambda row: "" if row.beats_majority else _MARK,
@@ -233,7 +220,7 @@ _LEGEND = (
     "s.e. is the standard error of the accuracy. balanced is the accuracy within each class, averaged over "
     "classes. non-private is the accuracy of the same model without privacy."
 )
-_MODEL_OPTIONS = ("plot", "projections", "rounds", "validate", "public_share", "estimator")
+_MODEL_OPTIONS = ("plot", "projections", "validate", "public_share", "estimator")
 _SHARES_LEGEND = (
     "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
     "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
@@ -278,15 +265,13 @@ def _format_table(result: Simulation, survey: Survey, options: Mapping[str, int]
     hidden = set()
     if {(row.numeric, row.projection) for row in result.rows} == {(AS_AUTHORED, NO_PROJECTION)}:
         hidden = {"numeric", "projection"}
-    if {row.rounds for row in result.rows} == {1}:
-        hidden.add("rounds")
     if all(row.beats_majority for row in result.rows):
         hidden.add("")
     columns = {name: cell for name, cell in _COLUMNS.items() if name not in hidden}
     cells = [list(columns), *([cell(row) for cell in columns.values()] for row in result.rows)]
     people = f", {options['users']:,} people" if options["users"] else ""
     lines = [f"{survey.id}: accuracy over {first.repeats} repeats{people}, estimator {first.estimator}"]
-    lines += ["a fifth of the people validate the first round's model", ""] if first.validated else [""]
+    lines += ["a fifth of the people validate the model of the others", ""] if first.validated else [""]
     lines += format_table(cells, "".join("<" if name in _TEXT_COLUMNS else ">" for name in columns))
     lines += ["", *wrap_text(_LEGEND)]
     if "" in columns:

@@ -1,4 +1,4 @@
-"""ldp-survey: writes, checks, sizes, previews and signs a survey, and writes its further rounds."""
+"""ldp-survey: writes, checks, sizes, previews and signs a survey, and writes its validation round."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ from ldp_design.cli.dossier import dossier
 from ldp_design.cli.init import init
 from ldp_design.cli.page import page
 from ldp_design.cli.size import size
-from ldp_design.rounds.learn_toml import write_learned_round
-from ldp_design.rounds.narrow_toml import write_narrowed_round
-from ldp_design.rounds.validate_toml import write_validation_round
+from ldp_design.validation_round import write_validation_round
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 
@@ -67,14 +65,6 @@ def main() -> None:
 
 _survey = argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
 _survey_or_plan = argument("survey", type=INPUT_FILE, help="A survey, as a TOML file or a compiled plan.")
-_bins = option(
-    "--bins",
-    type=click.IntRange(2, 1000),
-    help="Sort each component into this number of bins.",
-    show_default="numbers, without bins",
-)
-_components = option("--components", type=click.IntRange(min=1), default=1, help="The number of components.")
-_model_of_rounds = "The model that ldp-train wrote for all rounds so far."
 
 
 def _print_toml(text: str) -> None:
@@ -180,8 +170,13 @@ def preview_(
     help="What is projected to: the directions that separate the classes (dca), or the directions of the "
     "largest variance (pca).",
 )
-@_components
-@_bins
+@option("--components", type=click.IntRange(min=1), default=1, help="The number of components.")
+@option(
+    "--bins",
+    type=click.IntRange(2, 1000),
+    help="Sort each component into this number of bins.",
+    show_default="numbers, without bins",
+)
 @advanced_option(
     "--ridge",
     type=click.FloatRange(min=0),
@@ -226,54 +221,9 @@ def project_(
     _print_toml(read_survey_file(survey, project))
 
 
-@main.command("learn")
-@_survey
-@option("--pilot", type=INPUT_FILE, required=True, help="The model that ldp-train wrote for the first round.")
-@_components
-@_bins
-@option(
-    "--people",
-    type=Count(min=1),
-    show_default="the first round's reports / 0.7",
-    help="The number of people who will answer the first or the second round.",
-)
-def learn_(survey: Path, pilot: Path, components: int, bins: int | None, people: int | None) -> None:
-    """Print the survey of the second round, with a learned projection.
-
-    SURVEY is the survey of the first round. It works best if 70% of the people answer that round, and if
-    every number has bins = 2 in it. The weights of the projection are computed from the class means that the
-    randomised reports estimate. A person who answered one round answers no other round of the family, so
-    nobody spends more epsilon. Comments in the new survey state whether two rounds are recommended.
-
-    $ ldp-survey learn survey.toml --pilot model.json > round2.toml
-    """
-    _print_toml(
-        read_survey_file(
-            survey,
-            lambda text: write_learned_round(text, read_model(pilot), pilot.name, components, bins, people),
-        )
-    )
-
-
-@main.command("narrow")
-@_survey
-@option("--pilot", type=INPUT_FILE, required=True, help=_model_of_rounds)
-def narrow_(survey: Path, pilot: Path) -> None:
-    """Print the next round's survey, without uninformative features.
-
-    SURVEY is the survey of the latest round. A person who answered one round answers no other round of the
-    family, so nobody spends more epsilon. Comments in the new survey state how much of the label each feature
-    explains. Train on all rounds in one command: ldp-train URL URL-round2 -o model.json.
-
-    $ ldp-survey narrow survey.toml --pilot model.json > round2.toml
-    """
-    model = read_model(pilot)
-    _print_toml(read_survey_file(survey, lambda text: write_narrowed_round(text, model, pilot.name)))
-
-
 @main.command("validate")
 @_survey
-@option("--model", type=INPUT_FILE, required=True, help=_model_of_rounds)
+@option("--model", type=INPUT_FILE, required=True, help="The model that ldp-train wrote.")
 def validate_(survey: Path, model: Path) -> None:
     """Print the survey of a round in which devices validate a model.
 
@@ -324,7 +274,7 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
     click.echo(f"wrote {signed.path}\ndigest {signed.digest}\npublic key {signed.public_key}")
 
 
-_OTHERS = (preview_, dossier, page, compile_, keygen, sign_, project_, narrow_, learn_, validate_)
+_OTHERS = (preview_, dossier, page, compile_, keygen, sign_, project_, validate_)
 main.commands.clear()  # the help lists commands in the order of work
 for _command in (init, check, size, *_OTHERS):
     main.add_command(_command)

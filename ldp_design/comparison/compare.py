@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import astuple
 
 import numpy as np
 
@@ -95,7 +94,7 @@ def _run_trial(experiment: Experiment, trust: Trust, repeat: int, index: int) ->
     rows, epsilon = experiment.repeats[repeat], experiment.epsilons[index]
     if trust.kind in (LOCAL, RELAY):  # seeded as in simulate, so that the accuracies are the same
         variant = ask_as_written(experiment.survey, trust.find_local_epsilon(epsilon))
-        source = FastStream(seed_cell(experiment.seed, repeat, *astuple(variant)))
+        source = FastStream(seed_cell(experiment.seed, repeat, variant.epsilon, *variant.seed_settings))
         return run_trial(rows, variant, source).accuracy, "nb"
     seeds = seed_cell(experiment.seed, repeat, epsilon, trust.text)
     split, labels = rows.split, rows.table.labels

@@ -85,7 +85,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
 def group_rows(result: Simulation) -> dict[str, list[SimulationRow]]:
     """Return the rows of each line of the plot by its name, which states what differs between lines."""
-    fields = _varied_fields(result, ("mechanism", "numeric", "projection", "rounds")) or ["mechanism"]
+    fields = _varied_fields(result, ("mechanism", "numeric", "projection")) or ["mechanism"]
     lines: dict[str, list[SimulationRow]] = {}
     for row in sorted(result.rows, key=lambda row: row.epsilon):
         lines.setdefault(", ".join(_describe(row, fields)), []).append(row)
@@ -103,5 +103,4 @@ def _varied_fields(result: Simulation, fields: Sequence[str]) -> list[str]:
 
 
 def _describe(row: SimulationRow, fields: Sequence[str]) -> list[str]:
-    rounds = "one round" if row.rounds == 1 else f"{row.rounds} rounds"
-    return [rounds if field == "rounds" else getattr(row, field) for field in fields]
+    return [getattr(row, field) for field in fields]

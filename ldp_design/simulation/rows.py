@@ -10,7 +10,7 @@ import numpy as np
 
 from encoders.survey import CategoricalFeature, Survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.classifiers.class_labels import encode_any_labels
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
@@ -18,7 +18,6 @@ from ldp_aggregator.rows.missing_codes import drop_missing_codes
 from ldp_aggregator.rows.table_input import Columns, check_table, column_names, read_numbers, select_columns
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.simulation.variants import SimulationError
-from reduction.class_means import LEARNED_METHOD, learn
 from reduction.fit import fit
 from reduction.publish import Fit
 
@@ -109,25 +108,10 @@ def split_rows(count: int, repeats: int, seed: int, public_share: float, users: 
 
 
 def fit_projection(table: LabelledTable, split: RowSplit, method: str, components: int) -> Fit:
-    """Fit a projection on public rows, or the non-private baseline of a learned one on training rows."""
+    """Fit a projection on public rows."""
     inputs = tuple(projection_inputs(table.survey))
-    fitted = split.train if method == LEARNED_METHOD else split.public
     codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)
-    codes = codes[table.kept][fitted]
-    rows, labels, present = (codes - GRID) / GRID, table.labels[fitted], codes <= 2 * GRID
-    if method == LEARNED_METHOD:
-        means, prior = _compute_class_means(rows, present, labels, len(table.survey.label.values))
-        return learn(inputs, means, prior, components)
-    complete = present.all(axis=1)
-    return fit(method, inputs, rows[complete], labels[complete], components)
-
-
-def _compute_class_means(
-    rows: FloatArray, present: BoolArray, labels: IntArray, k: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the class means (k, n) of the values present, and the shares of the classes (k,)."""
-    members = (labels[:, None] == np.arange(k)).astype(np.float64).T
-    counts, sums = members @ present, members @ np.where(present, rows, 0.0)
-    overall = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
-    means = np.where(counts > 0, sums / np.maximum(counts, 1), overall)
-    return means, members.mean(axis=1)
+    codes = codes[table.kept][split.public]
+    complete = (codes <= 2 * GRID).all(axis=1)
+    rows, labels = (codes[complete] - GRID) / GRID, table.labels[split.public][complete]
+    return fit(method, inputs, rows, labels, components)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def simulate_shares(
         trials = []
         for repeat in range(repeats):
             people = np.random.default_rng((seed, repeat)).integers(len(codes), size=users or len(codes))
-            source = FastStream(seed_cell(seed, repeat, *astuple(variant)))
+            source = FastStream(seed_cell(seed, repeat, variant.epsilon, *variant.seed_settings))
             trials.append(estimate_snapshot(simulate_reports(plan, codes, table.labels, source, people)))
             progress(1)
         for index in sorted({index for question in plan.questions for index in question.feature_indices}):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +19,7 @@ from encoders.survey import Survey
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality
 from ldp_design.simulation.rows import read_labelled_table, split_rows
 from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial, seed_cell
-from ldp_design.simulation.variants import SimulationError, SimulationGrid, Variant, parse_projection
-from reduction.class_means import LEARNED_METHOD
+from ldp_design.simulation.variants import NO_PROJECTION, SimulationError, SimulationGrid, Variant
 
 __all__ = ["Simulation", "SimulationError", "SimulationGrid", "SimulationRow", "simulate"]
 
@@ -54,10 +53,8 @@ class SimulationRow:
     beats_majority: bool
     """Whether the accuracy exceeds that of the majority class by more than two standard errors of the
     difference."""
-    rounds: int = 1
-    """Number of rounds that the people are divided into."""
     validated: bool = False
-    """Whether some people validate the model of the first round."""
+    """Whether some people validate the model."""
 
     @classmethod
     def from_trials(
@@ -91,7 +88,7 @@ class Simulation:
     """The result of :func:`simulate`."""
 
     rows: tuple[SimulationRow, ...]
-    """One per variant of the grid, ordered by numeric, projection, epsilon, mechanism and rounds."""
+    """One per variant of the grid, ordered by numeric, projection, epsilon and mechanism."""
     majority: float
     """Accuracy of always predicting the most frequent label."""
     majority_class: str
@@ -103,8 +100,7 @@ class Simulation:
     @property
     def uncovered(self) -> bool:
         """Whether a projection was fitted on the rows that report, which epsilon does not cover."""
-        projections = [parse_projection(row.projection) for row in self.rows]
-        return not self.public_share and any(each and each[0] != LEARNED_METHOD for each in projections)
+        return not self.public_share and any(row.projection != NO_PROJECTION for row in self.rows)
 
     @property
     def non_private(self) -> float:
@@ -147,15 +143,14 @@ def simulate(
         The variants to try; epsilon 1 and everything else as authored by default.
     estimator : {"default", "paper"}
         "paper" follows Yilmaz et al. 2019 exactly: a label question beside the coupled ones, all equally
-        likely, negative counts set to 1, and THE at its threshold of .25. The paper has no pilot; a pilot
-        uses the default questions and estimator.
+        likely, negative counts set to 1, and THE at its threshold of .25.
     repeats : int
     seed : int
         Equal seeds give equal results. A row of the result does not depend on the rest of the grid.
     public_share : float
         Share of the training rows that a projection is fitted on; they are public and do not report.
         If it is 0, the projection is fitted on the training rows that report, as in Yilmaz et al. 2019;
-        epsilon does NOT cover that. "learned" needs no public rows.
+        epsilon does NOT cover that.
     users : int
         Number of people, drawn with replacement from the training rows; 0 stands for one person per row.
     progress : callable, optional
@@ -200,7 +195,7 @@ def simulate(
         # rows that did not report.
         found: list[PredictionQuality] = []
         for repeat, each in enumerate(encoded):
-            source = FastStream(seed_cell(seed, repeat, *astuple(variant)))
+            source = FastStream(seed_cell(seed, repeat, variant.epsilon, *variant.seed_settings))
             found.append(run_trial(each, variant, source).quality)
             if progress:
                 progress(1)

@@ -20,11 +20,9 @@ from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from ldp_design.rounds.learn import PILOT_BINS, PILOT_SHARE, learn_projection
-from ldp_design.rounds.narrow import compute_round_ends, next_round
-from ldp_design.rounds.validate import VALIDATION_SHARE, ValidationError, build_validation
 from ldp_design.simulation.rows import LabelledTable, RowSplit, fit_projection
 from ldp_design.simulation.variants import Variant, parse_projection
+from ldp_design.validation_round import VALIDATION_SHARE, ValidationError, build_validation
 from reduction.publish import Fit
 
 compile_survey = lru_cache(maxsize=4)(Survey.compile)
@@ -33,7 +31,7 @@ compile_survey = lru_cache(maxsize=4)(Survey.compile)
 
 @dataclass(frozen=True)
 class EncodedRows:
-    """The encoded rows of one repeat; variants that differ in epsilon, mechanism or rounds share them."""
+    """The encoded rows of one repeat; variants that differ in epsilon or mechanism share them."""
 
     table: LabelledTable
     split: RowSplit
@@ -105,34 +103,29 @@ def seed_cell(seed: int, repeat: int, epsilon: Decimal, *settings: object) -> np
 
 def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource) -> Trial:
     """Simulate one variant of the survey, and train a model on its reports."""
-    if variant.learned_components:
-        rows = learn_from_pilot(rows, variant, rng)
     users = rows.table.survey.users or rows.split.users or len(rows.split.train)
     survey = variant.apply(replace(rows.table.survey, users=users), rows.fit)
-    return run_rounds(rows, survey, variant, rng)
+    return run_survey(rows, survey, variant, rng)
 
 
-def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomSource) -> Trial:
-    """Simulate the variant's rounds, one report per person, and train on all reports.
+def run_survey(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomSource) -> Trial:
+    """Simulate a survey and the validation of its model, one report per person, and train on all reports.
 
     Parameters
     ----------
     rows : EncodedRows
     survey : Survey
-        The survey of the first round.
     variant : Variant
-        The variant, of which rounds, validation and estimator are used.
+        The variant, of which validation and estimator are used.
     rng : RandomSource
     """
-    # Split the people: some validate; of the others, half answer the first round.
+    # Split the people: some validate, the others answer.
     people = rows.split.draw_people()
     validators, respondents = np.split(
         people, [round(VALIDATION_SHARE * len(people)) if variant.validated else 0]
     )
-    first, *later = np.split(respondents, compute_round_ends(len(respondents), variant.rounds)[:-1])
-    # Simulate the first round.
-    snapshot = rows.simulate_reports(survey, first, rng)
-    # Let the validators validate its model, unless it has fewer than two informative features.
+    snapshot = rows.simulate_reports(survey, respondents, rng)
+    # Let the validators validate the model, unless it has fewer than two informative features.
     validation = None
     if variant.validated:
         estimates = estimate_parameters(snapshot, variant.estimator)
@@ -141,10 +134,6 @@ def run_rounds(rows: EncodedRows, survey: Survey, variant: Variant, rng: RandomS
             validation = rows.simulate_reports(survey.with_validation(model), validators, rng)
         except ValidationError:
             pass
-    # Simulate each later round, narrowed by the reports of the rounds before it.
-    for group in later:
-        survey = next_round(survey, snapshot, validation)
-        snapshot += rows.simulate_reports(survey, group, rng)
     # Estimate and train.
     return Trial(rows, snapshot, train_model(snapshot, variant.estimator, validation))
 
@@ -178,25 +167,6 @@ def encode_repeats(table: LabelledTable, splits: Sequence[RowSplit], variant: Va
         return [_encode(table, split, variant, fit) for split, fit in zip(splits, fits, strict=True)]
     first = _encode(table, splits[0], variant, None)  # without a projection all repeats share the codes
     return [replace(first, split=split) for split in splits]
-
-
-def learn_from_pilot(rows: EncodedRows, variant: Variant, rng: RandomSource) -> EncodedRows:
-    """Simulate a pilot with some training rows, and encode the table by the projection learned from it.
-
-    The people who answered the pilot do not report again.
-    """
-    table, split = rows.table, rows.split
-    pilot_variant = Variant(
-        epsilon=variant.epsilon, mechanism=variant.mechanism, numeric=f"bins:{PILOT_BINS}"
-    )
-    pilot = pilot_variant.apply(table.survey)
-    plan = compile_survey(pilot)
-    people = split.draw_people()
-    count = round(PILOT_SHARE * len(people))
-    snapshot = simulate_reports(plan, encode_columns(table, plan), table.labels, rng, users=people[:count])
-    estimates = estimate_parameters(snapshot)
-    fit = learn_projection(pilot, estimates.prior, estimates.conditionals, variant.learned_components)
-    return _encode(table, replace(split, train=people[count:], users=0), variant, fit)
 
 
 def _encode(table: LabelledTable, split: RowSplit, variant: Variant, fit: Fit | None) -> EncodedRows:

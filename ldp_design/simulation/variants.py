@@ -15,8 +15,6 @@ from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
 from encoders.survey.decimals import equal_width_edges
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.authoring.projection_inputs import project_survey, projection_inputs, to_number
-from ldp_design.rounds.narrow import MAX_ROUNDS
-from reduction.class_means import LEARNED_METHOD
 from reduction.fit import METHODS
 from reduction.publish import Fit
 
@@ -25,7 +23,7 @@ AS_AUTHORED = "survey"
 NO_PROJECTION = "none"
 
 _BINS = re.compile(r"bins:([0-9]{1,4})")
-_PROJECTION = re.compile(rf"({'|'.join((*METHODS, LEARNED_METHOD))}):([0-9]{{1,4}})")
+_PROJECTION = re.compile(rf"({'|'.join(METHODS)}):([0-9]{{1,4}})")
 
 
 class SimulationError(LdpError):
@@ -43,13 +41,9 @@ class Variant:
     """How numbers are asked: "survey", as authored (components of a projection as numbers); "bins:N", in N
     bins of equal width; or a mechanism for numbers, for example "auto" or "onebit"."""
     projection: str = NO_PROJECTION
-    """"none"; a method and its number of components, for example "dca:1" or "pca:6"; or "learned:1",
-    learned from the reports of a first round."""
-    rounds: int = 1
-    """Number of rounds. Later rounds leave out uninformative features, see
-    :mod:`ldp_design.rounds.narrow`."""
+    """"none", or a method and its number of components, for example "dca:1" or "pca:6"."""
     validated: bool = False
-    """Whether some people validate the model of the first round, see :mod:`ldp_design.rounds.validate`."""
+    """Whether some people validate the model, see :mod:`ldp_design.validation_round`."""
     estimator: str = "default"
     """"paper" also asks the questions of Yilmaz et al. 2019: a label question too, all questions equally
     often, and THE at its threshold of .25. {"default", "paper"}."""
@@ -60,10 +54,12 @@ class Variant:
         return self.numeric, self.projection
 
     @property
-    def learned_components(self) -> int:
-        """Number of components that are learned from a first round; 0 for any other projection."""
-        method, components = parse_projection(self.projection) or ("", 0)
-        return components if method == LEARNED_METHOD else 0
+    def seed_settings(self) -> tuple[object, ...]:
+        """What seeds the variant's reports beside epsilon, see :mod:`ldp_design.simulation.trial`.
+
+        The 1 was a number of rounds; without it, every published simulation would draw other reports.
+        """
+        return self.mechanism, self.numeric, self.projection, 1, self.validated, self.estimator
 
     def apply(self, survey: Survey, fit: Fit | None = None) -> Survey:
         """Return the survey with this variant's settings; `fit` is the projection, if the variant has one."""
@@ -84,18 +80,13 @@ class SimulationGrid:
     numeric: Sequence[str] = (AS_AUTHORED,)
     projections: Sequence[str] = (NO_PROJECTION,)
     """`mechanisms`, `numeric` and `projections`: see :class:`Variant`. Projections are fitted again in
-    each repeat. For "learned:1", 70% of the people answer a first round that asks about each number in
-    two bins, and the projection is learned from their reports. The reports of the others train the
-    model."""
-    rounds: Sequence[int] = (1,)
-    """Half of the people answer the first round; the others are divided equally among the later ones."""
+    each repeat."""
     validate: bool = False
-    """Whether a fifth of the people validate the model of the first round and answer no other round. The
+    """Whether a fifth of the people validate the model of the others, and do not answer the survey. The
     model then keeps the features with which it is most accurate."""
 
     def __len__(self) -> int:
-        axes = (self.epsilons, self.mechanisms, self.numeric, self.projections, self.rounds)
-        return prod(map(len, axes))
+        return prod(map(len, (self.epsilons, self.mechanisms, self.numeric, self.projections)))
 
     def list_variants(self, survey: Survey, estimator: str) -> list[Variant]:
         """Return the variants; those that share the codes of a row are adjacent.
@@ -105,25 +96,22 @@ class SimulationGrid:
         SurveyError, SimulationError
             If the survey has no such variant.
         """
-        if not all(1 <= each <= MAX_ROUNDS for each in self.rounds):
-            raise SimulationError(f"rounds are from 1 to {MAX_ROUNDS}")
         for name in self.numeric:
             check_numeric(name)
         for name in self.projections:
             check_projection(name, survey)
         epsilons = [parse_epsilon(each) for each in self.epsilons]
-        axes = product(self.numeric, self.projections, epsilons, self.mechanisms, self.rounds)
+        axes = product(self.numeric, self.projections, epsilons, self.mechanisms)
         return [
             Variant(
                 epsilon=epsilon,
                 mechanism=mechanism,
                 numeric=numeric,
                 projection=projection,
-                rounds=rounds,
                 validated=self.validate,
                 estimator=estimator,
             )
-            for numeric, projection, epsilon, mechanism, rounds in axes
+            for numeric, projection, epsilon, mechanism in axes
         ]
 
 
@@ -147,7 +135,7 @@ def parse_projection(text: str) -> tuple[str, int] | None:
         return match[1], int(match[2])
     if text == NO_PROJECTION:
         return None
-    examples = ", ".join(f"{method}:1" for method in (*METHODS, LEARNED_METHOD))
+    examples = ", ".join(f"{method}:1" for method in METHODS)
     raise SimulationError(f"choose none, or a method and its number of components: {examples}")
 
 
@@ -158,21 +146,16 @@ def check_projection_name(text: str) -> str:
 
 
 def check_projection(text: str, survey: Survey) -> None:
-    """Raise SimulationError unless the survey has enough numbers and classes for a projection."""
+    """Raise SimulationError unless the survey has enough numbers for a projection."""
     parsed = parse_projection(text)
     if not parsed:
         return
-    method, components = parsed
     numbers = len(projection_inputs(survey))
-    classes = len(survey.label.values)
-    limit, why = numbers, f"the survey asks about {numbers} numbers"
-    if method == LEARNED_METHOD and classes <= numbers:
-        limit, why = classes - 1, f"the means of {classes} classes differ in no more directions"
     if not numbers:
         raise SimulationError(f"{text}: the survey asks about no number, so there is nothing to project")
-    if not 1 <= components <= limit:
-        choices = "1 component" if limit == 1 else f"1 to {limit} components"
-        raise SimulationError(f"{text}: choose {choices}; {why}")
+    if not 1 <= parsed[1] <= numbers:
+        choices = "1 component" if numbers == 1 else f"1 to {numbers} components"
+        raise SimulationError(f"{text}: choose {choices}; the survey asks about {numbers} numbers")
 
 
 def _ask_numbers(survey: Survey, numeric: str) -> Survey:

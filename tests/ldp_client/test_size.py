@@ -27,7 +27,6 @@ FOR_DESKS = {
     ("mechanisms", "count_table_range.py"),
     ("mechanisms", "counted_table.py"),
     ("mechanisms", "soft_cells.py"),
-    ("reduction", "class_means.py"),
     ("reduction", "dca.py"),
     ("reduction", "fit.py"),
     ("reduction", "pca.py"),

@@ -47,7 +47,7 @@ def run(command: str) -> Result:
         ("size tea.toml --users 500", "cups: small"),
         ("size silos.toml --rows 300 --silos 2", "cups: small"),
         ("simulate tea.toml rows.csv --repeats 2", "non-private"),
-        ("simulate tea.toml rows.csv --repeats 2 --rounds 2 --validate", "non-private"),
+        ("simulate tea.toml rows.csv --repeats 2 --validate", "non-private"),
         ("compare tea.toml rows.csv --splits 2 --epsilon 2 --trust none,central:nb,silo:2,local", "local"),
         ("project tea.toml --from rows.csv", 'choices = ["small", "large", "glass"]'),
         ("init --from rows.csv --label tired", 'choices = ["glass", "large", "small"]'),

@@ -1,4 +1,4 @@
-"""Tables and levels for an author: check, size, remedies, rounds, dossier and simulation."""
+"""Tables and levels for an author: check, size, remedies, dossier and simulation."""
 
 import json
 
@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.model_file import dump_model, parse_model
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.simulated_population import simulate_reports
@@ -18,13 +17,11 @@ from ldp_design.authoring.overview import find_warnings, format_overview
 from ldp_design.cli.survey import main
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.source import read_source
-from ldp_design.rounds.narrow_toml import NarrowError, write_narrowed_round
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.simulation.simulate import SimulationGrid, simulate
 from ldp_design.sizing.questions import size_questions
 from ldp_design.sizing.size import size_for_margin, size_for_users
 from ldp_design.sizing.summary import format_size
-from tests.ldp_aggregator.views.samples import TABLES, simulate_tables
 from tests.support.html_page import parse_page
 
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
@@ -138,14 +135,6 @@ def test_a_classifier_is_simulated_for_a_survey_with_tables():
     }
     found = simulate(read(LABEL), rows, SimulationGrid(epsilons=(4.0,)), repeats=2)
     assert found.rows[0].accuracy > 0.75
-
-
-def test_a_survey_with_tables_is_not_narrowed():
-    text = TABLES.format(label=LABEL)
-    snapshot = simulate_tables(2_000, LABEL)
-    model = parse_model(dump_model(snapshot, estimate_snapshot(snapshot)))
-    with pytest.raises(NarrowError, match="a survey with tables is not narrowed"):
-        write_narrowed_round(text, model, "model.json")
 
 
 @pytest.mark.parametrize("label", ["", LABEL])

@@ -12,8 +12,7 @@ from encoders.errors import RowError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Plan, read_survey
 from encoders.survey.numeric_features import NumericFeature
 from ldp_aggregator.rows.encode_table import encode_table, project_columns
-from ldp_design.authoring.project import write_projection
-from ldp_design.authoring.projection_toml import ProjectionError
+from ldp_design.authoring.project import ProjectionError, write_projection
 from ldp_design.authoring.toml_edit import LayoutError
 from reduction.errors import FitError
 from reduction.fit import fit
@@ -229,6 +228,17 @@ def test_a_long_id_is_shortened_to_make_room():
     assert survey.id == "t" * 59 + "-dca1"
 
 
+def test_an_id_that_leaves_no_room_for_a_new_one_is_refused():
+    text = SURVEY.replace('"tea" ', f'"{"t" * 59}-dca1" ')
+    with pytest.raises(ProjectionError, match="too long for a new id that ends in -dca1: shorten it"):
+        write_projection(text, TABLE, "rows.csv")
+
+
+def test_only_the_id_itself_is_exchanged_in_its_line():
+    text = SURVEY.replace('id = "tea"            # kept "tea"', """id = 'tea'  # not "tea" alone""")
+    assert """id = "tea-dca1"  # not "tea" alone\n""" in write_projection(text, TABLE, "rows.csv")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -245,6 +255,8 @@ def test_a_long_id_is_shortened_to_make_room():
         lambda text: text[: text.index("# About the city")],
         lambda text: text.replace('values = ["yes"', 'values = ["tea", "yes"'),
         lambda text: text.replace("# What", '# "tea": what'),
+        lambda text: text.replace('id = "tea" ', 'id = """\ntea""" '),
+        lambda text: text.replace("# About the city.", "[about]\npurpose = 'tea'\n\n# About the city."),
     ],
 )
 def test_every_sensible_layout_is_kept(change):
@@ -308,7 +320,7 @@ def test_a_number_without_a_table_of_its_own_is_refused(old, new):
 
 
 def test_a_layout_that_cannot_be_kept_is_refused():
-    freely = SURVEY.replace('id = "tea" ', 'id = """\ntea""" ')
+    freely = SURVEY.replace("# About the hours.", '[about]\npurpose = """\n# looks like a comment"""')
     assert read_survey(freely).id == "tea"
     with pytest.raises(LayoutError, match="layout of the survey cannot be edited"):
         write_projection(freely, TABLE, "rows.csv")

@@ -27,9 +27,7 @@ def row(projection: str, numeric: str, non_private: float) -> SimulationRow:
 
 
 ONE = Simulation((row("none", "auto", 0.8),), 0.6, "no")
-MORE = Simulation(
-    (row("none", "auto", 0.8), row("dca:1", "auto", 0.9), row("learned:1", "auto", 0.9)), 0.6, "no"
-)
+MORE = Simulation((row("none", "auto", 0.8), row("dca:1", "auto", 0.9), row("pca:1", "auto", 0.9)), 0.6, "no")
 PUBLIC = Simulation(MORE.rows, 0.6, "no", public_share=0.2)
 
 
@@ -38,9 +36,9 @@ def test_non_private_accuracies_are_named_by_their_projection():
     assert non_private_accuracies(MORE) == {
         "non-private, none": 0.8,
         "non-private, dca:1": 0.9,
-        "non-private, learned:1": 0.9,
+        "non-private, pca:1": 0.9,
     }
-    assert list(group_rows(MORE)) == ["none", "dca:1", "learned:1"]
+    assert list(group_rows(MORE)) == ["none", "dca:1", "pca:1"]
 
 
 @pytest.mark.slow

@@ -8,16 +8,12 @@ import pandas as pd
 import pytest
 
 from encoders.errors import LdpError, RowError, SurveyError
-from encoders.randomness import FastStream
-from encoders.survey import CategoricalFeature, Label, Plan, Survey, read_survey
+from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.snapshot import Snapshot
 from ldp_design import SimulationGrid, simulate
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs
-from ldp_design.simulation import trial as trials
-from ldp_design.simulation.rows import read_labelled_table, split_rows
+from ldp_design.simulation.rows import split_rows
 from ldp_design.simulation.simulate import SimulationError
 from ldp_design.simulation.variants import Variant
 from reduction.errors import FitError
@@ -87,7 +83,7 @@ def test_the_result_has_the_documented_shape(survey, people):
         (2.0, "auto"),
         (2.0, "OUE"),
     ]
-    ways = {"epsilon", "mechanism", "numeric", "projection", "rounds", "validated", "estimator", "repeats"}
+    ways = {"epsilon", "mechanism", "numeric", "projection", "validated", "estimator", "repeats"}
     assert set(document["rows"][0]) == ways | {
         "accuracy",
         "stderr",
@@ -110,7 +106,7 @@ def test_equal_seeds_give_equal_results_and_others_do_not(survey, people):
 @pytest.mark.slow
 def test_a_row_does_not_depend_on_the_other_rows_or_their_order(survey, people):
     alone = simulate(survey, people, SimulationGrid(epsilons=["1.0"], mechanisms=["DE"]), repeats=3)
-    grid = SimulationGrid(epsilons=[5, "0.5", 1, 2, 4], mechanisms=["OUE", "DE"], rounds=[2, 1])
+    grid = SimulationGrid(epsilons=[5, "0.5", 1, 2, 4], mechanisms=["OUE", "DE"])
     beside = simulate(survey, people, grid, repeats=3)
     assert [row for row in beside.rows if row in alone.rows] == list(alone.rows)
 
@@ -173,9 +169,6 @@ def test_too_little_to_split_is_refused(survey, people):
     for rows, repeats in ((people.head(1), 1), (people, 0)):
         with pytest.raises(SimulationError, match="at least two rows and one repeat"):
             simulate(survey, rows, repeats=repeats)
-    for rounds in (0, 11):
-        with pytest.raises(SimulationError, match="rounds are from 1 to 10"):
-            simulate(survey, people, SimulationGrid(rounds=[1, rounds]))
     assert simulate(survey, people.head(2), repeats=2).majority in (0.0, 0.5, 1.0)
 
 
@@ -183,64 +176,6 @@ def test_progress_is_reported_after_every_trial(survey, people):
     steps = []
     simulate(survey, people.head(50), SimulationGrid(epsilons=[1, 2]), repeats=3, progress=steps.append)
     assert steps == [1] * 6
-
-
-# -- rounds -------------------------------------------------------------------------------------
-
-
-NOISES = 30
-MANY = """
-[survey]
-id = "many"
-epsilon = 1
-[label]
-name = "class"
-values = ["a", "b"]
-[features.related]
-values = ["x", "y"]
-""" + "".join(f"[features.noise{number}]\nvalues = ['x', 'y']\n" for number in range(NOISES))
-
-
-@pytest.fixture(scope="module")
-def crowd() -> pd.DataFrame:
-    """Return rows with one feature that depends on the class, and many that do not."""
-    rng = np.random.default_rng(3)
-    kind = rng.integers(0, 2, 5000)
-    columns = {f"noise{number}": np.array(["x", "y"])[rng.integers(0, 2, 5000)] for number in range(NOISES)}
-    related = np.where(rng.random(5000) < 0.9, kind, 1 - kind)
-    return pd.DataFrame(
-        {"related": np.array(["x", "y"])[related], "class": np.array(["a", "b"])[kind], **columns}
-    )
-
-
-@pytest.mark.slow
-def test_rounds_without_uninformative_features_are_more_accurate(crowd):
-    survey = read_survey(MANY)
-    one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
-    assert (one.rounds, three.rounds) == (1, 3)
-    assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
-
-
-@pytest.mark.slow
-def test_every_person_answers_one_round_and_all_reports_train_the_model(crowd):
-    survey = read_survey(MANY)
-    table, variant = read_labelled_table(survey, crowd), Variant(epsilon=Decimal(1), rounds=4)
-    (rows,) = trials.encode_repeats(table, split_rows(len(crowd), 1, 0, 0.0), variant)
-    trial = trials.run_rounds(rows, survey, variant, FastStream(1))
-    counted = {each.name: trial.snapshot.totals[each.key].n for each in trial.snapshot.plan.questions}
-    assert sum(counted.values()) == 4000
-    assert counted["related"] > 2 * 4000 / (NOISES + 1)
-    assert min(counted.values()) < 4000 / (NOISES + 1) / 1.5
-
-
-@pytest.mark.slow
-def test_rounds_do_not_harm_where_every_feature_is_noise(crowd):
-    survey = read_survey(MANY)
-    one, three = simulate(
-        survey, crowd.head(500), SimulationGrid(epsilons=[0.1], rounds=[1, 3]), repeats=2
-    ).rows
-    assert 0.3 < one.accuracy < 0.7
-    assert 0.3 < three.accuracy < 0.7
 
 
 # -- numbers, projected -------------------------------------------------------------------------
@@ -335,50 +270,6 @@ def test_components_are_numbers_unless_bins_are_requested(line):
     assert written == numbers != six
 
 
-@pytest.mark.slow
-def test_a_second_round_asks_for_the_projection_learned_in_the_first(line):
-    survey, grid = read_survey(NUMBERS), SimulationGrid(epsilons=[8, 0.1], projections=["learned:1"])
-    found = simulate(survey, line, grid, repeats=6)
-    well, badly = found.rows
-    assert found == simulate(survey, line, grid, repeats=6)
-    assert well.non_private == badly.non_private
-    assert badly.accuracy < well.accuracy - 0.05
-    assert abs(well.accuracy - well.non_private) < 0.08
-    assert not found.uncovered
-    assert simulate(
-        survey, line, SimulationGrid(epsilons=[8], projections=["learned:1", "pca:1"]), repeats=1
-    ).uncovered
-
-
-@pytest.mark.slow
-def test_the_baseline_learns_a_projection_from_rows_with_gaps_and_absent_classes(line):
-    text = NUMBERS.replace("range = [-4, 4]", "range = [-4, 4]\nmissing = 'category'").replace(
-        '"b"]', '"b", "c"]'
-    )
-    gappy = {"left": [*line["left"]], "right": [*line["right"]], "class": [*line["class"]]}
-    gappy["left"][::2], gappy["right"][1::2] = [None] * 450, [None] * 450  # every row lacks one of the two
-    grid = SimulationGrid(epsilons=[8], projections=["learned:1"])
-    for share in (0, 0.001):
-        result = simulate(read_survey(text), gappy, grid, public_share=share, repeats=1)
-        assert result.rows[0].accuracy > 0
-
-
-def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
-    counted = []
-
-    def counting(plan: Plan, codes: np.ndarray, labels: int, rng: FastStream, users: np.ndarray) -> Snapshot:
-        counted.append((plan, set(users)))
-        return simulate_reports(plan, codes, labels, rng, users=users)
-
-    monkeypatch.setattr(trials, "simulate_reports", counting)
-    simulate(read_survey(NUMBERS), line, SimulationGrid(projections=["learned:1"]), repeats=1)
-    (pilot, first), (later, second) = counted
-    assert [(each.name, each.size) for each in pilot.features] == [("left", 2), ("right", 2)]
-    assert [each.name for each in later.features] == ["learned1"]
-    assert not first & second
-    assert (len(first), len(second)) == (504, 216)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -389,7 +280,7 @@ def test_the_pilots_people_do_not_answer_the_second_round(line, monkeypatch):
             {"projections": ["none", "dca:3"]},
             "dca:3: choose 1 to 2 components; the survey asks about 2 numbers",
         ),
-        ({"projections": ["learned:2"]}, "learned:2: choose 1 component; the means of 2 classes"),
+        ({"projections": ["learned:1"]}, "choose none, or a method"),
         ({"epsilons": [1, "nan"]}, "epsilon"),
     ],
 )
@@ -420,13 +311,13 @@ def test_a_validated_model_is_more_accurate_without_redundant_features(echoes):
         features=tuple(features),
         weights=(None, *[1] * 6),
     )
-    plain, validated, both = (
-        simulate(survey, echoes, SimulationGrid(epsilons=[2], **more), repeats=4).rows[0]
-        for more in ({}, {"validate": True}, {"validate": True, "rounds": [2]})
+    plain, validated = (
+        simulate(survey, echoes, SimulationGrid(epsilons=[2], validate=each), repeats=4).rows[0]
+        for each in (False, True)
     )
-    assert (plain.validated, validated.validated, both.rounds) == (False, True, 2)
+    assert (plain.validated, validated.validated) == (False, True)
     # echoes equal the label in 70% of rows, and outvote the feature that equals it in 90%; 4,000 test rows
-    assert plain.accuracy < 0.75 < 0.88 < min(validated.accuracy, both.accuracy)
+    assert plain.accuracy < 0.75 < 0.88 < validated.accuracy
 
 
 def test_a_model_of_one_feature_is_not_validated(echoes):

@@ -14,10 +14,9 @@ from ldp_aggregator.estimation.validation_result import ValidationResult
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
 from ldp_design.cli.survey import main
-from ldp_design.rounds.narrow_toml import NarrowError, write_narrowed_round
-from ldp_design.rounds.validate import ValidationError
-from ldp_design.rounds.validate_toml import write_validation_round
 from ldp_design.simulation.simulate import simulate
+from ldp_design.validation_round import ValidationError, write_validation_round
+from tests.support.surveys import RELAY_KEYS
 
 SURVEY = """\
 # What this is about.
@@ -77,7 +76,7 @@ def model() -> Model:
 def test_only_the_id_the_family_and_the_tables_at_the_end_change(model):
     text = write_validation_round(SURVEY, model, "model.json")
     assert SURVEY.split("\n", 3)[3] in text.replace(
-        'family = "tea"  # each person answers one round only\n', ""
+        'family = "tea" # each person answers one round only\n', ""
     )
     plan = read_survey(text).compile()
     assert (plan.id, plan.family) == ("tea-validation", "tea")
@@ -116,20 +115,6 @@ def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model):
     assert classifier.predict(rows).tolist() == ["yes", "yes", "no", "no"]
 
 
-def test_a_survey_narrowed_by_it_asks_about_the_kept_features(model):
-    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
-    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    text = write_narrowed_round(SURVEY, kept, "model.json")
-    weights = read_survey(text).weights[1:]
-    assert (weights[0], sum(weights)) == (1, len(find_kept(kept)))
-    assert 'by the validation of 20,000 devices, the model "model.json" does not keep them' in " ".join(
-        text.replace("# ", "").split()
-    )
-    again = make_model(make_snapshot(SURVEY, 1), make_snapshot(text, 4), validation=validation)
-    with pytest.raises(NarrowError, match="asks only about features that the validated model keeps"):
-        write_narrowed_round(text, again, "model.json")
-
-
 def test_a_validation_is_not_validated_and_a_model_of_another_survey_is_refused(model):
     text = write_validation_round(SURVEY, model, "model.json")
     with pytest.raises(
@@ -158,6 +143,26 @@ def test_the_comments_ask_to_invite_other_people(model):
     assert read_survey(text).enrolment == "token"
 
 
+def test_the_round_has_its_own_address_at_the_relay_and_says_what_it_needs():
+    """The relay's promise is the local epsilon here, so it holds for every batch."""
+    relay = f"""[relay]
+url = "https://relay.example/tea"   # near "tea"
+batch = 20
+honest = 0.73
+epsilon = 2
+delta = 1e-6
+opens = 2026-11-01T00:00:00Z
+closes = 2026-12-31T00:00:00Z
+{RELAY_KEYS}
+[label]"""
+    text = SURVEY.replace("[label]", relay, 1)
+    written = write_validation_round(text, make_model(make_snapshot(text, 1)), "model.json")
+    assert 'url = "https://relay.example/tea-validation"   # near "tea"' in written
+    assert "needs a batch of people of its own" in " ".join(written.replace("#", "").split())
+    survey = read_survey(written)
+    assert (survey.id, survey.relay.url) == ("tea-validation", "https://relay.example/tea-validation")
+
+
 def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path, model):
     survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
     survey.write_text(SURVEY.replace("\n", "\r\n"))
@@ -178,11 +183,8 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tm
     rows.write_text("class\nyes\n")
     snapshot = make_snapshot(SURVEY, 1)
     model_file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
-    pilot = ["--pilot", str(model_file)]
     for command, options in [
         ("size", ["--users", "1000"]),
-        ("narrow", pilot),
-        ("learn", pilot),
         ("project", ["--from", str(rows)]),
         ("validate", ["--model", str(model_file)]),
     ]:
@@ -215,16 +217,3 @@ def test_the_model_states_the_epsilon_of_its_validation(model):
     assert [(each.epsilon, each.reports) for each in statement.rounds] == [("2", COUNT)] * 2
     assert statement.validation.plan_digest == validation.plan.digest
     assert [each.question for each in statement.validation.questions] == ["top 1", "top 2"]
-
-
-def test_a_round_that_asks_about_no_kept_feature_is_not_narrowed(model):
-    validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
-    kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
-    others = SURVEY.replace("[features.related]", "[features.related]\nweight = 0").replace(
-        "[features.echo]", "[features.echo]\nweight = 0"
-    )
-    assert set(find_kept(kept)) <= {"related", "echo"}
-    with pytest.raises(NarrowError, match="asks about nothing that the validated model keeps"):
-        write_narrowed_round(
-            others.replace('id = "tea"', 'id = "tea-round2"\nfamily = "tea"'), kept, "model.json"
-        )

@@ -1,6 +1,6 @@
-"""Measure rounds that narrow or validate on synthetic people: where they gain accuracy, and where they lose.
+"""Measure a validation on synthetic people: where it gains accuracy, and where it loses.
 
-    python -m benchmarks.rounds        # ten minutes on one core
+    python -m benchmarks.validation        # a few minutes on one core
 
 Every feature has two values. Each informative feature equals the label with a given probability, so all are
 equally informative. In the last set they are identical, except for one that is more accurate and independent.
@@ -41,7 +41,6 @@ WORLDS = {
     "10 identical, .7, and 1 of .9": World(0, 10, 0.7, 0.9),
 }
 EPSILONS = (0.5, 1, 2, 4)
-ROUNDS = (1, 2, 3)
 
 
 def make_people(world: World, seed: int) -> dict[str, list[str]]:
@@ -77,15 +76,8 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
             weights=weights,
         )
         for epsilon in EPSILONS:
-            grids = (
-                SimulationGrid(epsilons=[epsilon], rounds=ROUNDS),
-                SimulationGrid(epsilons=[epsilon], validate=True),
-            )
-            found = [
-                row
-                for grid in grids
-                for row in simulate(survey, people, grid, repeats=repeats, seed=seed).rows
-            ]
+            grids = [SimulationGrid(epsilons=[epsilon], validate=validated) for validated in (False, True)]
+            found = [simulate(survey, people, grid, repeats=repeats, seed=seed).rows[0] for grid in grids]
             accuracies = [f"{each.accuracy:.3f} ± {each.stderr:.3f}" for each in found]
             yield [name, f"{epsilon:g}", *accuracies, f"{found[0].non_private:.3f}"]
 
@@ -94,10 +86,9 @@ def rows(repeats: int, seed: int) -> Iterator[list[str]]:
 @click.option("--repeats", type=click.IntRange(min=2), default=100, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 def main(repeats: int, seed: int) -> None:
-    """Print the accuracy of one, two and three rounds, and of a validated round."""
-    rounds = [f"{each} round{'s' * (each > 1)}" for each in ROUNDS]
-    head = ["people", "epsilon", *rounds, "validated", "non-private"]
-    click.echo("\n".join(format_table([head, *rows(repeats, seed)], "<>>>>>>")))
+    """Print the accuracy without and with a validation."""
+    head = ["people", "epsilon", "plain", "validated", "non-private"]
+    click.echo("\n".join(format_table([head, *rows(repeats, seed)], "<>>>>")))
 
 
 if __name__ == "__main__":

@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 
-from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.estimation import Gaussian, estimate_parameters
+from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import validate_table
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.snapshot import Snapshot
-from ldp_design.rounds.narrow import next_round
-from ldp_design.rounds.validate import ValidationError, build_validation, top_k_sizes
+from ldp_design.validation_round import ValidationError, build_validation, top_k_sizes
 
 SURVEY = """
 [survey]
@@ -93,31 +89,3 @@ def test_a_number_is_scored_by_its_density_in_the_middle_of_each_bin():
     by_number = validate_table(found, codes, np.array([0, 0, 1, 2, 1]))
     assert found.order[0] == 1
     assert by_number[0][:, 0].all()
-
-
-def echoes(people: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw labels, one feature that equals the label in 80% of rows, and three equal but worse ones."""
-    rng = np.random.default_rng(3)
-    labels = rng.integers(0, 3, people)
-    informative, echo = (
-        np.where(rng.random(people) < often, labels, rng.integers(0, 3, people)) for often in (0.7, 0.5)
-    )
-    return np.stack([informative, echo, echo, echo], axis=1), labels
-
-
-def test_the_next_round_asks_about_the_features_that_the_validated_model_keeps():
-    codes, labels = echoes(30_000)
-    survey = read_survey(SURVEY.format(epsilon=2) + "".join(FEATURE.format(number=each) for each in range(4)))
-    plan = survey.compile()
-    first, validators = np.split(np.arange(30_000), 2)
-    snapshot = simulate_reports(plan, codes, labels, FastStream(3), first)
-    found = estimate_parameters(snapshot)
-    scores = build_validation(plan, found.prior, found.conditionals)
-    validation = simulate_reports(
-        survey.with_validation(scores).compile(), codes, labels, FastStream(4), validators
-    )
-    assert next_round(survey, snapshot) == survey
-    narrower = next_round(survey, snapshot, validation)
-    assert narrower.weights[1:] == (1, 0, 0, 0)
-    assert next_round(narrower, snapshot, validation) == narrower
-    assert isinstance(snapshot + simulate_reports(narrower.compile(), codes, labels, FastStream(5)), Snapshot)

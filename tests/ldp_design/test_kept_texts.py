@@ -1,19 +1,11 @@
-"""Further rounds keep [about] and the texts of a survey."""
+"""A validation round and a projected survey keep [about] and the texts of a survey."""
 
-import numpy as np
-
-from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.simulated_population import simulate_reports
 from ldp_design.authoring.project import write_projection
-from ldp_design.rounds.learn_toml import write_learned_round
-from ldp_design.rounds.narrow_toml import write_narrowed_round
-from ldp_design.rounds.validate_toml import write_validation_round
+from ldp_design.validation_round import write_validation_round
+from tests.ldp_design import test_validation_round_file as validate
 from tests.ldp_design.authoring import test_project as project
-from tests.ldp_design.cli import test_survey_learn as learn
-from tests.ldp_design.rounds import test_narrow_toml as narrow
-from tests.ldp_design.rounds import test_validate_toml as validate
 
 TEXTS = """
 # What people read.
@@ -52,15 +44,6 @@ def require_kept(text: str, old: str, new: str) -> Survey:
     return survey
 
 
-def test_narrowed_round_keeps_the_texts_also_of_features_that_it_leaves_out():
-    survey = with_texts(narrow.SURVEY, "silent")
-    written = write_narrowed_round(
-        survey, narrow.make_model(narrow.make_snapshot(survey, 6000)), "pilot.json"
-    )
-    narrowed = require_kept(TEXTS.format(feature="silent"), survey, written)
-    assert narrowed.weights[2] == 0
-
-
 def test_validation_round_keeps_the_texts_of_the_row():
     survey = with_texts(validate.SURVEY, "echo")
     written = write_validation_round(
@@ -78,14 +61,3 @@ def test_projected_survey_keeps_the_texts_of_numbers_that_become_inputs():
     plan = require_kept(TEXTS.format(feature="hours"), survey, written).compile()
     assert display_texts(plan).features["hours"].title == "A question?"
     assert "dca1" not in display_texts(plan).features
-
-
-def test_learned_round_keeps_the_texts_of_numbers_that_become_inputs():
-    survey = with_texts(learn.SURVEY, "cups")
-    plan, rng = read_survey(survey).compile(), np.random.default_rng(1)
-    codes = np.stack([rng.integers(0, 2, 30_000), rng.integers(0, 2, 30_000), rng.integers(0, 3, 30_000)], 1)
-    labels = np.where(rng.random(30_000) < 0.8, codes[:, 1], 1 - codes[:, 1])
-    model = narrow.make_model(simulate_reports(plan, codes, labels, FastStream(1)))
-    written = write_learned_round(survey, model, "pilot.json")
-    learned = require_kept(TEXTS.format(feature="cups"), survey, written).compile()
-    assert display_texts(learned).features["cups"].title == "A question?"

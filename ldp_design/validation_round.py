@@ -1,0 +1,262 @@
+"""Builds the validation of a model on devices, and writes the survey file of the round that asks for it.
+
+Devices test the model with all of its features, and with only the top-k features. Their answers decide which
+features the model keeps, see :mod:`ldp_aggregator.estimation.validation_result`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from encoders.errors import LdpError
+from encoders.mechanisms import FrequencyOracle
+from encoders.survey import Feature, NumericFeature, Plan, Survey, read_survey
+from encoders.survey.numeric_features import GRID
+from encoders.survey.plan_checks import TOKEN
+from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.classifiers.model_file import Model, ModelError
+from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.estimation.relevance import compute_relevance
+from ldp_aggregator.prediction.scoring import GaussianLikelihood
+from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
+from ldp_design.authoring.toml_edit import (
+    add_suffix,
+    format_array,
+    format_comment,
+    format_key,
+    quote,
+    read_editable_survey,
+    rename_survey,
+)
+
+VALIDATION_SHARE = 0.2
+"""Share of the people who validate, in simulations."""
+_MIN_RELEVANCE = 1e-9
+
+_ORIGIN = (
+    "The survey {old} once more, to validate the model {source}, trained on {reports} randomised reports. "
+    "It is a further round of the family {family}: a device that answered another round does not answer this "
+    "one. Serve it at the address of the other rounds, unless apps pin the author's key."
+)
+_RELAY_NOTE = (
+    "This round needs a batch of people of its own: the relay mixes only reports of one plan. Make new keys "
+    "for it, and give the new plan to relay and collector."
+)
+_TOKENS_NOTE = (
+    "Invite only people who were not invited to an earlier round: an invitation does not show whether its "
+    "holder has answered an earlier round."
+)
+_QUESTION = (
+    "A device is not asked about the features below, and their weights do not count here. It predicts "
+    "{label} by the scores at the end of this file, and is asked whether the prediction is right: with all "
+    "{all} features of the model, and with the top {top_k} alone. That answer is randomised like any other."
+)
+_PRECISION = (
+    "10,000 answers estimate the model's accuracy within about +-{right:.1%}, and how much more accurate "
+    "the top features alone are within about +-{gain:.1%} (95% intervals); four times as many halve the "
+    "margins."
+)
+_TRAINING = (
+    "Then train on it and on all other rounds: the model keeps the features with which it is most accurate."
+)
+_ASSUMED_ANSWERS = 10_000
+_ASSUMED_OUTCOMES = np.array([0.1, 0.1, 0.1, 0.7])
+"""Shares of wrong and right predictions with few and with all features; the two differ for 20% of people."""
+
+
+class ValidationError(LdpError):
+    """A model that cannot be validated, because there is nothing to compare or the survey does not fit."""
+
+
+def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
+    """Return the Validation that devices need: the model's scores as integers, and the top-k sizes to test.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan that the model was trained on.
+    prior : (k,) array
+    conditionals : sequence of (A_i, k) arrays and Gaussians
+        P(value | label) of each of its features, as the classifier uses it.
+
+    Raises
+    ------
+    ValidationError
+        If fewer than two of its features are informative about the label.
+    """
+    relevances = np.array([compute_relevance(each, prior) for each in conditionals])
+    by_relevance = np.argsort(-relevances, kind="stable")
+    order = [int(index) for index in by_relevance if relevances[index] > _MIN_RELEVANCE]
+    if len(order) < 2:
+        raise ValidationError(
+            f"the model uses {len(order)} of its features, and fewer than two leave nothing to compare: with "
+            "these reports the others are uninformative about the label, or a validation left them out. "
+            "Collect more reports first"
+        )
+    return Validation(
+        label=plan.label,
+        features=plan.features,
+        order=tuple(order),
+        top_k=top_k_sizes(len(order)),
+        prior=_round_prior(prior),
+        scores=_round_conditionals(plan.features, conditionals),
+        projection=plan.projection,
+    )
+
+
+def top_k_sizes(count: int) -> tuple[int, ...]:
+    """Return the top-k sizes to test besides all features: 1, 2, 3, 5, 8 ... (Fibonacci), up to half."""
+    sizes = [1, 2]
+    while sizes[-1] + sizes[-2] <= count / 2:
+        sizes.append(sizes[-1] + sizes[-2])
+    return tuple(size for size in sizes if size == 1 or size <= count / 2)
+
+
+def write_validation_round(text: str, model: Model, source: str) -> str:
+    """Return the text of a round in which devices validate a model.
+
+    Parameters
+    ----------
+    text : str
+        The authored survey of any round that the model was trained on.
+    model : Model
+    source : str
+        Name of the model in comments.
+
+    Returns
+    -------
+    str
+        TOML that :func:`encoders.survey.read_survey` accepts: the same text with another id, its family, and
+        the model's scores.
+
+    Raises
+    ------
+    ValidationError
+        If there is nothing to compare, or the model belongs to another survey.
+    SurveyError, LdpError
+        If the text is not a survey or has no label, or the scores are too many for a plan.
+    """
+    text, survey = read_editable_survey(text)
+    if not survey.label.exists:
+        raise LdpError("the survey has no label to predict: to ask more people, keep this survey open")
+    if not _is_trained_on(model, survey):
+        why = "was not trained on this survey: give the survey that the model's reports answer, unchanged"
+        raise ValidationError(f"{quote(source)} {why}")
+    tables = _format_tables(build_validation(model.people_plan, model.prior, model.conditionals))
+    family = "" if survey.family else survey.id
+    renamed = rename_survey(text, add_suffix(survey.id, "-validation"), family).rstrip("\n")
+    changed = f"{renamed}\n\n{tables}"
+    plan = read_survey(changed).compile()
+    return f"{_format_comments(survey, model, plan, source)}\n{changed}"
+
+
+def _is_trained_on(model: Model, survey: Survey) -> bool:
+    """Return whether a model was trained on a survey, alone or with other rounds."""
+    try:
+        return choose_covering_plan(model.people_plan, survey.compile()) == model.plan
+    except (ModelError, SnapshotError):
+        return False
+
+
+def _format_tables(validation: Validation) -> str:
+    names = [feature.name for feature in validation.features]
+    lines = [
+        format_comment("A label's score is the sum of these; they are thousandths of logarithms.").rstrip(),
+        "[validation]",
+        format_array("order", [quote(names[index]) for index in validation.order]),
+        format_array("tops", map(str, validation.top_k)),
+        format_comment(f"for each of {', '.join(validation.label.values)}").rstrip(),
+        format_array("prior", map(str, validation.prior)),
+        "",
+        "[validation.scores]",
+        *(
+            format_array(format_key(name), (str(list(row)) for row in table))
+            for name, table in zip(names, validation.scores, strict=True)
+        ),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
+    validation = plan.validation
+    assert validation is not None
+    accuracy_stderr, gain_stderr = _expected_stderrs(plan)
+    words: dict[str, Any] = {
+        "old": quote(survey.id),
+        "family": quote(plan.family),
+        "source": quote(source),
+        "reports": f"{model.reports:,}",
+        "label": quote(survey.label.name),
+        "all": len(validation.order),
+        "top_k": " or ".join(map(str, validation.top_k)),
+        "right": Z95 * accuracy_stderr,
+        "gain": Z95 * gain_stderr,
+    }
+    notes = [_TOKENS_NOTE] * (survey.enrolment == TOKEN) + [_RELAY_NOTE] * bool(survey.relay)
+    paragraphs = [_ORIGIN, *notes, _QUESTION, _PRECISION, _TRAINING]
+    return format_comment(*(each.format(**words) for each in paragraphs))
+
+
+def _expected_stderrs(plan: Plan) -> tuple[float, float]:
+    """Return the standard errors of the accuracy and of the least precise gain, for the assumed answers."""
+    precision = 0.0
+    gain_variances = []
+    for question in plan.questions:
+        oracle = question.mechanism
+        assert isinstance(oracle, FrequencyOracle)
+        n = round(_ASSUMED_ANSWERS * plan.question_probability(question))
+        precision += n / oracle.uniform_variance(2)
+        variance = FrequencyCovariance.from_mechanism(oracle, _ASSUMED_OUTCOMES, n).independent_variance
+        gain_variances.append(variance[1] + variance[2])
+    return 1 / math.sqrt(precision), math.sqrt(max(gain_variances))
+
+
+# -- scores as integers, which devices add up -----------------------------------------------------
+
+
+def _round_prior(prior: FloatArray) -> tuple[int, ...]:
+    """Return the integer scores of P(label)."""
+    [scores] = _round_logs(_log(prior)[None, :])
+    return scores
+
+
+def _round_conditionals(
+    features: Sequence[Feature], conditionals: Sequence[ClassConditional]
+) -> tuple[Scores, ...]:
+    """Return the integer scores of P(value | label) of each feature, a row per value."""
+    pairs = zip(features, conditionals, strict=True)
+    return tuple(_round_logs(_compute_log_scores(feature, each)) for feature, each in pairs)
+
+
+def _compute_log_scores(feature: Feature, conditional: ClassConditional) -> FloatArray:
+    """Return log P(value | label), (values, k); for a number, its log-density in the middle of each bin."""
+    if not isinstance(conditional, Gaussian):
+        return _log(conditional)
+    assert isinstance(feature, NumericFeature)
+    ends = (2 * GRID + 1) * np.arange(BINS + 1) // BINS
+    codes = [(low + high) // 2 for low, high in pairwise(ends.tolist())]
+    if conditional.missing is not None:
+        codes.append(2 * GRID + 1)
+    logs = np.zeros((len(codes), len(conditional.mean)))
+    GaussianLikelihood.from_gaussian(conditional).add_to(logs, np.array(codes))
+    return logs
+
+
+def _log(shares: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        logs: FloatArray = np.log(shares)
+    return logs
+
+
+def _round_logs(logs: FloatArray) -> Scores:
+    """Return integer scores in thousandths of nats; the largest of each row is 0."""
+    scores = np.rint(NATS * (logs - logs.max(axis=1, keepdims=True)))
+    return tuple(map(tuple, np.maximum(scores, LOWEST).astype(np.int64).tolist()))

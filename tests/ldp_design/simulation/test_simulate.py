@@ -23,6 +23,7 @@ from ldp_design.simulation.variants import Variant
 from reduction.errors import FitError
 from reduction.fit import fit
 from tests.support import overlapping
+from tests.support.statistical_checks import small_and_full
 
 SURVEY = """
 [survey]
@@ -219,9 +220,10 @@ def crowd() -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_rounds_without_uninformative_features_are_more_accurate(crowd):
+@pytest.mark.parametrize("repeats", small_and_full(10, 40))
+def test_rounds_without_uninformative_features_are_more_accurate(crowd, repeats):
     survey = read_survey(MANY)
-    one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=40).rows
+    one, three = simulate(survey, crowd, SimulationGrid(rounds=[1, 3]), repeats=repeats).rows
     assert (one.rounds, three.rounds) == (1, 3)
     assert one.accuracy + 0.02 < three.accuracy < three.non_private + 0.01
 

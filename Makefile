@@ -4,7 +4,10 @@
 # make relay-demo run a collector, a relay and 1,500 devices that answer through it, each step shown
 # make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
-# make test       run all tests, in web pages with Chromium; list what was skipped
+# make test       run all tests but those of the next two targets, in web pages with Chromium; list what was skipped
+# make test-statistics
+#                 repeat the statistical tests with many more surveys and messages: unbiased estimates, correct
+#                 standard errors, coverage of intervals, audits
 # make test-clients
 #                 run the tests of the JavaScript client in Firefox, of the Java client, and of host applications;
 #                 list what was skipped
@@ -40,7 +43,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo relay-demo web-demo check test test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript java jdk hosts
+.PHONY: demo relay-demo web-demo check test test-statistics test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript java jdk hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	@$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
@@ -52,7 +55,10 @@ web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
 
 test: $(VENV)/.dev redis nginx chromium javascript
-	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients'
+	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients and not statistics'
+
+test-statistics: $(VENV)/.dev javascript
+	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'statistics and not clients'
 
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
 	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -rs -m clients tests/clients

@@ -13,6 +13,7 @@ from ldp_audit import audit
 from ldp_audit.audit import collect_reports, measure_leak
 from ldp_audit.people import focus_plan, make_people
 from tests.support.ports import PORTS
+from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import VALIDATED
 
 pytestmark = pytest.mark.slow
@@ -34,9 +35,10 @@ def device(request: pytest.FixtureRequest) -> Iterator[PortClient]:
         yield started
 
 
+@pytest.mark.parametrize("trials", small_and_full(100, 1000))
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_the_client_passes(device, plan):
-    result = audit(plan, 1000, device, alpha=ALPHA, copies=4, requests=10)
+def test_the_client_passes(device, plan, trials):
+    result = audit(plan, trials, device, alpha=ALPHA, copies=4, requests=10)
     assert result.faults == []
     assert all(check.passed for check in result.checks)
 

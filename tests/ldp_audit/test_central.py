@@ -57,7 +57,10 @@ def test_a_correct_training_passes(learner):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "mutant",
+    [pytest.param(each, id=each.name, marks=[pytest.mark.statistics] * each.is_subtle) for each in MUTANTS],
+)
 @pytest.mark.usefixtures("unsmoothed")
 def test_every_buggy_training_is_detected(mutant):
     trials = 1500 if mutant.is_subtle else 400

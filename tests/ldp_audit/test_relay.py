@@ -8,7 +8,9 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
+import ldp_audit.cli
 from encoders.survey import sealing
+from ldp_audit import audit
 from ldp_audit.people import make_people
 from ldp_audit.relay import check_relay
 from ldp_client import relay as client_relay
@@ -16,6 +18,7 @@ from ldp_client.journal.table import JournalEntry
 from ldp_client.transport import HttpTransport
 from tests.support.commands import command
 from tests.support.relays import relayed_plan, relayed_text
+from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import RELAYED
 
 VALUES = ", ".join(f'"{value}"' for value in range(300))
@@ -35,7 +38,14 @@ def test_this_client_passes():
     assert failed() == set()
 
 
-def test_the_command_audits_a_survey_with_a_relay(tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("size", small_and_full({"trials": 100, "copies": 2, "requests": 10}, {}))
+def test_the_command_audits_a_survey_with_a_relay(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(
+        ldp_audit.cli,
+        "audit",
+        lambda plan, trials, **options: audit(plan, **{"trials": trials, **options, **size}),
+    )
     path = tmp_path / "survey.toml"
     path.write_text(relayed_text())
     shown = command("ldp-audit", path, "--trials", 1000).stdout

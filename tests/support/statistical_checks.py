@@ -6,13 +6,25 @@ probability of a false alarm is below 1e-7, since each estimate's bound is taken
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from ldp_aggregator.estimation import IntervalEstimate
 
 ALARM = 1e-7
+
+
+def small_and_full(small: object, full: object) -> list[Any]:
+    """Return two sizes of a simulation, as parameters of a test or fixture.
+
+    `make test` takes the small one, `make test-statistics` the other. The bounds follow from the size: the
+    small test fails for a wrong formula, the full one also for one that is wrong by a few percent.
+    """
+    full_parameter = pytest.param(full, id="full", marks=[pytest.mark.slow, pytest.mark.statistics])
+    return [pytest.param(small, id="small"), full_parameter]
 
 
 def assert_unbiased(estimates: Sequence[IntervalEstimate], truth: np.ndarray, slack: float = 0.0) -> None:

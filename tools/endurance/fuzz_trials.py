@@ -9,12 +9,14 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from tools.endurance.client_trials import Trial
 from tools.endurance.collector_trials import scaled
-from tools.fuzz.targets import CORPUS, ROOT, TARGETS
+from tools.fuzz.corpus import CORPUS, ROOT
+from tools.fuzz.targets import TARGETS
 
 SECONDS = 600
 ONE_INPUT_SECONDS = 5
@@ -26,16 +28,18 @@ def fuzzed(name: str, folder: Path) -> str:
         pytest.skip("atheris is not installed: the extra [fuzz] has it for Linux on x86_64")
     new, found = folder / "corpus", ROOT / "build" / f"fuzz-{name}-"
     new.mkdir()
+    with ZipFile(CORPUS) as archive:
+        archive.extractall(folder / "known")
     found.parent.mkdir(exist_ok=True)
     seconds = scaled(SECONDS // len(TARGETS))
     options = [f"-max_total_time={seconds}", f"-timeout={ONE_INPUT_SECONDS}", "-max_len=16384"]
-    command = [sys.executable, "-m", "tools.fuzz", name, str(new), str(CORPUS / name), *options]
+    command = [sys.executable, "-m", "tools.fuzz", name, str(new), str(folder / "known" / name), *options]
     run = subprocess.run(
         [*command, f"-artifact_prefix={found}"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     done = _DONE.search(run.stderr)
     defect = (run.stdout + run.stderr).partition("=== Uncaught")[2] or run.stderr
-    assert run.returncode == 0, f"its input is {found}*: {defect[-2000:]}"
+    assert run.returncode == 0, f"add its input {found}* with tools.fuzz.corpus: {defect[-2000:]}"
     assert done is not None, run.stderr[-2000:]
     return f"{int(done[1]):,} inputs, {done[2]} edges covered, no defect; {done[3]} inputs reach them"
 

@@ -1,8 +1,8 @@
 """Fuzz one reader: `python -m tools.fuzz TARGET [CORPUS] [options of libFuzzer]`.
 
 This needs atheris, the extra [fuzz]. New inputs are added to the folder CORPUS. The first defect ends the
-run, and its input is written to the current folder. tests/test_fuzz_corpus.py reads the inputs of
-tests/fuzz_corpus without atheris.
+run, and its input is written to the current folder; add it with tools/fuzz/corpus.py, which also says how to
+unpack the known inputs. tests/test_fuzz_corpus.py reads these without atheris.
 """
 
 from __future__ import annotations

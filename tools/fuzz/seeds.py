@@ -1,4 +1,4 @@
-"""Write valid inputs of every target to tests/fuzz_corpus: `python -m tools.fuzz.seeds`.
+"""Write valid inputs of every target to tests/fuzz_corpus.zip: `python -m tools.fuzz.seeds`.
 
 Run it again if a format changes. A fuzzer starts from these inputs; tests/test_fuzz_corpus.py requires that
 they are accepted.
@@ -18,7 +18,8 @@ from encoders.survey.randomise import randomise_coded
 from ldp_aggregator.snapshot import make_snapshot
 from ldp_central.cli import main as central
 from tests.support import central_surveys, silo_surveys, snapshots, surveys
-from tools.fuzz.targets import CORPUS, people_plans, silo_plan
+from tools.fuzz.corpus import read_corpus, write_corpus
+from tools.fuzz.targets import people_plans, silo_plan
 
 ROWS = "smokes,age,hours,district,rested\ntrue,young,7.5,1000,often\nFalse,,,1089,never\n"
 SILO_ROWS = 'smoker,age,weight,pulse,ill\nyes,50,80.5,,no\n"no",,31,1e2,yes\n'
@@ -96,8 +97,8 @@ SEEDS: dict[str, Callable[[], Iterator[bytes]]] = {
 
 
 if __name__ == "__main__":
-    for name, make in SEEDS.items():
-        folder = CORPUS / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for number, data in enumerate(make()):
-            (folder / f"seed-{number:02}").write_bytes(data)
+    found = {name: data for name, data in read_corpus().items() if "/seed-" not in name}
+    seeds = {
+        f"{name}/seed-{number:02}": data for name, make in SEEDS.items() for number, data in enumerate(make())
+    }
+    write_corpus(found | seeds)

@@ -41,9 +41,8 @@ from ldp_client import load_plan
 from ldp_silo.count_rows import count_rows
 from ldp_silo.rows_file import open_rows
 from tests.support.silo_surveys import read_silo_survey
+from tools.fuzz.corpus import ROOT
 
-ROOT = Path(__file__).parents[2]
-CORPUS = ROOT / "tests" / "fuzz_corpus"
 _VECTORS = ROOT / "tests" / "vectors"
 _PLANS = ("good-auto", "good-numeric-projection", "good-numeric-sign-vector", "good-validation-together")
 """Vectors whose plans the reports answer: the first byte of an input chooses one. Rows are of the first."""

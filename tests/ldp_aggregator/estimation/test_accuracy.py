@@ -13,19 +13,24 @@ from tests.support.statistical_checks import (
     assert_covered,
     assert_covered_simultaneously,
     assert_unbiased,
+    small_and_full,
 )
 
 pytestmark = pytest.mark.slow
 
-COLLECTIONS = 500
 USERS = 3000
 
 
+@pytest.fixture(scope="module", params=small_and_full(60, 500))
+def collections(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
 @pytest.fixture(scope="module", params=MECHANISMS)
-def many(request: pytest.FixtureRequest) -> tuple[World, list[RawResults]]:
+def many(request: pytest.FixtureRequest, collections: int) -> tuple[World, list[RawResults]]:
     """Return (world, the estimates of many collections)."""
     world = make_world(request.param)
-    return world, [raw_results(world.snapshot(USERS, seed), [0]) for seed in range(COLLECTIONS)]
+    return world, [raw_results(world.snapshot(USERS, seed), [0]) for seed in range(collections)]
 
 
 def test_frequencies_conditionals_and_the_prior_have_correct_errors_and_intervals(
@@ -48,8 +53,8 @@ def test_frequencies_conditionals_and_the_prior_have_correct_errors_and_interval
     assert_covered_simultaneously(conditionals, world.joint / world.prior)
 
 
-def test_the_papers_estimator_takes_the_prior_from_the_label_question(de_world):
-    snapshots = [de_world.snapshot(USERS, seed) for seed in range(COLLECTIONS)]
+def test_the_papers_estimator_takes_the_prior_from_the_label_question(de_world, collections):
+    snapshots = [de_world.snapshot(USERS, seed) for seed in range(collections)]
     raw_priors = [estimate_snapshot(each, "paper").raw_prior for each in snapshots]
     assert_unbiased(raw_priors, de_world.prior)
     assert_correct_errors(raw_priors)
@@ -57,16 +62,17 @@ def test_the_papers_estimator_takes_the_prior_from_the_label_question(de_world):
     assert np.mean([each.stderr for each in pooled]) < 0.95 * np.mean([each.stderr for each in raw_priors])
 
 
-def test_conditionals_have_the_standard_errors_of_the_delta_method(de_world):
-    estimates = [raw_results(de_world.snapshot(60_000, seed), [1]) for seed in range(200)]
+@pytest.mark.parametrize("surveys", small_and_full(40, 200))
+def test_conditionals_have_the_standard_errors_of_the_delta_method(de_world, surveys):
+    estimates = [raw_results(de_world.snapshot(60_000, seed), [1]) for seed in range(surveys)]
     conditionals = [each.features[1].conditionals for each in estimates]
     frequent = [type(each)(*(array[:, :2] for array in vars(each).values())) for each in conditionals]
     assert_unbiased(frequent, (de_world.two / de_world.prior)[:, :2], slack=0.002)
     assert_correct_errors(frequent, slack=0.05)
 
 
-def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values():
+def test_simultaneous_intervals_cover_tables_of_few_reports_and_rare_values(collections):
     world = replace(make_world("DE"), plan=tables_plan("DE", epsilon=4))
-    features = [raw_results(world.snapshot(400, seed), [0]).features[0] for seed in range(COLLECTIONS)]
+    features = [raw_results(world.snapshot(400, seed), [0]).features[0] for seed in range(collections)]
     assert_covered_simultaneously([each.frequencies for each in features], world.joint)
     assert_covered_simultaneously([each.conditionals for each in features], world.joint / world.prior)

@@ -36,6 +36,7 @@ from tests.ldp_aggregator.estimation.conftest import (
     number_world,
     raw_results,
 )
+from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import make_plan
 
 SIGMAS = 5.5
@@ -224,14 +225,15 @@ def test_a_difference_significant_alone_may_not_be_among_many():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("surveys", small_and_full(60, 300))
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
-def test_contrasts_of_numbers_have_the_stated_covariance(mechanism):
+def test_contrasts_of_numbers_have_the_stated_covariance(mechanism, surveys):
     """Contrasts of means and missing shares at the truth: a z-test of each product of two classes."""
     world = number_world(mechanism, epsilon=1)
     income = world.plan.features[0]
     truth = (world.means[0] - np.mean(income.bounds)) / income.width, world.missing
     products, stated = [], []
-    for seed in range(300):
+    for seed in range(surveys):
         number = compute_raw_estimates(world.snapshot(8000, seed)).numbers[0]
         compared = compared_ratios(number)
         contrasts = ratio_contrasts(number, [compared["means"], compared["missing"]])
@@ -278,50 +280,54 @@ def equal_table(values: int, k: int) -> np.ndarray:
     return np.repeat(np.arange(1, values + 1)[:, None] / (values * (values + 1) / 2), k, axis=1)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("surveys", small_and_full(40, 100))
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("prior", [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.35, 0.05)])
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 2000), (4, 4000)])
-def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(mechanism, prior, epsilon, users):
+def test_equal_classes_are_distinguishable_in_at_most_one_survey_of_twenty(
+    mechanism, prior, epsilon, users, surveys
+):
     alarms = 0
-    for seed in range(100):
+    for seed in range(surveys):
         snapshot = snapshot_of_table(mechanism, equal_table(4, 3), np.array(prior), users, seed, epsilon)
         frequencies = compute_raw_estimates(snapshot).feature_estimates[0]
         alarms += find_differing_values(frequencies, 3).any()
-    assert alarms <= most_alarms(100)
+    assert alarms <= most_alarms(surveys)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("surveys", small_and_full(30, 60))
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)
 @pytest.mark.parametrize(("epsilon", "users"), [(0.5, 4000), (4, 4000)])
-def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(mechanism, epsilon, users):
+def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
+    mechanism, epsilon, users, surveys
+):
     plan = differing_plan("DE", epsilon, mechanism)
     alarms = 0
-    for seed in range(60):
+    for seed in range(surveys):
         rng = np.random.default_rng([seed, 7])
         labels = rng.choice(3, users, p=[0.6, 0.3, 0.1])
         codes = plan.features[1].code_array(np.where(rng.random(users) < 0.2, np.nan, rng.random(users)))
         rows = np.column_stack([rng.integers(0, 5, users), codes])
         number = compute_raw_estimates(simulate_reports(plan, rows, labels, FastStream([seed, 8]))).numbers[0]
         alarms += any(find_differing_statistics(number).values())
-    assert alarms <= most_alarms(60)
+    assert alarms <= most_alarms(surveys)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("surveys", small_and_full(40, 200))
 @pytest.mark.parametrize(
     ("epsilon", "users", "prior"), [(16, 1000, (0.9, *[0.02] * 5)), (8, 300, (1 / 6,) * 6)]
 )
-def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(epsilon, users, prior):
+def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(epsilon, users, prior, surveys):
     x, by = {"x": {"range": [0, 100]}}, {"numeric": "piecewise"}
     plan = make_plan(epsilon=epsilon, label=list("abcdef"), features=x, mechanism=by)
     alarms = 0
-    for seed in range(200):
+    for seed in range(surveys):
         rng = np.random.default_rng([seed, 9])
         labels = rng.choice(6, users, p=np.array(prior) / sum(prior))
         codes = plan.features[0].code_array(100 * rng.random(users) ** 3)[:, None]
         snapshot = simulate_reports(plan, codes, labels, FastStream([seed, 10]))
         alarms += any(find_differing_statistics(compute_raw_estimates(snapshot).numbers[0]).values())
-    assert alarms <= most_alarms(200)
+    assert alarms <= most_alarms(surveys)
 
 
 @pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])

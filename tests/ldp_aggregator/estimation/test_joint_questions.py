@@ -20,7 +20,12 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
-from tests.support.statistical_checks import assert_correct_errors, assert_covered, assert_unbiased
+from tests.support.statistical_checks import (
+    assert_correct_errors,
+    assert_covered,
+    assert_unbiased,
+    small_and_full,
+)
 from tests.support.surveys import survey_toml
 
 SURVEY = survey_toml(
@@ -88,9 +93,9 @@ def test_the_noise_of_a_feature_is_the_sum_over_the_full_covariance_matrix(name,
         np.testing.assert_allclose(np.diag(matrix(noise)), noise.variance, rtol=1e-9)
 
 
-@pytest.mark.slow
-def test_each_features_estimates_are_unbiased_and_their_errors_correct(world):
-    collected = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(500)]
+@pytest.mark.parametrize("surveys", small_and_full(60, 500))
+def test_each_features_estimates_are_unbiased_and_their_errors_correct(world, surveys):
+    collected = [compute_raw_estimates(world.snapshot(3000, seed)) for seed in range(surveys)]
     for place, truth in ((0, THREE), (2, TWO)):
         frequencies = [estimate_joint_intervals(each.feature_estimates[place], 2) for each in collected]
         assert_unbiased(frequencies, truth)

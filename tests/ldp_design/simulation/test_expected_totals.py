@@ -138,7 +138,10 @@ def test_without_a_label_margins_are_within_a_tenth_of_those_of_reported_shares_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("labels", "repeats"), [(2, 100), (5, 100), (20, 20)])
+@pytest.mark.parametrize(
+    ("labels", "repeats"),
+    [(2, 100), *(pytest.param(*each, marks=pytest.mark.statistics) for each in ((5, 100), (20, 20)))],
+)
 def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(labels, repeats):
     named = ", ".join(f'"{each}"' for each in range(labels))
     head = f'[survey]\nid = "many"\nepsilon = 1\n[label]\nname = "class"\nvalues = [{named}]\n'

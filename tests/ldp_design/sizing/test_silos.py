@@ -27,10 +27,9 @@ from ldp_design.sizing.silos import (
 )
 from ldp_design.sizing.summary import format_silo_sizes
 from tests.support.silo_surveys import count_rows, read_silo_survey
-from tests.support.statistical_checks import ALARM
+from tests.support.statistical_checks import ALARM, small_and_full
 
 SURVEY = read_silo_survey()
-SAMPLES = 300
 CASES = {
     "one silo": (SURVEY, 3_000, 1, None),
     "many silos": (SURVEY, 6_000, 12, None),
@@ -54,13 +53,15 @@ def make_exact_rows(plan: SiloPlan, rows: int, shares: Sequence[float]) -> tuple
     return np.stack(columns, axis=1), labels
 
 
-def simulate(plan: SiloPlan, rows: int, silos: int, shares: Sequence[float]) -> Iterator[RawEstimates]:
+def simulate(
+    plan: SiloPlan, rows: int, silos: int, shares: Sequence[float], samples: int
+) -> Iterator[RawEstimates]:
     """Yield the estimates of many surveys of the same rows, with the noise of as many messages."""
     codes, labels = make_exact_rows(plan, rows, shares)
     exact = np.array(count_rows(plan, zip(codes.tolist(), labels.tolist(), strict=True)))
-    noise = np.zeros((SAMPLES, plan.mechanism.cells), dtype=np.int64)
+    noise = np.zeros((samples, plan.mechanism.cells), dtype=np.int64)
     for table in plan.mechanism.tables:
-        shape = (SAMPLES, silos, table.end - table.start)
+        shape = (samples, silos, table.end - table.start)
         drawn = draw_laplace_array(table.scale, math.prod(shape), FastStream([rows, table.start]))
         noise[:, table.start : table.end] = drawn.reshape(shape).sum(axis=1)
     for each in noise:
@@ -96,14 +97,14 @@ def list_figures(margins: Sequence[Margin]) -> Iterator[tuple[str, float, str, i
             yield margin.name, margin.missing, "missing", widest
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("samples", small_and_full(60, 300))
 @pytest.mark.parametrize("case", CASES)
-def test_every_figure_is_that_of_simulated_messages(case):
+def test_every_figure_is_that_of_simulated_messages(case, samples):
     """The probability of a false alarm is below 1e-6 for all cases together; the seeds are fixed."""
     survey, rows, silos, shares = CASES[case]
     plan, size = survey.compile(), size_silos(survey, rows, silos, shares)
     found: dict[tuple[str, str], list[np.ndarray]] = {}
-    for raw in simulate(plan, rows, silos, shares or (0.5, 0.5)):
+    for raw in simulate(plan, rows, silos, shares or (0.5, 0.5), samples):
         for key, value in list_values(plan, raw):
             found.setdefault(key, []).append(value)
     figures = list(list_figures(size.margins))
@@ -112,12 +113,12 @@ def test_every_figure_is_that_of_simulated_messages(case):
     for name, margin, kind, c in figures:
         values = np.stack(found[name, kind])
         truth = np.broadcast_to(truths.get(kind, values.mean(axis=0)), values.shape[1:])
-        errors = (values - truth)[..., c].reshape(SAMPLES, -1)
+        errors = (values - truth)[..., c].reshape(samples, -1)
         squares = np.mean(errors**2, axis=1)
-        bound = stats.t.isf(ALARM / len(figures), SAMPLES - 1) * squares.std(ddof=1) / math.sqrt(SAMPLES)
+        bound = stats.t.isf(ALARM / len(figures), samples - 1) * squares.std(ddof=1) / math.sqrt(samples)
         assert squares.mean() == pytest.approx((margin / Z95) ** 2, abs=bound + 0.03 * (margin / Z95) ** 2)
         within = np.mean(np.abs(errors) <= margin)  # Laplace noise of one message has heavier tails
-        assert within >= 0.935 - 6 * math.sqrt(0.05 * 0.95 / SAMPLES)
+        assert within >= 0.935 - 6 * math.sqrt(0.05 * 0.95 / samples)
 
 
 def test_margins_follow_the_stated_proportion():

@@ -5,19 +5,28 @@ import pytest
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from ldp_aggregator.estimation import IntervalEstimate
 from tests.ldp_aggregator.estimation.conftest import NumberWorld, RawResults, number_world, raw_results
-from tests.support.statistical_checks import assert_correct_errors, assert_covered, assert_unbiased
+from tests.support.statistical_checks import (
+    assert_correct_errors,
+    assert_covered,
+    assert_unbiased,
+    small_and_full,
+)
 
 pytestmark = pytest.mark.slow
 
-COLLECTIONS = 250
 USERS = 20_000
 
 
+@pytest.fixture(scope="module", params=small_and_full(30, 250))
+def collections(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
 @pytest.fixture(scope="module", params=["auto", *NUMERIC_MECHANISMS])
-def many(request: pytest.FixtureRequest) -> tuple[NumberWorld, list[RawResults]]:
+def many(request: pytest.FixtureRequest, collections: int) -> tuple[NumberWorld, list[RawResults]]:
     """Return (world, the estimates of many collections)."""
     world = number_world(request.param)
-    return world, [raw_results(world.snapshot(USERS, seed), [0, 2]) for seed in range(COLLECTIONS)]
+    return world, [raw_results(world.snapshot(USERS, seed), [0, 2]) for seed in range(collections)]
 
 
 def estimates_of(estimates: list[RawResults], feature: int, name: str) -> list[IntervalEstimate]:

@@ -16,6 +16,7 @@ from tests.support.statistical_checks import (
     assert_covered,
     assert_covered_simultaneously,
     assert_unbiased,
+    small_and_full,
 )
 
 PRIOR = np.array([0.86, 0.11, 0.03])
@@ -24,7 +25,7 @@ TABLES = (
     np.array([[0.7, 0.2, 0.5], [0.3, 0.8, 0.5]]) * PRIOR,
     np.array([[0.1, 0.1, 0.1], [0.4, 0.4, 0.4], [0.5, 0.5, 0.5]]) * PRIOR,
 )
-ROWS, TRIALS = 4000, 1500
+ROWS = 4000
 
 
 def draw_noise(scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -44,11 +45,16 @@ def sample_tables(scale: int, rng: np.random.Generator) -> list[NoisyTable]:
     return tables
 
 
+@pytest.fixture(scope="module", params=small_and_full(150, 1500))
+def trials(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
 @pytest.fixture(scope="module", params=[1, 40])
-def samples(request: pytest.FixtureRequest) -> list[list[NoisyTable]]:
+def samples(request: pytest.FixtureRequest, trials: int) -> list[list[NoisyTable]]:
     """Many samples: with less noise than sampling error, and with much more."""
     rng = np.random.default_rng(request.param)
-    return [sample_tables(request.param, rng) for _ in range(TRIALS)]
+    return [sample_tables(request.param, rng) for _ in range(trials)]
 
 
 @pytest.mark.slow
@@ -78,7 +84,7 @@ def test_equal_classes_seldom_differ_and_different_ones_do(samples):
         for each in samples[:1000]
     ]
     equal = np.mean([find_differing_values(each[1], 3).any() for each in tables])
-    assert equal < 0.05 + 5.5 * np.sqrt(0.05 * 0.95 / 1000)  # false alarm below 1e-7
+    assert equal < 0.05 + 5.5 * np.sqrt(0.05 * 0.95 / len(tables))  # false alarm below 1e-7
     assert np.mean([find_differing_values(each[0], 3).all() for each in tables]) > 0.3
 
 
@@ -92,7 +98,7 @@ def test_covariances_between_classes_match_many_samples(samples):
     ) * np.outer(PRIOR, PRIOR)
     scale = np.sqrt(np.outer(np.diag(found), np.diag(found)))
     off = ~np.eye(3, dtype=bool)
-    assert (np.abs(found - claimed) / scale)[off].max() < 6 / np.sqrt(TRIALS)
+    assert (np.abs(found - claimed) / scale)[off].max() < 6 / np.sqrt(len(samples))
 
 
 def test_factors_of_a_table_give_what_its_classes_have_in_common():

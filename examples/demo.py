@@ -237,7 +237,8 @@ def show_results(model: NaiveBayes, plan: Plan, people: Sequence[Person], accura
     """Print the estimated shares as bars beside the true shares, then the classifier."""
     codes, labels = encode(plan, people)
     estimates = model.estimates_
-    rows = [(f"{plan.label.name} = {plan.label.values[0]}", estimates.prior, estimates.raw_prior, 0, labels)]
+    prior = estimates.raw_prior
+    rows = [(f"{plan.label.name} = {plan.label.values[0]}", prior.value, prior, 0, labels)]
     for index, feature in enumerate(estimates.features):
         assert isinstance(feature, FeatureResult)  # the survey has categories and bins only
         shown = feature.make_consistent(feature.shares)

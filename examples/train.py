@@ -7,9 +7,9 @@ python examples/train.py snapshot.json model.json
 import sys
 from pathlib import Path
 
-from ldp_aggregator import Snapshot, estimate_snapshot, load_model, save_model
+from ldp_aggregator import Snapshot, load_model, make_results, save_results
 
 source, target = map(Path, sys.argv[1:])
 snapshot = Snapshot.from_json(source.read_bytes(), str(source))
-save_model(target, snapshot, estimate_snapshot(snapshot, poisoning=True))
+save_results(target, make_results(snapshot))
 print(f"{load_model(target)} in {target}")

@@ -16,39 +16,38 @@ require_own_encoders()
 from encoders import __version__  # noqa: E402 - another package has no version
 
 if TYPE_CHECKING:
-    from ldp_aggregator.classifiers import (
-        ModelError,
-        NaiveBayes,
-        load_model,
-        save_model,
-        save_onnx,
-        to_sklearn,
-    )
+    from ldp_aggregator.classifiers import NaiveBayes, load_model, save_onnx, to_sklearn
     from ldp_aggregator.estimation import Estimates, estimate_snapshot
+    from ldp_aggregator.results import Results, make_results
+    from ldp_aggregator.results_file import ModelError, save_results
     from ldp_aggregator.snapshot import Snapshot
 
 __all__ = [
     "Estimates",
     "ModelError",
     "NaiveBayes",
+    "Results",
     "Snapshot",
     "__version__",
     "estimate_snapshot",
     "load_model",
-    "save_model",
+    "make_results",
     "save_onnx",
+    "save_results",
     "to_sklearn",
 ]
 
 _MODULE_OF_NAME = {
     "Estimates": "estimation",
-    "ModelError": "classifiers",
+    "ModelError": "results_file",
     "NaiveBayes": "classifiers",
+    "Results": "results",
     "Snapshot": "snapshot",
     "estimate_snapshot": "estimation",
     "load_model": "classifiers",
-    "save_model": "classifiers",
+    "make_results": "results",
     "save_onnx": "classifiers",
+    "save_results": "results_file",
     "to_sklearn": "classifiers",
 }
 

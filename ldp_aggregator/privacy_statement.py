@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,8 @@ from encoders.file_kind import describe_other
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
-from ldp_aggregator.estimation.json_form import read_object, require
+from ldp_aggregator.codec import require
+from ldp_aggregator.curator_privacy import CuratorPrivacy
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
@@ -173,6 +174,8 @@ class PrivacyStatement:
     """None for silos alone."""
     relay: RelayPrivacy | None = None
     """The promise of the survey of people, if its reports came through a relay."""
+    curator: CuratorPrivacy | None = None
+    """What a trusted curator promises; None for people and silos."""
 
     @property
     def rounds(self) -> tuple[ReportsPrivacy, ...]:
@@ -188,22 +191,15 @@ class PrivacyStatement:
                 total[reason] = total.get(reason, 0) + count
         return total
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the statement for JSON."""
-        without_relay = {"relay"} if self.relay is None else set()
-        return {name: value for name, value in asdict(self).items() if name not in without_relay}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the statement that :meth:`as_dict` wrote; ValueError if an entry is wrong."""
-        statement = read_object(cls, {"relay": None, **entry})
-        epsilons = [each.epsilon for each in statement.rounds]
-        epsilons += [question.epsilon for each in statement.rounds for question in each.questions]
-        epsilons += [each.epsilon for each in statement.silos]
+    def check_entries(self) -> None:
+        """Raise ValueError unless each epsilon is a number."""
+        epsilons = [*(each.epsilon for each in self.rounds), *(each.epsilon for each in self.silos)]
+        epsilons += [question.epsilon for each in self.rounds for question in each.questions]
         for epsilon in epsilons:
             is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= MAX_EPSILON
             require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {MAX_EPSILON}")
-        return statement
+        trusted = self.people is not None or bool(self.silos) or self.curator is not None
+        require(trusted, "needs a statement about reports, messages of silos or a curator")
 
 
 def state_privacy(

@@ -162,6 +162,7 @@ def read_outcome(training: Training, rows: CodedRows, more: CodedRows) -> Hashab
     if isinstance(model, DecisionTree):
         leaf = model.find_leaves(row)[0]
         same = (model.find_leaves(rows.codes) == leaf) & (rows.labels == label)
+        assert model.counts is not None
         above = _is_above(model.counts[leaf, label], int(same.sum()))
         return training.expected_rows, model.splits[0], above
     revealing = totals = 0

@@ -11,8 +11,8 @@ from encoders.epsilon_proof import exp_bounds
 from encoders.text_table import format_table
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Count
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count
 from ldp_audit.exact_epsilon import ExactResult
 from ldp_audit.result import TEXTS, TIMING, AuditResult, BlackBoxResult, Check
 

@@ -15,16 +15,14 @@ from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.classifiers.curator_estimates import build_central_table
-from ldp_aggregator.classifiers.curator_file import read_central_content
-from ldp_aggregator.classifiers.model_document import parse_content
 from ldp_aggregator.cli.amounts import Count, amount_parser
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, print_notes, require_distinct
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
 from ldp_aggregator.curator_privacy import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.prediction import NAIVE_BAYES
-from ldp_aggregator.statements.bounds import format_amount
-from ldp_aggregator.views.estimate_rows import dump_table
+from ldp_aggregator.results_file import parse_results
+from ldp_aggregator.views.estimate_rows import build_table, dump_table
+from ldp_aggregator.wording.bounds import format_amount
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.learner import AUTO, LEARNERS, require_learner
 from ldp_central.ledger import Ledger
@@ -173,8 +171,8 @@ def train(
 def _write_files(model: bytes, output: Path, csv_file: Path | None) -> None:
     write_atomically(output, model)
     if csv_file:
-        content = read_central_content(parse_content(model, str(output)), str(output))
-        write_atomically(csv_file, dump_table(build_central_table(content)).encode())
+        results = parse_results(model, str(output))
+        write_atomically(csv_file, dump_table(build_table(results.estimates, results.plan)).encode())
 
 
 def _explain_repetition(training: CuratorTraining, terms: LedgerTerms, ledger: Ledger) -> Iterator[str]:
@@ -205,7 +203,7 @@ def status(rows: Path, name: str | None) -> None:
         raise click.ClickException(f"{found}there is no ledger {path}. Ledgers in this folder: {names}")
     table = [["date (UTC)", "learner", "epsilon", "delta", "finished", "rows edited before"]]
     for entry, is_edited in zip(ledger.entries, ledger.edited, strict=True):
-        learner = json.loads(entry.model)["learner"] if entry.model else "unknown"
+        learner = json.loads(entry.model)["classifier"]["kind"] if entry.model else "unknown"
         amounts = map(format_amount, (entry.request.epsilon, entry.request.delta))
         table.append(
             [entry.date, learner, *amounts, *("yes" if each else "no" for each in (entry.model, is_edited))]

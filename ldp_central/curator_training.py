@@ -17,17 +17,21 @@ from encoders.nfc import normalise_person, to_nfc
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
-from ldp_aggregator.classifiers.class_labels import encode_any_labels
-from ldp_aggregator.classifiers.curator_file import CentralModelFile, Conditionals, dump_central_model
-from ldp_aggregator.curator_privacy import CentralPrivacy
+from ldp_aggregator.curator_privacy import CuratorPrivacy
+from ldp_aggregator.estimation import NaiveBayesParameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES
+from ldp_aggregator.prediction.class_labels import encode_any_labels
 from ldp_aggregator.prediction.linear_model import MAX_DEGREE
+from ldp_aggregator.privacy_statement import PrivacyStatement
+from ldp_aggregator.results import Results
+from ldp_aggregator.results_file import dump_results
 from ldp_aggregator.rows.csv_rows import parse_text_columns, parse_typed_columns, read_table_file
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.missing_codes import describe_rows, drop_missing_codes
 from ldp_central.ball_noise import bound_tail_delta
 from ldp_central.coded_rows import CentralError, CodedRows
+from ldp_central.estimates import estimate_training
 from ldp_central.learner import AUTO, COUNT_SHARE, Training, train
 from ldp_central.ledger import TrainingRequest
 from ldp_central.linear import count_weights
@@ -197,27 +201,28 @@ class CuratorTraining:
                 "internal error: the training spent more than was committed; nothing is released. Please "
                 "report this"
             )
-        return dump_central_model(_make_model(self.data.plan, training, are_rows_public=users is not None))
+        return dump_results(_make_results(self.data.plan, training, are_rows_public=users is not None))
 
 
-def _make_model(plan: Plan, training: Training, *, are_rows_public: bool) -> CentralModelFile:
+def _make_results(plan: Plan, training: Training, *, are_rows_public: bool) -> Results:
     """Return what a training releases; the number of rows is public if it is the survey's."""
     model, promise = training.model, training.promise
-    return CentralModelFile(
+    privacy = CuratorPrivacy(
+        adjacency=promise.adjacency,
+        rows_per_person=promise.rows_per_person,
+        epsilon=promise.epsilon,
+        delta=training.delta,
+        steps=training.spendings,
+        expected_rows=training.expected_rows,
+        are_rows_public=are_rows_public,
+    )
+    return Results(
         plan=plan,
-        learner=training.learner,
-        model=Conditionals(model.prior, model.conditionals, model.selected, model.tables)
+        privacy=PrivacyStatement(curator=privacy),
+        estimates=estimate_training(plan, training),
+        classifier=NaiveBayesParameters(model.prior, model.conditionals)
         if isinstance(model, CentralNaiveBayes)
         else model,
-        privacy=CentralPrivacy(
-            adjacency=promise.adjacency,
-            rows_per_person=promise.rows_per_person,
-            epsilon=promise.epsilon,
-            delta=training.delta,
-            steps=training.spendings,
-            expected_rows=training.expected_rows,
-            are_rows_public=are_rows_public,
-        ),
     )
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.statements.bounds import format_amount
+from ldp_aggregator.wording.bounds import format_amount
 from ldp_central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
 
 SUFFIX = ".ledger"

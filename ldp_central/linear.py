@@ -84,7 +84,7 @@ def fit_linear(
         Spending("noise in the objective", of_noise, bound_tail_delta(size, epsilon)),
         Spending("cover of rounding errors", cover),
     ]
-    return LinearModel(rows.features, rows.k, degree, released), spendings
+    return LinearModel(degree, released, rows.features), spendings
 
 
 def count_weights(features: Sequence[Feature], k: int, degree: int) -> int:

@@ -20,12 +20,12 @@ from encoders.survey.numeric_features import GRID
 from encoders.survey.plan_checks import TOKEN
 from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.classifiers.model_file import Model, ModelError
-from ldp_aggregator.estimation import ClassConditional, Gaussian
+from ldp_aggregator.estimation import ClassConditional, Gaussian, NaiveBayesParameters
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.prediction.scoring import GaussianLikelihood
+from ldp_aggregator.results import Results
 from ldp_aggregator.snapshot import SnapshotError, choose_covering_plan
 from ldp_design.authoring.toml_edit import (
     add_suffix,
@@ -120,14 +120,14 @@ def top_k_sizes(count: int) -> tuple[int, ...]:
     return tuple(size for size in sizes if size == 1 or size <= count / 2)
 
 
-def write_validation_round(text: str, model: Model, source: str) -> str:
+def write_validation_round(text: str, model: Results, source: str) -> str:
     """Return the text of a round in which devices validate a model.
 
     Parameters
     ----------
     text : str
         The authored survey of any round that the model was trained on.
-    model : Model
+    model : Results
     source : str
         Name of the model in comments.
 
@@ -147,10 +147,13 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     text, survey = read_editable_survey(text)
     if not survey.label.exists:
         raise LdpError("the survey has no label to predict: to ask more people, keep this survey open")
-    if not _is_trained_on(model, survey):
+    model_plan = _find_plan(model, survey)
+    if model_plan is None:
         why = "was not trained on this survey: give the survey that the model's reports answer, unchanged"
         raise ValidationError(f"{quote(source)} {why}")
-    tables = _format_tables(build_validation(model.people_plan, model.prior, model.conditionals))
+    assert isinstance(model.classifier, NaiveBayesParameters)
+    found = model.classifier
+    tables = _format_tables(build_validation(model_plan, found.prior, found.conditionals))
     family = "" if survey.family else survey.id
     renamed = rename_survey(text, add_suffix(survey.id, "-validation"), family).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
@@ -158,12 +161,15 @@ def write_validation_round(text: str, model: Model, source: str) -> str:
     return f"{_format_comments(survey, model, plan, source)}\n{changed}"
 
 
-def _is_trained_on(model: Model, survey: Survey) -> bool:
-    """Return whether a model was trained on a survey, alone or with other rounds."""
+def _find_plan(model: Results, survey: Survey) -> Plan | None:
+    """Return the plan of a model that was trained on a survey, alone or with other rounds; else None."""
+    if not isinstance(model.plan, Plan):
+        return None
     try:
-        return choose_covering_plan(model.people_plan, survey.compile()) == model.plan
-    except (ModelError, SnapshotError):
-        return False
+        covering = choose_covering_plan(model.plan, survey.compile())
+    except SnapshotError:
+        return None
+    return model.plan if covering == model.plan else None
 
 
 def _format_tables(validation: Validation) -> str:
@@ -185,7 +191,7 @@ def _format_tables(validation: Validation) -> str:
     return "\n".join([*lines, ""])
 
 
-def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> str:
+def _format_comments(survey: Survey, model: Results, plan: Plan, source: str) -> str:
     validation = plan.validation
     assert validation is not None
     accuracy_stderr, gain_stderr = _expected_stderrs(plan)
@@ -193,7 +199,7 @@ def _format_comments(survey: Survey, model: Model, plan: Plan, source: str) -> s
         "old": quote(survey.id),
         "family": quote(plan.family),
         "source": quote(source),
-        "reports": f"{model.reports:,}",
+        "reports": f"{model.estimates.reports:,}",
         "label": quote(survey.label.name),
         "all": len(validation.order),
         "top_k": " or ".join(map(str, validation.top_k)),

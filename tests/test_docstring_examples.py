@@ -11,7 +11,7 @@ from ldp_client.transport import HttpTransport
 
 MODULES = (
     "encoders.survey.toml_reader",
-    "ldp_aggregator.classifiers.model_file",
+    "ldp_aggregator.classifiers.stored_model",
     "ldp_aggregator.classifiers.naive_bayes",
     "ldp_client",
     "ldp_client.report_maker",

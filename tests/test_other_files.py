@@ -12,8 +12,9 @@ import pytest
 from encoders.file_kind import describe_other
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.model_file import load_model, save_model
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.classifiers.stored_model import load_model
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.support.commands import command
 from tests.support.surveys import survey_toml
@@ -95,7 +96,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, (500, 2))
     snapshot = simulate_reports(plan, codes, rng.integers(0, 2, 500), FastStream(1))
-    save_model(folder / "model.json", snapshot, estimate_snapshot(snapshot))
+    save_results(folder / "model.json", make_results(snapshot))
     assert plan.texts is not None
     rows = f"tea,hours,tired\n{RAW},3,yes\ngreen,,no\n"
     contents: dict[str, str | bytes] = {

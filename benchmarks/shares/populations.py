@@ -180,7 +180,6 @@ def _describe(feature: CategoricalFeature | BinnedFeature, raw: TableEstimate, k
         conditionals=conditionals,
         distinguishable_entries=np.zeros(feature.size, dtype=bool),
         relevance=UNKNOWN,
-        smoothed=conditionals.value,
         correlation=estimate_class_correlation(raw) if k == 2 else None,
     )
 

@@ -11,23 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ldp_aggregator.classifiers.export.onnx import save_onnx
     from ldp_aggregator.classifiers.export.sklearn import to_sklearn
-    from ldp_aggregator.classifiers.model_file import ModelError, load_model, save_model
     from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
+    from ldp_aggregator.classifiers.stored_model import load_model
 
 __all__ = [
-    "ModelError",
     "NaiveBayes",
     "load_model",
-    "save_model",
     "save_onnx",
     "to_sklearn",
 ]
 
 _MODULE_OF_NAME = {
-    "ModelError": "model_file",
     "NaiveBayes": "naive_bayes",
-    "load_model": "model_file",
-    "save_model": "model_file",
+    "load_model": "stored_model",
     "save_onnx": "export.onnx",
     "to_sklearn": "export.sklearn",
 }

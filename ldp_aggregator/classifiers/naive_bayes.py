@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from encoders.errors import RowError, SurveyError
 from encoders.randomness import FastStream
@@ -20,9 +18,7 @@ from encoders.survey import Plan, Survey
 from encoders.survey.plan_checks import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.classifiers.class_labels import to_typed_labels
 from ldp_aggregator.classifiers.infer_survey import choose_plan
-from ldp_aggregator.classifiers.model_document import no_classifier
 from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
 from ldp_aggregator.classifiers.unknown_values import (
     ERROR,
@@ -30,26 +26,17 @@ from ldp_aggregator.classifiers.unknown_values import (
     check_handling,
     replace_unknown_values,
 )
-from ldp_aggregator.classifiers.usefulness import find_useless
-from ldp_aggregator.estimation import ClassConditional, Estimates, estimate_snapshot
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.fast_predict import UNDECIDED, FastPredictor
-from ldp_aggregator.prediction.scoring import LogProbabilities, reorder_labels
-from ldp_aggregator.privacy_statement import PrivacyStatement, state_privacy
+from ldp_aggregator.prediction.predictor import Predictor
+from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_aggregator.results import Results, make_results
+from ldp_aggregator.results_file import no_classifier
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.missing_codes import drop_missing_codes
 from ldp_aggregator.rows.table_input import Columns, name_rows_by_index, take_rows
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.views.data_frame import build_frame
-from ldp_aggregator.views.estimate_rows import build_table
-from ldp_aggregator.views.model_card import ModelDescription, describe_model
-from ldp_aggregator.views.sections import find_notices
-from ldp_aggregator.views.survey_results import SurveyResults
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class NaiveBayes(SurveyClassifier):
@@ -95,14 +82,8 @@ class NaiveBayes(SurveyClassifier):
         Number of entries of a row; with a projection these are its inputs, not its components.
     feature_names_in_ : (n,) array of str
         Names of the entries of a row; absent if `fit` was called with an array without names.
-    plan_ : Plan
-        The plan of the survey.
     log_probabilities_ : LogProbabilities
         The logarithms whose sums are the scores; labels as in `classes_`.
-    estimates_ : Estimates
-        All estimates with their errors; `estimates_.as_dict()` returns them for JSON.
-    privacy_ : PrivacyStatement
-        The privacy statement; after `fit` it states that the reports are simulated.
 
     Examples
     --------
@@ -134,44 +115,19 @@ class NaiveBayes(SurveyClassifier):
         self.random_state = random_state
 
     @classmethod
-    def from_probabilities(
-        cls,
-        plan: Plan | SiloPlan,
-        prior: FloatArray,
-        conditionals: Sequence[ClassConditional],
-        estimates: Estimates,
-        privacy: PrivacyStatement,
-    ) -> Self:
-        """Return a fitted classifier from the content of a model file.
-
-        Parameters
-        ----------
-        plan : Plan or SiloPlan
-        prior : (k,) array
-        conditionals : sequence of (A_i, k) arrays and Gaussians
-            P(value | label), one per feature of the plan.
-        estimates, privacy : Estimates, PrivacyStatement
-            Stored as the attributes `estimates_` and `privacy_`.
-        """
+    def from_results(cls, results: Results) -> Self:
+        """Return a fitted classifier from the results in a model file."""
+        plan, estimates = results.plan, results.estimates
         model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates.estimator)
-        model._set_plan(plan)
-        model._set_probabilities(plan, prior, conditionals, to_typed_labels(plan.label.values))
-        model.estimates_, model.privacy_ = estimates, privacy
+        model._set_stored(Predictor.from_parameters(plan, results.classifier))
+        model._set_results(results)
         return model
 
-    def _set_probabilities(
-        self,
-        plan: Plan | SiloPlan,
-        prior: FloatArray,
-        conditionals: Sequence[ClassConditional],
-        labels: NDArray[Any],
-    ) -> None:
-        self.plan_ = plan
-        order = self._set_labels(labels)
-        self.log_probabilities_ = LogProbabilities.from_probabilities(
-            prior[order], [reorder_labels(each, order) for each in conditionals]
-        )
-        self._fast_predictor = FastPredictor.from_model(plan, self.log_probabilities_)
+    def _set_predictor(self, predictor: Predictor) -> None:
+        super()._set_predictor(predictor)
+        assert isinstance(predictor.model, LogProbabilities)
+        self.log_probabilities_ = predictor.model
+        self._fast_predictor = FastPredictor.from_model(predictor.plan, predictor.model)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -207,11 +163,9 @@ class NaiveBayes(SurveyClassifier):
             columns, kept = drop_missing_codes(plan.entries, columns)
             codes = encode_table(plan, read_boolean_columns(plan.features, columns))[kept]
         snapshot = simulate_reports(plan, codes, label_codes[kept], FastStream(seed))
-        estimates = estimate_snapshot(snapshot, self.estimator)
-        conditionals = [feature.smoothed for feature in estimates.features]
-        self._set_probabilities(plan, estimates.prior, conditionals, classes)
-        self.estimates_ = estimates
-        self.privacy_ = state_privacy(replace(snapshot, simulated=True))
+        results = make_results(replace(snapshot, simulated=True), self.estimator, poisoning=False)
+        self._set_predictor(Predictor.from_parameters(plan, results.classifier, classes))
+        self._set_results(results)
         return self
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
@@ -219,7 +173,7 @@ class NaiveBayes(SurveyClassifier):
         columns, unknown = self._to_columns(rows), None
         if self.handle_unknown == IGNORE:
             columns, unknown = replace_unknown_values(self.plan_, columns)
-        return self.log_probabilities_.compute_scores(encode_table(self.plan_, columns), unknown=unknown)
+        return self._predictor.compute_scores(self._predictor.encode(columns), unknown)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
@@ -245,42 +199,8 @@ class NaiveBayes(SurveyClassifier):
                 raise
         return best
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return all estimates as a DataFrame: one row per class and quantity.
-
-        docs/analysing.md describes the columns.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        check_is_fitted(self)
-        return build_frame(build_table(self.estimates_, self.plan_))
-
-    @property
-    def results_(self) -> SurveyResults:
-        """What pages and cards show of the model."""
-        return SurveyResults(
-            plan=self.plan_,
-            estimates=self.estimates_,
-            privacy=self.privacy_,
-            useless=find_useless(self.estimates_),
-        )
-
-    @property
-    def notices(self) -> list[Finding]:
-        """What a user of predictions must not miss: a useless model, or fake reports."""
-        return find_notices(self.results_)
-
-    def _describe(self) -> ModelDescription:
-        return describe_model(self.results_, self.classes_, type(self).__name__)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
         # scikit-learn's checks train on a few hundred rows, too few for a small epsilon
         epsilon: Any = self.epsilon  # `fit` checks its type
         tags.classifier_tags.poor_score = not (isinstance(epsilon, Real) and float(epsilon) >= 4)

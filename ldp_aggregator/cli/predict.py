@@ -7,12 +7,11 @@ from io import StringIO
 from pathlib import Path
 
 import click
+import numpy as np
 
 from encoders.survey.missing_codes import parse_missing_codes, set_missing_codes
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.classifiers.model_document import no_classifier
-from ldp_aggregator.classifiers.model_file import load_model
 from ldp_aggregator.cli.file_options import OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (
     Command,
@@ -22,7 +21,11 @@ from ldp_aggregator.cli.help import (
     option,
     version_option,
 )
+from ldp_aggregator.prediction.predictor import Predictor
+from ldp_aggregator.prediction.scoring import normalise_log_scores
+from ldp_aggregator.results_file import no_classifier, read_classifier
 from ldp_aggregator.rows.missing_codes import drop_missing_codes
+from ldp_aggregator.statements.model import find_notices
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -43,22 +46,23 @@ def main(model: Path, rows: Path, output: Path | None, codes: tuple[str, ...], m
     $ ldp-predict model.json rows.csv
     $ ldp-predict model.json rows.csv -o predictions.csv
     """
-    from ldp_aggregator.classifiers.survey_estimates import SurveyEstimates  # loads scikit-learn
-
     require_no_input(output, [model, rows])
-    classifier = load_model(model)
-    if isinstance(classifier, SurveyEstimates):
-        raise no_classifier(classifier.plan_, "ldp-results shows its estimates")
-    for notice in classifier.notices:
+    stored = read_classifier(model)
+    plan = stored.plan
+    if not plan.label.exists:
+        raise no_classifier(plan, "ldp-results shows its estimates")
+    for notice in find_notices(plan, stored.usefulness):
         click.echo(f"warning: {notice}", err=True)
-    entries = set_missing_codes(classifier.plan_.entries, parse_missing_codes(codes))
+    entries = set_missing_codes(plan.entries, parse_missing_codes(codes))
     columns, kept = drop_missing_codes(entries, read_rows(rows, entries, multiline))
-    probabilities = classifier.predict_proba(columns)
+    predictor = Predictor.from_parameters(plan, stored.classifier)
+    scores = predictor.compute_scores(predictor.encode(predictor.read_columns(columns)))
+    probabilities = np.exp(normalise_log_scores(scores))
     best, predicted = probabilities.argmax(axis=1).tolist(), set(kept.tolist())
     table = StringIO()
     writer = csv.writer(table, lineterminator="\n")
-    names = [category_text(label) for label in classifier.classes_]
-    writer.writerow([classifier.plan_.label.name, *(f"P({name})" for name in names)])
+    names = [category_text(label) for label in predictor.classes]
+    writer.writerow([plan.label.name, *(f"P({name})" for name in names)])
     for number, (index, row) in enumerate(zip(best, probabilities.tolist(), strict=True)):
         line = [names[index], *(f"{each:.6g}" for each in row)]
         writer.writerow(line if number in predicted else [""] * len(line))

@@ -9,8 +9,8 @@ import click
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option, version_option
+from ldp_aggregator.results_file import read_results
 from ldp_aggregator.views.results_page import render_page
-from ldp_aggregator.views.results_source import read_results
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 

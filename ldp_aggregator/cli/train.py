@@ -11,11 +11,7 @@ import click
 from encoders.errors import Reason
 from encoders.progress import show_progress
 from encoders.survey.any_survey import load_any_plan_file
-from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.classifiers.model_document import no_classifier
-from ldp_aggregator.classifiers.model_file import load_model, save_model
-from ldp_aggregator.classifiers.usefulness import find_useless
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct
 from ldp_aggregator.cli.help import (
     Command,
@@ -26,12 +22,13 @@ from ldp_aggregator.cli.help import (
     version_option,
 )
 from ldp_aggregator.cli.training_summary import dump_summary, format_rejection_counts, format_summary
-from ldp_aggregator.estimation import ESTIMATORS, Estimates, estimate_snapshot
-from ldp_aggregator.privacy_statement import AuditResult, read_audit, state_privacy
+from ldp_aggregator.estimation import ESTIMATORS
+from ldp_aggregator.privacy_statement import read_audit
+from ldp_aggregator.results import Results, make_results
+from ldp_aggregator.results_file import no_classifier, save_results
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 from ldp_aggregator.training_sources import TOKEN_VARIABLE, read_training_data
 from ldp_aggregator.views.estimate_rows import build_table, dump_table
-from ldp_aggregator.views.survey_results import SurveyResults
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -129,12 +126,11 @@ def main(
         raise no_classifier(snapshot.plan, "leave --onnx out")
     _require_reports(snapshot, silos, allow_empty)
     audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-    estimates = estimate_snapshot(snapshot, estimator, validation, poisoning=True, silos=silos)
+    results = make_results(snapshot, estimator, validation=validation, silos=silos, audit=audit)
     try:
-        save_model(output, snapshot, estimates, audit)
-        _write_further(onnx_file, csv_file, output, estimates, snapshot.plan)
+        save_results(output, results)
+        _write_further(onnx_file, csv_file, results)
     finally:  # the summary is printed even if a file cannot be written
-        results = _collect_results(snapshot, estimates, audit)
         click.echo(dump_summary(results) if as_json else f"{format_summary(results)}\n")
     click.echo(f"wrote {_join_paths(outputs.values())}", err=as_json)
 
@@ -146,26 +142,14 @@ def _require_onnx(onnx_file: Path | None) -> None:
         require_onnx()
 
 
-def _write_further(
-    onnx_file: Path | None, csv_file: Path | None, model: Path, estimates: Estimates, plan: AnyPlan
-) -> None:
+def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Results) -> None:
     """Write a model file as ONNX too, and all estimates as a table, if wanted."""
     if onnx_file:
-        from ldp_aggregator.classifiers.export.onnx import save_onnx
+        from ldp_aggregator.classifiers import NaiveBayes, save_onnx
 
-        save_onnx(onnx_file, load_model(model))
+        save_onnx(onnx_file, NaiveBayes.from_results(results))
     if csv_file:
-        write_atomically(csv_file, dump_table(build_table(estimates, plan)).encode())
-
-
-def _collect_results(snapshot: AnySnapshot, estimates: Estimates, audit: AuditResult | None) -> SurveyResults:
-    silos = estimates.silos.snapshots if estimates.silos else ()
-    return SurveyResults(
-        plan=snapshot.plan,
-        estimates=estimates,
-        privacy=state_privacy(snapshot, audit, estimates.validation_snapshot, silos),
-        useless=find_useless(estimates),
-    )
+        write_atomically(csv_file, dump_table(build_table(results.estimates, results.plan)).encode())
 
 
 def _join_paths(paths: Iterable[Path | None]) -> str:

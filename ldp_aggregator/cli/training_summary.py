@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.render.document import Note, Section
 from ldp_aggregator.render.terminal import write_document
+from ldp_aggregator.results import Results
 from ldp_aggregator.statements.features import find_warnings
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
-from ldp_aggregator.statements.values import RoundShare
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import DEVIATION, EstimateRow, build_table
 from ldp_aggregator.views.feature_sections import build_classes, build_features, build_shares
@@ -24,13 +25,13 @@ from ldp_aggregator.views.sections import (
     drop_empty,
     list_mechanisms,
 )
-from ldp_aggregator.views.survey_results import SurveyResults
 from ldp_aggregator.views.table_sections import build_tables
+from ldp_aggregator.wording.values import RoundShare
 
 _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
 
-def format_summary(results: SurveyResults) -> str:
+def format_summary(results: Results) -> str:
     """Return the summary of a training."""
     table = build_table(results.estimates, results.plan)
     unknown = {"unknown_share": RoundShare(UNKNOWN_SHARE)}
@@ -48,26 +49,26 @@ def format_summary(results: SurveyResults) -> str:
     return write_document(drop_empty(sections), _ALL_ROWS)
 
 
-def dump_summary(results: SurveyResults) -> str:
+def dump_summary(results: Results) -> str:
     """Return what the summary shows as JSON."""
     document = {
         "survey": results.plan.id,
         "plan_digest": results.plan.digest,
-        "privacy": results.privacy.as_dict(),
+        "privacy": to_json(results.privacy),
         "estimates": results.estimates.as_dict(),
         "warnings": list(map(str, find_warnings(results.estimates))),
     }
     return json.dumps(document, allow_nan=False)
 
 
-def _explain_features(results: SurveyResults) -> list[Note]:
+def _explain_features(results: Results) -> list[Note]:
     label = results.plan.label
     relevance = [Note(TEXTS.find("tables.terminal-relevance", label=label.name))] if label.exists else []
     return [*relevance, *list_mechanisms(results)]
 
 
 def _build_class_sections(
-    results: SurveyResults, table: Sequence[EstimateRow], unknown: Mapping[str, object]
+    results: Results, table: Sequence[EstimateRow], unknown: Mapping[str, object]
 ) -> list[Section]:
     legend = [TEXTS.find("tables.terminal", **unknown)]
     if any(row.statistic == DEVIATION for row in table):

@@ -72,8 +72,26 @@ _SNAPSHOT = _object(
 _SNAPSHOT["properties"]["texts"] = _TEXTS  # only of surveys with texts
 
 
-def _estimates(**more: Any) -> dict[str, Any]:
-    """Return the schema of estimates."""
+_NUMBERS, _NUMBERS_OR_UNKNOWN = _list({"type": "number"}), _list({"type": ["number", "null"]})
+_OF_LABEL = {
+    "label": {"type": "string"},
+    "classes": _list({"type": "string"}),
+    "label_n": {"type": ["integer", "null"]},
+    "raw_prior": _object(
+        value=_NUMBERS_OR_UNKNOWN,
+        stderr=_NUMBERS_OR_UNKNOWN,
+        low=_NUMBERS,
+        high=_NUMBERS,
+        simultaneous_low=_NUMBERS,
+        simultaneous_high=_NUMBERS,
+    ),
+    "non_uniform": _list({"type": "boolean"}),
+}
+"""The entries of estimates that a survey without a label does not have."""
+
+
+def _estimates(of_label: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the schema of estimates; the entries `of_label` are optional."""
     found = _object(
         True,
         survey={"type": "string"},
@@ -83,7 +101,7 @@ def _estimates(**more: Any) -> dict[str, Any]:
         warnings=_list({"type": "string"}),
         **more,
     )
-    found["properties"]["label"] = {"type": "object"}  # only of surveys with a label
+    found["properties"] |= of_label
     return found
 
 
@@ -178,7 +196,9 @@ _PAGES = {
     ),
     "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, rights="operator"),
     "collector.estimates": _Page(
-        _estimates(intervals=_LOOKS),
+        _estimates(
+            _OF_LABEL, intervals=_LOOKS, estimator={"type": "string"}, tables=_list({"type": "object"})
+        ),
         _TOTALS_REASONS,
         rights="operator",
     ),
@@ -186,7 +206,7 @@ _PAGES = {
         {"type": "string"}, _TOTALS_REASONS, media_type=_CSV, rights="operator"
     ),
     "collector.progress": _Page(
-        _estimates(intervals=_LOOKS, rejections=_COUNTS),
+        _estimates({"label": {"type": "object"}}, intervals=_LOOKS, rejections=_COUNTS),
         _TOTALS_REASONS,
         rights="operator",
         etag=True,

@@ -8,7 +8,12 @@ The entry point is :func:`estimate_snapshot`. It computes raw estimates of each 
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.estimates import Estimates, estimate_parameters, estimate_snapshot
-from ldp_aggregator.estimation.estimators import ESTIMATORS, ClassConditional, EstimationError
+from ldp_aggregator.estimation.estimators import (
+    ESTIMATORS,
+    ClassConditional,
+    EstimationError,
+    NaiveBayesParameters,
+)
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.number_result import NumberResult
@@ -23,6 +28,7 @@ __all__ = [
     "Frequencies",
     "Gaussian",
     "IntervalEstimate",
+    "NaiveBayesParameters",
     "NumberResult",
     "estimate_frequencies",
     "estimate_parameters",

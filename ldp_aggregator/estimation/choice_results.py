@@ -58,7 +58,6 @@ def _join(name: str, entry: Choices, choices: Sequence[FeatureResult]) -> Featur
         conditionals=_join_estimates([(each.conditionals, place) for each, place in cells]),
         distinguishable_entries=np.array([each.distinguishable_entries[place] for each, place in cells]),
         relevance=max((each.relevance for each in choices), key=_rank),
-        smoothed=np.stack([each.smoothed[place] for each, place in cells]),
         correlation=np.array(correlations) if len(correlations) == len(cells) else None,
         counts=tuple(each.n for each, _ in cells),
     )

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.json_form import to_json_list
 
 Transform = Callable[[FloatArray], FloatArray]
 
@@ -34,10 +32,6 @@ class Comparison:
     simultaneous_low: FloatArray
     simultaneous_high: FloatArray
     """Intervals that all hold at once, for all values of the feature."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all arrays as lists for JSON; unknown values become None."""
-        return {name: to_json_list(array) for name, array in vars(self).items()}
 
 
 def compare_two_classes(

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.class_comparison import (
     Comparison,
     compare_two_classes,
@@ -31,7 +32,6 @@ from ldp_aggregator.estimation.intervals import (
     estimate_conditional_intervals,
     estimate_joint_intervals,
 )
-from ldp_aggregator.estimation.json_form import read_array, read_count, read_text, read_texts, to_json_list
 
 MAX_FEATURES = 3
 """Questions about more features, which "auto" may choose at a large epsilon, are not shown as tables."""
@@ -61,6 +61,8 @@ class TableResult:
     """None without reports, and for early looks."""
     correlation: FloatArray | None
     """Of the two estimates of P(row | column), if there are two columns and reports. Shape (rows,)."""
+
+    JSON_DERIVED = ("comparisons",)
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies) -> Self:
@@ -112,45 +114,13 @@ class TableResult:
         )
         return cells, by_row, by_column
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result for JSON."""
-        return {
-            "features": list(self.features),
-            "rows": list(self.rows),
-            "across": list(self.across),
-            "columns": [list(each) for each in self.columns],
-            "mechanism": self.mechanism,
-            "n": self.n,
-            "cells": self.cells.as_dict(),
-            "row_shares": self.row_shares.as_dict(),
-            "column_shares": self.column_shares.as_dict(),
-            "independence": self.independence.as_dict() if self.independence else None,
-            "correlation": None if self.correlation is None else to_json_list(self.correlation),
-            "comparisons": {name: each.as_dict() for name, each in self.comparisons.items()},
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the result that :meth:`as_dict` wrote."""
-        rows, columns = read_texts(entry["rows"]), tuple(map(read_texts, entry["columns"]))
-        shape, correlation = (len(rows), len(columns)), entry["correlation"]
-        cells, row_shares, column_shares = (
-            IntervalEstimate.from_dict(entry[name], shape)
-            for name in ("cells", "row_shares", "column_shares")
-        )
-        return cls(
-            features=read_texts(entry["features"]),
-            rows=rows,
-            across=read_texts(entry["across"]),
-            columns=columns,
-            mechanism=read_text(entry["mechanism"]),
-            n=read_count(entry["n"]),
-            cells=cells,
-            row_shares=row_shares,
-            column_shares=column_shares,
-            independence=Independence.from_dict(entry["independence"]) if entry["independence"] else None,
-            correlation=None if correlation is None else read_array(correlation, shape[:1]),
-        )
+    def check_entries(self) -> None:
+        """Raise ValueError unless there is an estimate for each row and column."""
+        shape = len(self.rows), len(self.columns)
+        shapes = {each.value.shape for each in (self.cells, self.row_shares, self.column_shares)}
+        require(shapes == {shape}, f"cells, row_shares and column_shares: need the shape {shape}")
+        is_valid = self.correlation is None or self.correlation.shape == shape[:1]
+        require(is_valid, "correlation: needs a number for each row")
 
 
 def describe_tables(estimates: Sequence[Frequencies]) -> tuple[TableResult, ...]:

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from encoders.survey import Plan
-from encoders.survey.features import NO_LABEL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.codec import require, to_json
 from ldp_aggregator.estimation.class_prior import pool_prior
 from ldp_aggregator.estimation.cross_tables import TableResult, describe_tables
+from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditionals,
     EstimationError,
     Estimator,
+    NaiveBayesParameters,
 )
 from ldp_aggregator.estimation.feature_descriptions import describe_features
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes
-from ldp_aggregator.estimation.json_form import (
-    read_count,
-    read_probabilities,
-    read_text,
-    read_texts,
-    reading,
-    to_json_list,
-)
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
@@ -42,9 +38,16 @@ from ldp_aggregator.estimation.validation_result import (
 )
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
-_Part = TypeVar("_Part")
 _ONE_CLASS = pool_prior([], 1).estimate
-_NO_LABEL_ENTRIES = NO_LABEL.as_dict() | {"n": None, "prior": _ONE_CLASS.as_dict(), "smoothed": [1.0]}
+
+
+class Majority(NamedTuple):
+    """The most frequent class, and its estimated share."""
+
+    place: int
+    """The index among the classes."""
+    name: str
+    share: float
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,6 @@ class Estimates:
     """Reports of all questions, and messages of silos."""
     raw_prior: IntervalEstimate
     """P(label), (k,), unbiased; shown to people."""
-    prior: FloatArray
-    """P(label), a distribution; used by the classifier. Shape (k,)."""
     features: tuple[FeatureResult | NumberResult, ...]
     poisoning: PoisoningSummary | None
     """Whether reports look fake, and how far fake ones could move the estimates; None if not
@@ -79,6 +80,10 @@ class Estimates:
     features that the round selects."""
     silos: SiloSummary | None = None
     """What the estimates contain from silos; None for a survey of people alone."""
+    class_counts: IntervalEstimate | None = None
+    """Number of rows of each class, (k,), of which noise is the only error; of a curator alone."""
+
+    JSON_DERIVED = ("non_uniform",)
 
     @property
     def has_label(self) -> bool:
@@ -109,82 +114,47 @@ class Estimates:
         """For which classes the share differs significantly from 1/k. Shape (k,)."""
         return detect_non_uniform_classes(self.raw_prior)
 
+    @property
+    def majority(self) -> Majority | None:
+        """The class with the largest estimated share; None if the shares are unknown."""
+        if not np.isfinite(self.raw_prior.value).all():
+            return None
+        shares = project_simplex(self.raw_prior.value[None, :])[0]
+        index = int(shares.argmax())
+        return Majority(index, self.classes[index], float(shares[index]))
+
+    @property
+    def omitted_entries(self) -> tuple[str, ...]:
+        """What a survey without a label does not store; only a curator has numbers of rows."""
+        counts = ("class_counts",) if self.class_counts is None else ()
+        return counts if self.has_label else (*counts, *_OF_LABEL)
+
+    @staticmethod
+    def complete_entries(values: dict[str, Any]) -> None:
+        """Add the entries of a survey without a label, in which all people are one class."""
+        if not values.keys() & set(_OF_LABEL):
+            values.update(label="", classes=("",), label_n=None, raw_prior=_ONE_CLASS)
+        values.setdefault("class_counts", None)
+
     def as_dict(self) -> dict[str, Any]:
         """Return all estimates for JSON; unknown and infinite values become None."""
-        return {
-            "survey": self.survey,
-            "plan_digest": self.plan_digest,
-            "estimator": self.estimator,
-            "reports": self.reports,
-            **({"label": self._label_entries()} if self.has_label else {}),
-            "features": [feature.as_dict() for feature in self.features],
-            **({"tables": [table.as_dict() for table in self.tables]} if self.tables else {}),
-            "poisoning": self.poisoning.as_dict() if self.poisoning else None,
-            "validation_result": self.validation_result.as_dict() if self.validation_result else None,
-            "validation": self.validation.as_dict() if self.validation else None,
-            "silos": self.silos.as_dict() if self.silos else None,
-        }
+        found: dict[str, Any] = to_json(self)
+        return found
 
-    def _label_entries(self) -> dict[str, Any]:
-        return {
-            "name": self.label,
-            "values": list(self.classes),
-            "n": self.label_n,
-            "prior": self.raw_prior.as_dict(),
-            "non_uniform": self.non_uniform.tolist(),
-            "smoothed": to_json_list(self.prior),
-        }
+    def check_entries(self) -> None:
+        """Raise ValueError unless all estimates are of the same classes."""
+        k = len(self.classes)
+        require(self.raw_prior.value.shape == (k,), f"raw_prior: needs the shares of {k} classes")
+        for each in self.features:
+            of_classes = each.by_class.means if isinstance(each, NumberResult) else each.conditionals
+            require(of_classes.value.shape[-1] == k, f"{each.name}: needs estimates of {k} classes")
+        counts = self.class_counts
+        require(counts is None or counts.value.shape == (k,), f"class_counts: needs those of {k} classes")
+        influence = self.silos.influence if self.silos else None
+        require(influence is None or influence.prior.shape == (k,), "silos: needs moves of each class")
 
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Estimates:
-        """Return the estimates that :meth:`as_dict` wrote; counters of further rounds and silos are None.
 
-        Raises
-        ------
-        ValueError
-            If an entry is missing or of a wrong type, shape or size; the message names it.
-        """
-        with reading("label"):
-            label = document.get("label", _NO_LABEL_ENTRIES)
-            classes, label_n = read_texts(label["values"]), label["n"]
-            k = len(classes)
-            raw_prior = IntervalEstimate.from_dict(label["prior"], (k,))
-            prior = read_probabilities(label["smoothed"], (k,), read_text(label["name"]))
-        features = []
-        for index, entry in enumerate(document["features"]):
-            with reading(f"features.{index}"):
-                kind = NumberResult if entry["kind"] == NumberResult.kind else FeatureResult
-                features.append(kind.from_dict(entry, k))
-        texts = {}
-        tables = []
-        for index, entry in enumerate(document.get("tables", ())):
-            with reading(f"tables.{index}"):
-                tables.append(TableResult.from_dict(entry))
-        for name in ("survey", "plan_digest", "estimator"):
-            with reading(name):
-                texts[name] = read_text(document[name])
-        with reading("reports"):
-            reports = read_count(document["reports"])
-
-        def read(name: str, parse: Callable[[Any], _Part]) -> _Part | None:
-            with reading(name):
-                return None if document[name] is None else parse(document[name])
-
-        return cls(
-            **texts,
-            label=label["name"],
-            classes=classes,
-            label_n=None if label_n is None else read_count(label_n),
-            reports=reports,
-            raw_prior=raw_prior,
-            prior=prior,
-            features=tuple(features),
-            tables=tuple(tables),
-            poisoning=read("poisoning", PoisoningSummary.from_dict),
-            validation_result=read("validation_result", ValidationResult.from_dict),
-            validation=read("validation", cls.from_dict),
-            silos=read("silos", lambda entry: SiloSummary.from_dict(entry, k)),
-        )
+_OF_LABEL = ("label", "classes", "label_n", "raw_prior", "non_uniform")
 
 
 def estimate_snapshot(
@@ -195,6 +165,20 @@ def estimate_snapshot(
     silos: Sequence[SiloSnapshot] = (),
 ) -> Estimates:
     """Estimate priors, conditionals, means and variances, each with its standard error, from counters.
+
+    The parameters and errors are those of :func:`estimate_survey`.
+    """
+    return estimate_survey(snapshot, estimator, validation, poisoning, silos)[0]
+
+
+def estimate_survey(
+    snapshot: AnySnapshot,
+    estimator: str = "default",
+    validation: Snapshot | None = None,
+    poisoning: bool = False,
+    silos: Sequence[SiloSnapshot] = (),
+) -> tuple[Estimates, NaiveBayesParameters]:
+    """Compute all estimates of a survey, and the probabilities that its classifier uses.
 
     Parameters
     ----------
@@ -239,7 +223,7 @@ def estimate_snapshot(
     described = features if raw is surveys[0] else None
     summary = _check_reports(snapshot, surveys[0], described, conditionals, stages) if poisoning else None
 
-    return Estimates(
+    estimates = Estimates(
         survey=plan.id,
         plan_digest=plan.digest,
         estimator=estimator,
@@ -248,7 +232,6 @@ def estimate_snapshot(
         label_n=raw.label.n if raw.label else None,
         reports=raw.reports,
         raw_prior=prior.raw,
-        prior=prior.smoothed,
         features=features,
         poisoning=summary,
         tables=describe_tables(raw.tables),
@@ -256,6 +239,7 @@ def estimate_snapshot(
         validation=validated,
         silos=SiloSummary.from_estimates(surveys),
     )
+    return estimates, NaiveBayesParameters(prior.smoothed, conditionals)
 
 
 def _mask_unselected(
@@ -303,24 +287,13 @@ def _check_reports(
     return check_poisoning(snapshot, raw, features, prior.raw)
 
 
-@dataclass(frozen=True)
-class NaiveBayesParameters:
-    """The probabilities that a Naive Bayes classifier uses."""
-
-    prior: FloatArray
-    """P(label). Shape (k,)."""
-    conditionals: ClassConditionals
-    """P(value | label) of each feature; each column of a table is a distribution. Tuple of (A_i, k) arrays
-    and Gaussians."""
-
-
 def estimate_parameters(
     snapshot: AnySnapshot,
     estimator: str = "default",
     validation: Snapshot | None = None,
     silos: Sequence[SiloSnapshot] = (),
 ) -> NaiveBayesParameters:
-    """Estimate what a classifier needs: stages 1 to 4 of :func:`estimate_snapshot`, in half the time."""
+    """Estimate what a classifier needs: stages 1 to 4 of :func:`estimate_survey`, in half the time."""
     stages = _find_estimator(estimator)
     _, raw = _estimate_raw(snapshot, silos)
     prior = stages.estimate_prior(raw).smoothed

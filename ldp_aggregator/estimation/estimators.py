@@ -9,13 +9,16 @@ ratios of noisy counts let uninformative features outvote the prior.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self, cast
 
 import numpy as np
 
 from encoders.errors import LdpError
+from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.codec import reading, require, require_probabilities
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior, smooth_tables
 from ldp_aggregator.estimation.class_prior import label_prior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
@@ -34,6 +37,45 @@ class EstimationError(LdpError):
 ClassConditional = FloatArray | Gaussian
 """P(value | label) of one feature: a table (A_i, k), or for numbers a normal distribution per class."""
 ClassConditionals = tuple[ClassConditional, ...]
+
+
+@dataclass(frozen=True)
+class NaiveBayesParameters:
+    """The probabilities that a Naive Bayes classifier uses."""
+
+    prior: FloatArray
+    """P(label). Shape (k,)."""
+    conditionals: ClassConditionals
+    """P(value | label) of each feature; each column of a table is a distribution. Tuple of (A_i, k) arrays
+    and Gaussians."""
+
+    kind = "nb"
+    JSON_KINDS = (kind,)
+    JSON_DERIVED = ("kind",)
+
+    def for_plan(self, features: Sequence[Feature], k: int) -> Self:
+        """Return the parameters; raise ValueError unless they are distributions of these features."""
+        require(self.prior.shape == (k,), f"prior: needs the shares of {k} classes")
+        require_probabilities(self.prior, "the classes")
+        require(len(self.conditionals) == len(features), "conditionals: needs one for each feature")
+        for feature, each in zip(features, self.conditionals, strict=True):
+            with reading(feature.name):
+                if isinstance(each, Gaussian):
+                    is_valid = isinstance(feature, NumericFeature) and each.mean.shape == (k,)
+                    require(is_valid, f"needs normal distributions of {k} classes")
+                    check_missing(each.missing, cast(NumericFeature, feature))
+                else:
+                    is_valid = not isinstance(feature, NumericFeature) and each.shape == (feature.size, k)
+                    require(is_valid, f"needs a table with the shape {(feature.size, k)}")
+                    require_probabilities(each, feature.name)
+        return self
+
+
+def check_missing(missing: object, feature: NumericFeature) -> None:
+    """Raise ValueError unless a number has shares of missing values exactly if it can be missing."""
+    can_be_missing = feature.missing != "error"
+    require(can_be_missing or missing is None, "has shares of missing values, but cannot be missing")
+    require(not can_be_missing or missing is not None, "lacks the shares of missing values")
 
 
 @dataclass(frozen=True)

@@ -39,4 +39,4 @@ def _describe(
             assert not isinstance(feature, NumericFeature)
             assert not isinstance(conditional, Gaussian)
             assert not isinstance(shares, ClassMoments)
-            yield FeatureResult.from_estimates(feature, estimate, conditional, prior, shares)
+            yield FeatureResult.from_estimates(feature, estimate, prior, shares)

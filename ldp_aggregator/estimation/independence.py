@@ -10,9 +10,7 @@ so that they need not be well known. The statistic has nearly a chi-square distr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 
@@ -20,7 +18,6 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_differences import chi_square_tail
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
-from ldp_aggregator.estimation.json_form import read_object
 
 
 @dataclass(frozen=True)
@@ -31,15 +28,6 @@ class Independence:
     degrees: int
     """Degrees of freedom."""
     p_value: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result for JSON."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the result that :meth:`as_dict` wrote."""
-        return read_object(cls, entry)
 
 
 def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> Independence:

@@ -13,7 +13,6 @@ share can still be. It contains what is possible of the interval around the esti
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -22,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
+from ldp_aggregator.codec import Infinite, require, to_json
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.json_form import read_array, reading, require, to_json_list
 from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 Z95 = 1.959963984540054
@@ -46,7 +45,7 @@ class IntervalEstimate:
 
     value: FloatArray
     """Nearly unbiased, so it may be outside the possible range; NaN where nothing is known."""
-    stderr: FloatArray
+    stderr: Infinite
     """Infinite where nothing is known."""
     low: FloatArray
     high: FloatArray
@@ -101,35 +100,13 @@ class IntervalEstimate:
         """Return the same estimates with rows and columns exchanged."""
         return IntervalEstimate(*(each.T for each in vars(self).values()))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all arrays as nested lists for JSON; unknown and infinite values become None."""
-        return {
-            "value": to_json_list(self.value),
-            "stderr": to_json_list(self.stderr),
-            "low": to_json_list(self.low),
-            "high": to_json_list(self.high),
-            "simultaneous": {
-                "low": to_json_list(self.simultaneous_low),
-                "high": to_json_list(self.simultaneous_high),
-            },
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], shape: tuple[int, ...]) -> IntervalEstimate:
-        """Return the estimates that :meth:`as_dict` wrote; raise ValueError if they have another shape."""
-
-        def read(part: Mapping[str, Any], key: str, unknown: float) -> FloatArray:
-            with reading(key):
-                return read_array(part[key], shape, unknown)
-
-        value, stderr = read(entry, "value", math.nan), read(entry, "stderr", math.inf)
-        require(bool((stderr >= 0).all()), "stderr: needs numbers of at least 0")
-        single, simultaneous = (
-            [read(part, end, math.nan) for end in ("low", "high")] for part in (entry, entry["simultaneous"])
-        )
-        for ends in (single, simultaneous):
-            require(bool(np.isfinite(ends).all()), "low and high: need numbers")
-        return cls(value, stderr, *single, *simultaneous)
+    def check_entries(self) -> None:
+        """Raise ValueError unless the arrays have one shape, and only estimates and errors are unknown."""
+        shapes = {each.shape for each in vars(self).values()}
+        require(len(shapes) == 1, "value, stderr, low and high: need one shape")
+        require(bool((self.stderr >= 0).all()), "stderr: needs numbers of at least 0")
+        ends = (self.low, self.high, self.simultaneous_low, self.simultaneous_high)
+        require(bool(np.isfinite(ends).all()), "low and high: need numbers")
 
 
 @lru_cache(maxsize=256)
@@ -257,5 +234,5 @@ def forecast_margins(estimate: IntervalEstimate) -> dict[str, Any]:
     Every standard error falls with the square root of the number of reports.
     """
     margins = compute_typical_margins(estimate)
-    growths = {f"times_{growth}": to_json_list(margins / math.sqrt(growth)) for growth in REPORT_GROWTHS}
-    return {"now": to_json_list(margins), **growths}
+    growths = {f"times_{growth}": to_json(margins / math.sqrt(growth)) for growth in REPORT_GROWTHS}
+    return {"now": to_json(margins), **growths}

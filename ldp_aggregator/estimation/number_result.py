@@ -1,4 +1,4 @@
-"""The result of one numeric feature: for people in its own unit, for the classifier in normalised units."""
+"""The result of one numeric feature, in its own unit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.json_form import read_number, read_text, reading, require
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
@@ -46,20 +46,6 @@ class NumberStatistics:
             missing=raw.estimate_missing() if raw.can_be_missing else None,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the statistics for JSON."""
-        return {name: each.as_dict() if each else None for name, each in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
-        """Return the statistics of k classes that :meth:`as_dict` wrote."""
-        means, squares, variances, deviations = (
-            IntervalEstimate.from_dict(entry[name], (k,))
-            for name in ("means", "squares", "variances", "deviations")
-        )
-        missing = None if entry["missing"] is None else IntervalEstimate.from_dict(entry["missing"], (k,))
-        return cls(means, squares, variances, deviations, missing)
-
 
 @dataclass(frozen=True)
 class NumberResult:
@@ -76,11 +62,13 @@ class NumberResult:
     :mod:`class_differences`."""
     relevance: Relevance
     """Computed from the raw estimates."""
-    smoothed: Gaussian
-    """The classifier's distributions in normalised units, in which the bounds of the feature are -1 and 1."""
+    spread: float
+    """A typical standard deviation within a class, in the feature's own unit."""
     width: float
     """One normalised unit in the feature's own unit."""
     kind = NumericFeature.kind
+    JSON_KINDS = (kind,)
+    JSON_DERIVED = ("kind", "distinguishable")
 
     @classmethod
     def from_estimates(
@@ -102,72 +90,46 @@ class NumberResult:
             by_class=by_class,
             distinguishable_entries=find_differing_statistics(raw),
             relevance=estimate_number_relevance(means, variances, missing, prior),
-            smoothed=smoothed,
+            spread=math.sqrt(smoothed.variance.mean()) * feature.width,
             width=feature.width,
         )
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether any question or table is about the number."""
+        return self.mean_question.mechanism is not None or self.square_question.mechanism is not None
 
     @property
     def distinguishable(self) -> bool:
         """Whether any statistic of at least two classes differs significantly."""
         return any(self.distinguishable_entries.values())
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result for JSON."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "mean_question": self.mean_question.as_dict(),
-            "square_question": self.square_question.as_dict(),
-            "overall": self.overall.as_dict(),
-            **(self._class_entries() if len(self.smoothed.mean) > 1 else {}),
-            "smoothed": self.smoothed.as_dict(),
-            "width": self.width,
-        }
+    @property
+    def omitted_entries(self) -> tuple[str, ...]:
+        """What a survey without a label does not store: all people are one class."""
+        return _OF_CLASSES if len(self.by_class.means.value) == 1 else ()
 
-    def _class_entries(self) -> dict[str, Any]:
-        """Return the entries of the JSON form that a survey without a label does not have."""
-        return {
-            **self.by_class.as_dict(),
-            "relevance": self.relevance.as_dict(),
-            "distinguishable": self.distinguishable,
-            "distinguishable_entries": dict(self.distinguishable_entries),
-        }
+    @staticmethod
+    def complete_entries(values: dict[str, Any]) -> None:
+        """Add the entries of the only class, if they are missing."""
+        if "overall" in values and "by_class" not in values:
+            values.update(by_class=values["overall"], distinguishable_entries={}, relevance=UNKNOWN)
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
-        """Return the result for k classes that :meth:`as_dict` wrote."""
-        require(entry["kind"] == cls.kind, "kind: is unknown")
-        mean, square = (QuestionSummary.from_dict(entry[key]) for key in ("mean_question", "square_question"))
-        width = read_number(entry["width"], math.inf)
-        require(0 < width < math.inf, "width: needs a number above 0")
-        with reading("overall"):
-            overall = NumberStatistics.from_dict(entry["overall"], 1)
-        return cls(
-            name=read_text(entry["name"]),
-            mean_question=mean,
-            square_question=square,
-            overall=overall,
-            smoothed=Gaussian.from_dict(entry["smoothed"], k),
-            width=width,
-            **(_read_classes(entry, k) if k > 1 else _describe_one_class(overall)),
-        )
+    def check_entries(self) -> None:
+        """Raise ValueError unless all numbers are of one feature."""
+        for statistics, shape in ((self.overall, (1,)), (self.by_class, self.by_class.means.value.shape)):
+            parts = [each for each in vars(statistics).values() if each]
+            require({each.value.shape for each in parts} == {shape}, "needs estimates of each class")
+        marks = set(self.distinguishable_entries)
+        is_marked = {"means", "variances"} <= marks <= {"means", "variances", "missing"}
+        is_marked |= len(self.by_class.means.value) == 1
+        require(is_marked, "distinguishable_entries: needs marks of moments")
+        require(0 < self.width < math.inf, "width: needs a number above 0")
+        require(0 < self.spread < math.inf, "spread: needs a number above 0")
 
 
-def _read_classes(entry: Mapping[str, Any], k: int) -> dict[str, Any]:
-    """Return the parts of a result that compare classes."""
-    marks = entry["distinguishable_entries"]
-    are_marks = {"means", "variances"} <= set(marks) <= {"means", "variances", "missing"}
-    require(are_marks and all(type(each) is bool for each in marks.values()), "needs marks of moments")
-    return {
-        "by_class": NumberStatistics.from_dict(entry, k),
-        "distinguishable_entries": marks,
-        "relevance": Relevance.from_dict(entry["relevance"]),
-    }
-
-
-def _describe_one_class(overall: NumberStatistics) -> dict[str, Any]:
-    """Return these parts for a survey without a label, in which all people are one class."""
-    return {"by_class": overall, "distinguishable_entries": {}, "relevance": UNKNOWN}
+_OF_CLASSES = ("by_class", "distinguishable_entries", "relevance", "distinguishable")
+"""The entries that compare classes."""
 
 
 # A number is middle + width * x with x in [-1, 1], so its moments are linear in those of x.

@@ -8,7 +8,6 @@ interval of a quantile inverts the intervals of the cumulative shares, which nee
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Self
@@ -18,10 +17,10 @@ import numpy as np
 from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.levels import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.combined import compute_sum_covariances
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, IntervalEstimate, ratio_intervals
-from ldp_aggregator.estimation.json_form import read_texts
 
 PROBABILITIES = (0.25, 0.5, 0.75)
 """The quantiles: first quartile, median and third quartile."""
@@ -41,6 +40,8 @@ class OrderedResult:
     """Shape (limits,)."""
     by_class: IntervalEstimate
     """Shape (limits, classes)."""
+
+    JSON_DERIVED = ("quantiles", "class_quantiles")
 
     @classmethod
     def from_estimates(
@@ -104,32 +105,22 @@ class OrderedResult:
                 found[:, group] = np.searchsorted(whole[1:, group], PROBABILITIES)
         return found
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the result for JSON."""
-        found = {
-            "limits": list(self.limits),
-            "edges": list(self.edges),
-            "cumulative": self.cumulative.as_dict(),
-            "quantiles": self.quantiles.as_dict(),
-        }
-        if self.by_class.value.shape[1] == 1:
-            return found
-        return found | {
-            "by_class": self.by_class.as_dict(),
-            "class_quantiles": self.class_quantiles.as_dict(),
-        }
+    @property
+    def omitted_entries(self) -> tuple[str, ...]:
+        """What a survey without a label does not store: all people are one class."""
+        return ("by_class", "class_quantiles") if self.by_class.value.shape[1] == 1 else ()
 
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
-        """Return the result for k classes that :meth:`as_dict` wrote."""
-        limits = read_texts(entry["limits"])
-        cumulative = IntervalEstimate.from_dict(entry["cumulative"], (len(limits),))
-        by_class = (
-            IntervalEstimate.from_dict(entry["by_class"], (len(limits), k))
-            if k > 1
-            else cumulative.reshape(-1, 1)
-        )
-        return cls(limits, tuple(map(float, entry["edges"])), cumulative, by_class)
+    @staticmethod
+    def complete_entries(values: dict[str, Any]) -> None:
+        """Add the shares of the only class, if they are missing."""
+        if "cumulative" in values:
+            values.setdefault("by_class", values["cumulative"].reshape(-1, 1))
+
+    def check_entries(self) -> None:
+        """Raise ValueError unless there is a share for each limit."""
+        limits = len(self.limits)
+        is_valid = self.cumulative.value.shape == (limits,) and self.by_class.value.shape[:1] == (limits,)
+        require(is_valid and len(self.edges) in (0, limits + 2), f"needs the shares of {limits} limits")
 
 
 def make_monotone(shares: IntervalEstimate) -> FloatArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool
 from ldp_aggregator.estimation.discrete.combined import combine_questions, sum_classes
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
-from ldp_aggregator.estimation.json_form import read_object
 from ldp_aggregator.estimation.numeric.moments import Moments, Population, estimate_moments
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
@@ -186,15 +184,6 @@ class QuestionSummary:
     """None if the survey does not ask it."""
     n: int
     """Number of reports."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the mechanism and the number of reports as a dict for JSON."""
-        return {"mechanism": self.mechanism, "n": self.n}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> QuestionSummary:
-        """Return the summary that :meth:`as_dict` wrote."""
-        return read_object(cls, entry)
 
     def add_silos(self, silos: Sequence[SiloTables]) -> QuestionSummary:
         """Return the summary of this question and of tables of silos, which count as a mean question."""

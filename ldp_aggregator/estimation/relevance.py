@@ -9,17 +9,16 @@ divided by k - 1. With two classes it is the R^2 of the label given the feature.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.codec import InfiniteNumber, require
 from ldp_aggregator.estimation.bayes.posterior import estimate_value_shares
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, ratio_intervals
-from ldp_aggregator.estimation.json_form import read_number, reading, require
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 MAX_NOISE_MARGIN = 1 / 4
@@ -36,26 +35,15 @@ class Relevance:
 
     estimate: IntervalEstimate
     """Shape (). The mean contribution of noise is subtracted, so the value may be below 0."""
-    noise: float
+    noise: InfiniteNumber
     """The mean relevance of pure noise, which was subtracted from the value. Infinite without reports."""
     maximum: float = 1.0
     """The largest possible relevance: below 1 for a number, and for a feature with fewer values than
     classes."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the relevance as a dict for JSON; unknown and infinite values become None."""
-        noise = self.noise if math.isfinite(self.noise) else None
-        return {**self.estimate.as_dict(), "noise": noise, "maximum": self.maximum}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Relevance:
-        """Return the relevance that :meth:`as_dict` wrote."""
-        with reading("maximum"):
-            maximum = read_number(entry["maximum"])
-            require(math.isfinite(maximum), "needs a number")
-        with reading("noise"):
-            noise = read_number(entry["noise"], math.inf)
-        return cls(IntervalEstimate.from_dict(entry, ()), noise, maximum)
+    def check_entries(self) -> None:
+        """Raise ValueError unless the estimate is one number."""
+        require(self.estimate.value.shape == (), "estimate: needs numbers")
 
 
 UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
@@ -203,7 +191,7 @@ class _UnbiasedSquare(NamedTuple):
 
     value: float
     expected_noise: float
-    noise: float
+    noise: InfiniteNumber
     slope: float
 
 

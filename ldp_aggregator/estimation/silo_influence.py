@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Self
 
 import numpy as np
 
 from encoders.mechanisms.soft_cells import SOFT_UNIT
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.json_form import (
-    read_array,
-    read_count,
-    read_number,
-    read_texts,
-    reading,
-    require,
-    to_json_list,
-)
+from ldp_aggregator.codec import HIDDEN, InfiniteNumber, require
 from ldp_aggregator.estimation.pooling import find_contradictions
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, weigh_tables
@@ -66,20 +57,11 @@ class SiloInfluence:
             **{name: np.maximum(getattr(self, name), getattr(other, name)) for name in names}
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the influence for JSON."""
-        return {name: to_json_list(getattr(self, name)) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
-        """Return the influence that :meth:`as_dict` wrote; raise ValueError unless all moves are shares."""
-        moves = {}
-        for name in cls.__dataclass_fields__:
-            with reading(name):
-                moves[name] = read_array(entry[name], (k,))
-                are_shares = bool(((moves[name] >= 0) & (moves[name] <= 1)).all())
-                require(are_shares, f"needs {k} numbers from 0 to 1")
-        return cls(**moves)
+    def check_entries(self) -> None:
+        """Raise ValueError unless all moves are shares."""
+        for name, moves in vars(self).items():
+            are_shares = moves.shape == self.prior.shape and bool(((moves >= 0) & (moves <= 1)).all())
+            require(are_shares, f"{name}: needs numbers from 0 to 1, one for each class")
 
 
 def _invent_rows(table: NoisyTable, rows: int) -> FloatArray:
@@ -140,7 +122,7 @@ class SiloSummary:
 
     messages: int
     rows: float
-    rows_stderr: float
+    rows_stderr: InfiniteNumber
     """The number of rows, estimated from the noisy counts, and the standard error of the noise."""
     rows_limit: int
     """The largest number of rows of a silo, in any of the surveys."""
@@ -152,7 +134,7 @@ class SiloSummary:
     """Number of people's reports with which the estimates are pooled; None without a survey of people."""
     contradictions: tuple[str, ...] = ()
     """The label and features in which two surveys differ significantly."""
-    snapshots: tuple[SiloSnapshot, ...] = field(default=(), compare=False, repr=False)
+    snapshots: tuple[SiloSnapshot, ...] = field(default=(), compare=False, repr=False, metadata=HIDDEN)
     """The counters of the surveys of silos; empty if the summary was read from a file."""
 
     @property
@@ -176,7 +158,7 @@ class SiloSummary:
         differing = find_contradictions(surveys)
         return cls(
             messages=sum(each.messages for each in tables),
-            rows=round(sum(float(classes.counts.sum()) for _, classes in known), 1),
+            rows=round(sum((float(classes.counts.sum()) for _, classes in known), start=0.0), 1),
             rows_stderr=round(math.sqrt(variance), 1) if known else math.inf,
             rows_limit=max(each.plan.rows for each in tables),
             influence=reduce(SiloInfluence.largest, influences) if influences else None,
@@ -184,39 +166,4 @@ class SiloSummary:
             people=None if surveys[0].silos else surveys[0].reports,
             contradictions=tuple(label if index is None else features[index].name for index in differing),
             snapshots=tuple(each.snapshot for each in tables),
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the summary for JSON; unknown values become None."""
-        return {
-            "surveys": self.surveys,
-            "messages": self.messages,
-            "rows": self.rows,
-            "rows_stderr": self.rows_stderr if math.isfinite(self.rows_stderr) else None,
-            "rows_limit": self.rows_limit,
-            "influence": self.influence.as_dict() if self.influence else None,
-            "people": self.people,
-            "contradictions": list(self.contradictions),
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
-        """Return the summary for k classes that :meth:`as_dict` wrote."""
-        counts: dict[str, Any] = {}
-        for name in ("surveys", "messages", "rows_limit"):
-            with reading(name):
-                counts[name] = read_count(entry[name])
-        with reading("influence"):
-            influence = entry["influence"] and SiloInfluence.from_dict(entry["influence"], k)
-        with reading("people"):
-            people = None if entry["people"] is None else read_count(entry["people"])
-        with reading("contradictions"):
-            contradictions = read_texts(entry["contradictions"])
-        return cls(
-            **counts,
-            rows=read_number(entry["rows"], 0.0),
-            rows_stderr=read_number(entry["rows_stderr"], math.inf),
-            influence=influence,
-            people=people,
-            contradictions=contradictions,
         )

@@ -7,11 +7,11 @@ of single features do not show this; a validation round does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.codec import HIDDEN, require
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.estimators import ClassConditional, ClassConditionals, EstimationError
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.json_form import read_count, read_texts, reading, require
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
@@ -54,8 +54,10 @@ class ValidationResult:
     """Shape (): the accuracy of the model with all its features."""
     gains: IntervalEstimate
     """Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features."""
-    snapshot: Snapshot | None = field(default=None, compare=False, repr=False)
+    snapshot: Snapshot | None = field(default=None, compare=False, repr=False, metadata=HIDDEN)
     """The counters of the validation round; None if the result was read from a file."""
+
+    JSON_DERIVED = ("selected_k",)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -75,6 +77,11 @@ class ValidationResult:
             gains=IntervalEstimate.from_stderr(gains[:, 0], gains[:, 1], GAIN_BOUNDS),
             snapshot=snapshot,
         )
+
+    @property
+    def selected_k(self) -> int | None:
+        """Number of features of the selected set; None if the model keeps all its features."""
+        return None if self.selected is None else self.top_k[self.selected]
 
     @property
     def selected(self) -> int | None:
@@ -102,34 +109,11 @@ class ValidationResult:
         names = set(self.selected_features)
         return frozenset(index for index, each in enumerate(features) if each.name in names)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the validation result for JSON."""
-        return {
-            "features": list(self.features),
-            "accuracy": self.accuracy.as_dict(),
-            "top_k": list(self.top_k),
-            "gains": self.gains.as_dict(),
-            "selected_k": None if self.selected is None else self.top_k[self.selected],
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the validation result that :meth:`as_dict` wrote, without counters."""
-        with reading("features"):
-            features = read_texts(entry["features"])
-        with reading("top_k"):
-            top_k = tuple(map(read_count, entry["top_k"]))
-        result = cls(
-            features=features,
-            top_k=top_k,
-            accuracy=IntervalEstimate.from_dict(entry["accuracy"], ()),
-            gains=IntervalEstimate.from_dict(entry["gains"], (len(top_k),)),
-        )
-        require(
-            result.as_dict()["selected_k"] == entry["selected_k"],
-            "selected_k: does not follow from the gains",
-        )
-        return result
+    def check_entries(self) -> None:
+        """Raise ValueError unless there is one accuracy, and a gain for each set."""
+        shapes = self.accuracy.value.shape, self.gains.value.shape
+        is_valid = shapes == ((), (len(self.top_k),))
+        require(is_valid, "accuracy and gains: need one number, and one for each set")
 
 
 def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:

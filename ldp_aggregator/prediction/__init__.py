@@ -1,4 +1,6 @@
 """What classifiers store, and how they score coded rows: plain arrays, without scikit-learn."""
 
-NAIVE_BAYES, LINEAR, TREE = "nb", "linear", "tree"
+from ldp_aggregator.estimation import NaiveBayesParameters
+
+NAIVE_BAYES, LINEAR, TREE = NaiveBayesParameters.kind, "linear", "tree"
 """The kinds of classifiers."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
+from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.codec import HIDDEN, require, require_probabilities
+from ldp_aggregator.prediction import TREE
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,31 @@ class DecisionTree:
     """The 2^depth - 1 inner nodes, level by level."""
     leaves: FloatArray
     """P(label | leaf). Shape (2^depth, k)."""
-    counts: IntArray
-    """The noisy counts of the leaves. Shape (2^depth, k)."""
+    counts: IntArray | None = field(default=None, metadata=HIDDEN)
+    """The noisy counts of the leaves, (2^depth, k); None if the tree was read from a file."""
 
-    def scores(self, rows_codes: IntArray) -> FloatArray:
+    kind = TREE
+    JSON_KINDS = (kind,)
+    JSON_DERIVED = ("kind",)
+
+    def for_plan(self, features: Sequence[Feature], k: int) -> Self:
+        """Return the tree; raise ValueError if it is of another plan."""
+        for index, split in enumerate(self.splits):
+            require(split.feature < len(features), f"splits.{index}: has no feature")
+            is_inside = split.low <= split.high < features[split.feature].size
+            require(is_inside, f"splits.{index}: is outside its feature")
+        count = len(self.splits) + 1
+        require(count >= 2 and not count & (count - 1), "splits: the tree is not complete")
+        is_valid = self.leaves.shape == (count, k) and bool((self.leaves > 0).all())
+        require(is_valid, f"leaves: need probabilities above 0 with the shape {(count, k)}")
+        require_probabilities(self.leaves.T, "the leaves")
+        return self
+
+    def compute_scores(self, codes: IntArray) -> FloatArray:
         """Return log P(label | leaf) of m coded rows, shape (m, k)."""
-        return np.log(self.leaves)[self.find_leaves(rows_codes)]
+        return np.log(self.leaves)[self.find_leaves(codes)]
+
+    scores = compute_scores
 
     def find_leaves(self, rows_codes: IntArray) -> IntArray:
         """Return the index of each row's leaf, shape (m,)."""

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from encoders.mechanisms.soft_cells import STEPS
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.codec import HIDDEN, require
+from ldp_aggregator.prediction import LINEAR
+from ldp_aggregator.prediction.scoring import normalise_log_scores
 
 SHARPNESS = 2
 """tau: the losses are the hinge with its corner smoothed over a width of about 1 / tau."""
@@ -178,17 +182,51 @@ def find_class_scores(scores: FloatArray, k: int) -> FloatArray:
 class LinearModel:
     """Scores that are linear in a row's coordinates."""
 
-    features: tuple[Feature, ...]
-    k: int
     degree: int
     """The degree of the curves of numbers."""
     weights: FloatArray
     """Released: multiples of 2^-40. Shape (columns, k - 1)."""
+    features: tuple[Feature, ...] = field(metadata=HIDDEN)
+    """The features of the plan."""
+
+    kind = LINEAR
+    JSON_KINDS = (kind,)
+    JSON_DERIVED = ("kind",)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return int(self.weights.shape[1]) + 1
+
+    @classmethod
+    def complete_entries(cls, values: dict[str, Any]) -> None:
+        """Add no features: :meth:`for_plan` does."""
+        values["features"] = ()
+
+    def for_plan(self, features: tuple[Feature, ...], k: int) -> Self:
+        """Return the model with the features of its plan; raise ValueError if it is of another plan."""
+        is_degree = LEAST_DEGREE <= self.degree <= MAX_DEGREE
+        require(is_degree, f"degree: needs a whole number from {LEAST_DEGREE} to {MAX_DEGREE}")
+        shape = Design.from_features(features, self.degree).columns, k - 1
+        is_valid = self.weights.shape == shape and bool(np.isfinite(self.weights).all())
+        require(is_valid, f"weights: need the shape {shape}")
+        return replace(self, features=features)
 
     @property
     def design(self) -> Design:
         """The coordinates of the features."""
         return Design.from_features(self.features, self.degree)
+
+    def compute_scores(self, codes: IntArray) -> FloatArray:
+        """Return log P(label | row) of coded rows, (m, k), up to a constant of the row.
+
+        With a the softmax of tau times the scores, the scores minimise the expected loss where P(label) is
+        proportional to a (e^tau - (e^tau - 1) a). This is a larger probability for a larger score.
+        """
+        log_shares = normalise_log_scores(SHARPNESS * self.scores(codes))
+        edge = np.exp(SHARPNESS)
+        scores: FloatArray = log_shares + np.log(edge - (edge - 1) * np.exp(log_shares))
+        return scores
 
     def scores(self, rows_codes: IntArray) -> FloatArray:
         """Return a score for each class of m coded rows, shape (m, k); the greatest wins."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 from markupsafe import Markup
 
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.wording.finding import Finding
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from markupsafe import Markup, escape
 
 from encoders.survey.display_texts import DisplayText
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Names
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Names
 
 _SHARED = "ldp_aggregator.render"
 

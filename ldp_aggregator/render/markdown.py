@@ -16,8 +16,8 @@ from ldp_aggregator.render.document import (
     Terms,
 )
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Names
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Names
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 

@@ -17,7 +17,7 @@ from ldp_aggregator.render.document import (
     Terms,
 )
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.wording.finding import Finding
 
 MAX_FEATURES = 12
 MAX_VALUES = 12

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ldp_aggregator.curator_privacy import ADD_REMOVE, CentralPrivacy
-from ldp_aggregator.statements.bounds import factor_at_most, format_amount
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.curator_privacy import ADD_REMOVE, CuratorPrivacy
 from ldp_aggregator.statements.privacy import list_beliefs
 from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.wording.bounds import factor_at_most, format_amount
+from ldp_aggregator.wording.finding import Finding
 
 _MAX_FACTOR = Decimal("1e300")
 """Above this a double overflows, and beliefs are certain."""
 
 
-def find_promise(privacy: CentralPrivacy) -> list[Finding]:
+def find_promise(privacy: CuratorPrivacy) -> list[Finding]:
     """Return findings on the promise of a curator: the guarantee and its limits."""
     factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()  # doubles end at e^709
     values = {
@@ -27,7 +27,7 @@ def find_promise(privacy: CentralPrivacy) -> list[Finding]:
     return TEXTS.section("curator", values)
 
 
-def find_citation(survey: str, digest: str, privacy: CentralPrivacy) -> list[Finding]:
+def find_citation(survey: str, digest: str, privacy: CuratorPrivacy) -> list[Finding]:
     """Return the findings that say how to cite the model."""
     return TEXTS.section(
         "citation",

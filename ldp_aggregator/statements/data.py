@@ -7,10 +7,10 @@ from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.silo_influence import SiloSummary
 from ldp_aggregator.privacy_statement import PrivacyStatement
-from ldp_aggregator.statements.bounds import format_share
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Count, Names
 from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.wording.bounds import format_share
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, Names
 
 
 def count_sent(estimates: Estimates) -> dict[str, object]:

@@ -12,11 +12,11 @@ from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
-from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.poisoning import find_alarms
-from ldp_aggregator.statements.rules import find_majority, find_margins, is_known
-from ldp_aggregator.statements.values import MAX_MARGIN, FirstNames, Names, NumberMargin, Share, ShareMargin
+from ldp_aggregator.statements.rules import find_margins, is_known
 from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import MAX_MARGIN, FirstNames, Names, NumberMargin, Share, ShareMargin
 
 
 def find_classes_and_features(
@@ -31,7 +31,7 @@ def find_classes_and_features(
     features : sequence of FeatureResult and NumberResult
         Its features; several answers to one question are one feature.
     """
-    majority, prior = find_majority(estimates), estimates.raw_prior
+    majority, prior = estimates.majority, estimates.raw_prior
     names = [each.name for each in features if each.distinguishable]
     values: dict[str, object] = {
         "people": is_of_people(estimates),

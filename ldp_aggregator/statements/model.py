@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from encoders.explain.text import Counted
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.statements.data import count_sent
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.rules import find_majority
-from ldp_aggregator.statements.values import Names, Share
 from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.usefulness import Usefulness, Useless
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Names, Share
 
 
-class Useless(StrEnum):
-    """Why a model supports no prediction but the most frequent class."""
-
-    WEAK = "weak"
-    """The features that distinguish the classes change hardly any prediction."""
-    NOTHING = "nothing"
-    """No feature distinguishes the classes, and the model predicts one class for nearly everyone."""
-    UNSUPPORTED = "unsupported"
-    """No feature distinguishes the classes, although the model predicts several."""
-
-
-def find_model(estimates: Estimates, useless: Useless | None) -> list[Finding]:
+def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Finding]:
     """Return findings on the model: its kind, whether it is useless, and the majority share."""
-    majority, sent = find_majority(estimates), count_sent(estimates)
-    names = {f"useless_{each}": useless == each for each in Useless}
+    majority, sent = estimates.majority, count_sent(estimates)
+    names = _name_useless(usefulness)
     return TEXTS.section(
         "model",
         sent
@@ -43,6 +32,30 @@ def find_model(estimates: Estimates, useless: Useless | None) -> list[Finding]:
             "majority_share": Share(majority.share if majority else 0.0),
         },
     )
+
+
+def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Finding]:
+    """Return what a user of predictions must not miss: fake reports, and a useless model."""
+    found: list[Finding] = []
+    if usefulness and usefulness.alarms:
+        questions = Counted(usefulness.questions, "question")
+        found.append(
+            TEXTS.find("poisoning.result", alarm=True, tested=usefulness.tested, questions=questions)
+        )
+    if usefulness and usefulness.useless:
+        values = {
+            "majority": usefulness.majority,
+            "majority_share": Share(usefulness.majority_share or 0.0),
+            "people": not isinstance(plan, SiloPlan),
+        }
+        found.append(TEXTS.find("model.useless", **_name_useless(usefulness), **values))
+    return found
+
+
+def _name_useless(usefulness: Usefulness | None) -> dict[str, object]:
+    """Return which text about a useless model holds, by the name of the condition."""
+    useless = usefulness.useless if usefulness else None
+    return {f"useless_{each}": useless == each for each in Useless}
 
 
 def find_limits(*, people: bool, silos: bool, classes: bool = True, curator: bool = False) -> list[Finding]:

@@ -9,9 +9,9 @@ from encoders.explain.text import Counted
 from ldp_aggregator.estimation.poisoning.influence import FAKE_SHARE
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, Untested
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Names, RoundShare
 from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Names, RoundShare
 
 _ESTIMATES = {
     "frequencies": "P(value, {label})",

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, Decimal
 
 from ldp_aggregator.privacy_statement import PrivacyStatement
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Count, FactorAtMost, Names, Number, ShareAtMost
 from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, FactorAtMost, Names, Number, ShareAtMost
 
 
 def update_belief(belief: float, odds_factor: float) -> float:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
-
-import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation import FeatureResult, NumberResult
 from ldp_aggregator.estimation.cross_tables import TableResult
-from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.intervals import Z95, compute_typical_margins
 from ldp_aggregator.estimation.relevance import Relevance
-from ldp_aggregator.statements.values import MAX_MARGIN
+from ldp_aggregator.wording.values import MAX_MARGIN
 
 UNKNOWN_SHARE = 0.75
 """An estimate is unknown if its 95% interval covers at least this share of the possible values."""
@@ -63,7 +59,7 @@ def find_margins(result: FeatureResult | NumberResult | TableResult) -> tuple[Fl
     Of a table, they are those of shares in each row. They are root mean squares over the values.
     """
     if isinstance(result, NumberResult):
-        typical = min(math.sqrt(result.smoothed.variance.mean()), _MAX_DEVIATION) * result.width
+        typical = min(result.spread, _MAX_DEVIATION * result.width)
         return compute_typical_margins(result.by_class.means), find_useful_margin(typical, is_share=False)
     if isinstance(result, TableResult):
         shares, values = result.row_shares.transpose(), len(result.columns)
@@ -71,21 +67,3 @@ def find_margins(result: FeatureResult | NumberResult | TableResult) -> tuple[Fl
         shares, values = result.conditionals, len(result.values)
         shares = shares if shares.value.shape[1] > 1 else result.shares.reshape(-1, 1)
     return compute_typical_margins(shares), find_useful_margin(1 / values, is_share=True)
-
-
-class Majority(NamedTuple):
-    """The most frequent class, and its estimated share."""
-
-    place: int
-    """The index among the classes."""
-    name: str
-    share: float
-
-
-def find_majority(estimates: Estimates) -> Majority | None:
-    """Return the class with the largest estimated share; None if the shares are unknown."""
-    if not np.isfinite(estimates.raw_prior.value).all():
-        return None
-    shares = project_simplex(estimates.raw_prior.value[None, :])[0]
-    index = int(shares.argmax())
-    return Majority(index, estimates.classes[index], float(shares[index]))

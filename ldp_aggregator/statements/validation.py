@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.rules import is_known
-from ldp_aggregator.statements.values import Count, Names, Share
 from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, Names, Share
 
 
 def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[Finding]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ldp_aggregator.statements.texts import Texts
+from ldp_aggregator.wording.texts import Texts
 
 TEXTS = Texts("ldp_aggregator.statements")

@@ -7,15 +7,15 @@ from encoders.survey.decimals import decimal_text
 from ldp_aggregator.render.document import Part, Section
 from ldp_aggregator.render.numbers import choose_number_format, format_percent
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.values import Count, RoundShare
+from ldp_aggregator.results import Results
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_tables import show_values
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.survey_comparison import LEVEL, Comparison, Difference
-from ldp_aggregator.views.survey_results import SurveyResults
+from ldp_aggregator.wording.values import Count, RoundShare
 
 
-def build_comparison(comparison: Comparison, first: SurveyResults, second: SurveyResults) -> Section:
+def build_comparison(comparison: Comparison, first: Results, second: Results) -> Section:
     """Return the estimates that differ, and what was not compared."""
     count, differing = len(comparison.differences), comparison.differing
     result, rest, *others = TEXTS.section(
@@ -46,7 +46,7 @@ def build_comparison(comparison: Comparison, first: SurveyResults, second: Surve
     return make_section("comparison", parts)
 
 
-def _list_surveys(first: SurveyResults, second: SurveyResults) -> PlainTable:
+def _list_surveys(first: Results, second: Results) -> PlainTable:
     return PlainTable(
         caption="The two surveys",
         head=("Survey", "Id", "Reports", "Epsilon", "Plan digest"),

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from encoders.explain.text import Counted
-from encoders.survey import Plan
 from encoders.survey.plan_checks import CENTRAL
-from ldp_aggregator.curator_privacy import CentralPrivacy
+from ldp_aggregator.curator_privacy import CuratorPrivacy
 from ldp_aggregator.render.document import Bullets, Section
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.bounds import format_amount
+from ldp_aggregator.results import Results
 from ldp_aggregator.statements.curator import find_citation, find_promise
 from ldp_aggregator.statements.model import find_limits
-from ldp_aggregator.statements.values import Names
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.feature_sections import make_section
-from ldp_aggregator.views.model_card import ModelDescription
+from ldp_aggregator.views.model_description import ModelDescription
+from ldp_aggregator.wording.bounds import format_amount
+from ldp_aggregator.wording.values import Names
 
 LEARNER_NAMES = {
     "nb": "Naive Bayes from noisy tables",
@@ -25,77 +23,71 @@ LEARNER_NAMES = {
 }
 
 
-def describe_central(
-    plan: Plan, learner: str, privacy: CentralPrivacy, selected: Sequence[int] | None, name: str
-) -> ModelDescription:
-    """Return the description of a curator's model.
-
-    Parameters
-    ----------
-    plan : Plan
-    learner : {"nb", "linear", "tree"}
-    privacy : CentralPrivacy
-    selected : sequence of int or None
-        Indices of the features that Naive Bayes uses; None for other learners.
-    name : str
-        The name of the model's class.
-    """
+def describe_curator(results: Results, name: str) -> ModelDescription:
+    """Return the description of a curator's model; `name` is that of its class."""
+    plan, privacy = results.plan, privacy_of(results)
     line = {
         "survey": repr(plan.id),
         "digest": repr(plan.digest[:8]),
-        "learner": repr(learner),
+        "learner": repr(results.classifier.kind),
         "trust": repr(CENTRAL),
         "epsilon": format_amount(privacy.epsilon),
         "adjacency": repr(privacy.adjacency),
     }
-    facts = list_central_facts(plan, learner, privacy, selected)
     return ModelDescription(
         name=f"{name} of {plan.id}",
         line=line,
-        facts=facts,
+        facts=list_curator_facts(results),
         title=f"Model card: {plan.id}",
-        build_sections=lambda: [
-            make_section("model", [build_facts_table(facts)]),
-            build_promise(privacy),
-            *(
-                [make_section("accuracy", [TEXTS.find("curator-model.not-validated")])]
-                if plan.label.exists
-                else []
-            ),
-            build_central_limits(plan),
-            build_central_citation(plan, privacy),
-        ],
+        build_sections=lambda: _build_card(results),
     )
 
 
-def list_central_facts(
-    plan: Plan, learner: str, privacy: CentralPrivacy, selected: Sequence[int] | None
-) -> dict[str, str]:
+def _build_card(results: Results) -> list[Section]:
+    accuracy = make_section("accuracy", [TEXTS.find("curator-model.not-validated")])
+    return [
+        build_facts(results),
+        build_promise(results),
+        *([accuracy] if results.has_label else []),
+        build_curator_limits(results),
+        build_curator_citation(results),
+    ]
+
+
+def privacy_of(results: Results) -> CuratorPrivacy:
+    """Return what the curator promises."""
+    assert results.privacy.curator
+    return results.privacy.curator
+
+
+def list_curator_facts(results: Results) -> dict[str, str]:
     """Return the facts of all descriptions, in order."""
-    names = [feature.name for feature in plan.features]
-    used = names if selected is None else [names[index] for index in selected]
+    plan, privacy, used = results.plan, privacy_of(results), results.used_features
     rows = Counted(privacy.rows_per_person, "row")
     source = "survey" if privacy.are_rows_public else "noisy count"
+    classes = {"classes": f"{plan.label.name}: {Names(plan.label.values)}"}
     return {
         "plan digest": plan.digest,
-        "learner": LEARNER_NAMES[learner] if plan.label.exists else "none: noisy tables only",
+        "learner": LEARNER_NAMES[results.classifier.kind] if results.has_label else "none: noisy tables only",
         "trust": f"{CENTRAL}: a curator had the rows",
         "epsilon": format_amount(privacy.epsilon),
         "delta": format_amount(privacy.delta),
         "adjacency": f"{privacy.adjacency}, at most {rows} per person",
         "rows": f"about {privacy.expected_rows:,}, from the {source}",
-        **({"classes": f"{plan.label.name}: {Names(plan.label.values)}"} if plan.label.exists else {}),
-        "features": f"{len(used)} of {len(names)}: {Names(used)}",
+        **(classes if results.has_label else {}),
+        "features": f"{len(used)} of {len(plan.features)}: {Names(used)}",
     }
 
 
-def build_facts_table(facts: dict[str, str]) -> PlainTable:
-    """Return the table of facts."""
-    return PlainTable(caption="The model", head=("Property", "Value"), rows=list(facts.items()))
+def build_facts(results: Results) -> Section:
+    """Return the section with the table of facts."""
+    facts = list(list_curator_facts(results).items())
+    return make_section("model", [PlainTable(caption="The model", head=("Property", "Value"), rows=facts)])
 
 
-def build_promise(privacy: CentralPrivacy) -> Section:
+def build_promise(results: Results) -> Section:
     """Return the promise of the curator, with what each step of the training spent."""
+    privacy = privacy_of(results)
     steps = PlainTable(
         caption="What each step of the training spent, rounded up",
         head=("Step", "Epsilon", "Delta"),
@@ -105,12 +97,13 @@ def build_promise(privacy: CentralPrivacy) -> Section:
     return make_section("privacy", [*find_promise(privacy), steps], people=False)
 
 
-def build_central_limits(plan: Plan) -> Section:
+def build_curator_limits(results: Results) -> Section:
     """Return the section that lists uses to avoid."""
-    limits = find_limits(people=False, silos=False, curator=True, classes=plan.label.exists)
-    return make_section("limits", [Bullets(limits)], classes=plan.label.exists)
+    limits = find_limits(people=False, silos=False, curator=True, classes=results.has_label)
+    return make_section("limits", [Bullets(limits)], classes=results.has_label)
 
 
-def build_central_citation(plan: Plan, privacy: CentralPrivacy) -> Section:
+def build_curator_citation(results: Results) -> Section:
     """Return the findings that say how to cite the model."""
-    return make_section("citation", find_citation(plan.id, plan.digest, privacy))
+    plan = results.plan
+    return make_section("citation", find_citation(plan.id, plan.digest, privacy_of(results)))

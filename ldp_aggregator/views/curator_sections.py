@@ -8,29 +8,28 @@ from typing import Any
 import numpy as np
 
 from encoders.mechanisms.soft_cells import STEPS
-from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan
+from encoders.survey import CategoricalFeature, Feature, NumericFeature
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.classifiers.curator_estimates import build_central_table
-from ldp_aggregator.classifiers.curator_file import CentralModelFile, Conditionals
-from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.estimation import Gaussian, NaiveBayesParameters
 from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
 from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
 from ldp_aggregator.render.document import EstimateTable, Note, Part, Section, Terms
 from ldp_aggregator.render.numbers import format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.results import Results
 from ldp_aggregator.statements.curator import find_promise
-from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
-from ldp_aggregator.statements.values import RoundShare
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.curator_card import (
-    build_central_citation,
-    build_central_limits,
-    build_facts_table,
+    build_curator_citation,
+    build_curator_limits,
+    build_facts,
     build_promise,
-    list_central_facts,
+    privacy_of,
 )
+from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.estimate_tables import (
     build_feature_tables,
     build_prior_table,
@@ -38,52 +37,50 @@ from ldp_aggregator.views.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.views.feature_sections import make_section
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import RoundShare
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4
 """Number of intervals of equal width between the numbers whose scores are shown."""
 
 
-def find_central_lead(model: CentralModelFile) -> list[Finding]:
+def find_curator_lead(results: Results) -> list[Finding]:
     """Return the first paragraph of the page."""
-    return find_promise(model.privacy)[:1]
+    return find_promise(privacy_of(results))[:1]
 
 
-def list_central_sections(model: CentralModelFile) -> list[Section]:
+def list_curator_sections(results: Results) -> list[Section]:
     """Return the sections of the page of a curator's model: its promise, and what the model learnt."""
-    plan, privacy, note = model.plan, model.privacy, TEXTS.find(f"curator-model.{model.learner}")
-    selected = model.model.selected if isinstance(model.model, Conditionals) else None
-    facts = list_central_facts(plan, model.learner, privacy, selected)
-    learnt: list[Part] = [note, *_build_tables(model), TEXTS.find("curator-model.not-validated")]
+    note = TEXTS.find(f"curator-model.{results.classifier.kind}")
+    learnt: list[Part] = [note, *_build_tables(results), TEXTS.find("curator-model.not-validated")]
     return [
-        make_section("model", [build_facts_table(facts)]),
-        build_promise(privacy),
-        *_build_estimates(model),
-        *(make_section("learnt", learnt, label=name) for name in plan.label.names),
-        build_central_limits(plan),
-        build_central_citation(plan, privacy),
+        build_facts(results),
+        build_promise(results),
+        *(_build_estimates(results) if results.has_estimates else ()),
+        *(make_section("learnt", learnt, label=name) for name in results.plan.label.names),
+        build_curator_limits(results),
+        build_curator_citation(results),
     ]
 
 
-def _build_estimates(model: CentralModelFile) -> Iterator[Section]:
-    """Yield the sections with intervals: shares, classes, features, and terms. Only Naive Bayes has them."""
-    if not isinstance(model.model, Conditionals):
-        return
-    rows = build_central_table(model)
+def _build_estimates(results: Results) -> Iterator[Section]:
+    """Yield the sections with intervals: shares, classes, features, and terms."""
+    plan, rows = results.plan, build_table(results.estimates, results.plan)
     values = {
         "people": False,
         "silos": False,
         "curator": True,
-        "classes": model.plan.label.exists,
+        "classes": results.has_label,
         "unknown_share": RoundShare(UNKNOWN_SHARE),
     }
     reading = TEXTS.section("reading", values)
-    shares = {name: [table] for name, table in build_share_tables(rows, model.plan).items()}
+    shares = {name: [table] for name, table in build_share_tables(rows, plan).items()}
     note = TEXTS.find("tables.shares", people=False, silos=False, curator=True)
     yield make_section("shares", [Note(note), *_divide("shares", shares)])
-    for label in model.plan.label.names:
-        yield make_section("classes", [build_prior_table(rows, model.plan)], label=label)
-        yield make_section("features", _divide("feature", build_feature_tables(rows, model.plan)))
+    for label in plan.label.names:
+        yield make_section("classes", [build_prior_table(rows, plan)], label=label)
+        yield make_section("features", _divide("feature", build_feature_tables(rows, plan)))
     yield make_section("reading", [Terms(reading)])
 
 
@@ -95,15 +92,15 @@ def _divide(kind: str, tables: Mapping[str, list[EstimateTable]]) -> list[Sectio
     ]
 
 
-def _build_tables(model: CentralModelFile) -> Iterator[PlainTable]:
-    plan = model.plan
+def _build_tables(results: Results) -> Iterator[PlainTable]:
+    plan, classifier = results.plan, results.classifier
     classes = show_values(plan, plan.label.name, plan.label.values)
-    if isinstance(model.model, Conditionals):
-        yield from _list_probabilities(model.model, plan, classes)
-    elif isinstance(model.model, LinearModel):
-        yield from _list_scores(model.model, plan, classes)
+    if isinstance(classifier, NaiveBayesParameters):
+        yield from _list_probabilities(classifier, results, classes)
+    elif isinstance(classifier, LinearModel):
+        yield from _list_scores(classifier, plan, classes)
     else:
-        yield _list_nodes(model.model, plan.features, classes)
+        yield _list_nodes(classifier, plan.features, classes)
 
 
 def _build_table(caption: str, first: str, classes: Sequence[str], rows: Any) -> PlainTable:
@@ -111,12 +108,18 @@ def _build_table(caption: str, first: str, classes: Sequence[str], rows: Any) ->
     return PlainTable(caption=caption, head=(first, *classes), rows=list(rows), numeric=numeric)
 
 
-def _list_probabilities(model: Conditionals, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
+def _list_probabilities(
+    model: NaiveBayesParameters, results: Results, classes: Sequence[str]
+) -> Iterator[PlainTable]:
+    plan = results.plan
     yield _build_table(
         "Shares of the classes", "Share", classes, [("of all people", *map(format_percent, model.prior))]
     )
-    for index in model.selected:
-        feature, table = plan.features[index], model.tables[index]
+    for feature, table, estimate in zip(
+        plan.features, model.conditionals, results.estimates.features, strict=True
+    ):
+        if not estimate.is_asked:
+            continue
         if isinstance(feature, NumericFeature):
             assert isinstance(table, Gaussian)
             rows = list(_list_moments(feature, table))
@@ -135,7 +138,7 @@ def _list_moments(feature: NumericFeature, table: Gaussian) -> Iterator[tuple[st
         yield ("missing", *map(format_percent, table.missing.tolist()))
 
 
-def _list_scores(model: LinearModel, plan: Plan, classes: Sequence[str]) -> Iterator[PlainTable]:
+def _list_scores(model: LinearModel, plan: AnyPlan, classes: Sequence[str]) -> Iterator[PlainTable]:
     design = model.design
     *parts, last = design.split(model.weights)
     constant = find_class_scores(design.constant * last, model.k)[0]

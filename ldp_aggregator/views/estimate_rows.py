@@ -168,6 +168,9 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
     """
     results = estimates.features
     joined = [each for _, each in join_choices(plan.features, results)] if plan else results
+    counts = estimates.class_counts
+    if counts:  # a curator measures some of the features
+        joined = [each for each in joined if each.is_asked]
     shares = [
         *list_feature_rows(joined, (None,)),
         *_list_ordered_rows(joined, (None,)),
@@ -179,12 +182,28 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
     n = (estimates.label_n or 0) if estimates.estimator == "paper" else estimates.people
     classes = estimates.classes
     return [
+        *(_list_count_rows(estimates, counts) if counts else ()),
         *shares,
         *list_prior_rows(estimates.label, classes, estimates.raw_prior, n, estimates.non_uniform),
         *list_feature_rows(joined, classes),
         *_list_ordered_rows(joined, classes),
         *_list_comparisons(joined, classes),
     ]
+
+
+def _list_count_rows(estimates: Estimates, counts: IntervalEstimate) -> Iterator[EstimateRow]:
+    """Yield the number of rows of each class."""
+    for index, name in enumerate(estimates.classes):
+        yield EstimateRow.from_estimate(
+            counts,
+            (index,),
+            max(float(counts.value[index]), 0.0),
+            feature=estimates.label,
+            statistic=COUNT,
+            class_name=name,
+            n=estimates.reports,
+            span=math.inf,
+        )
 
 
 def list_prior_rows(

@@ -18,9 +18,8 @@ from ldp_aggregator.render.document import Note, Part, RelevanceRow, RelevanceTa
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.render.numbers import UNKNOWN, choose_number_format, format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.results import Results
 from ldp_aggregator.statements.rules import is_relevance_known
-from ldp_aggregator.statements.values import Count, FirstNames, Names, Share
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import MEAN, SHARE, EstimateRow, build_table, group_by_feature
 from ldp_aggregator.views.estimate_tables import (
@@ -30,8 +29,9 @@ from ldp_aggregator.views.estimate_tables import (
     build_share_tables,
     show_values,
 )
-from ldp_aggregator.views.survey_results import SurveyResults
 from ldp_aggregator.views.table_sections import build_class_quantiles, build_cumulative
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, FirstNames, Names, Share
 
 _SHARES_IN_LEAD = 2
 _FACTS = 8
@@ -43,7 +43,7 @@ def make_section(name: str, parts: Sequence[Part | Section], **values: object) -
     return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
 
 
-def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+def build_classes(results: Results, table: Sequence[EstimateRow]) -> Section:
     """Return the shares of the classes."""
     note = TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(results.plan.label.values)))
     return make_section(
@@ -51,7 +51,7 @@ def build_classes(results: SurveyResults, table: Sequence[EstimateRow]) -> Secti
     )
 
 
-def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+def build_shares(results: Results, table: Sequence[EstimateRow]) -> Section:
     """Return the estimates of all people for each entry of the survey, with the question that was asked."""
     plan, tables, rows = results.plan, build_share_tables(table, results.plan), group_by_feature(table)
     parts = [
@@ -74,7 +74,7 @@ def build_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> Sectio
     return make_section("shares", [Note(note), *parts])
 
 
-def find_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> list[Finding]:
+def find_shares(results: Results, table: Sequence[EstimateRow]) -> list[Finding]:
     """Return what the first two entries with known estimates show: a mean, or the most frequent value."""
     entries, found = {each.name: each for each, _ in results.joined_features}, []
     of_all = (
@@ -90,7 +90,7 @@ def find_shares(results: SurveyResults, table: Sequence[EstimateRow]) -> list[Fi
     return found[:_SHARES_IN_LEAD] or [TEXTS.find("shares.none", people=people)]
 
 
-def _find_share(results: SurveyResults, entry: Feature, row: EstimateRow) -> Finding:
+def _find_share(results: Results, entry: Feature, row: EstimateRow) -> Finding:
     # the value was chosen because it is the most frequent, so its interval is the simultaneous one
     is_mean = isinstance(entry, NumericFeature)
     ends = (row.low, row.high) if is_mean else (row.simultaneous_low, row.simultaneous_high)
@@ -108,7 +108,7 @@ def _find_share(results: SurveyResults, entry: Feature, row: EstimateRow) -> Fin
     )
 
 
-def list_share_facts(results: SurveyResults) -> dict[str, str]:
+def list_share_facts(results: Results) -> dict[str, str]:
     """Return the estimates of all people in one line for each of the first entries."""
     tables = build_share_tables(build_table(results.estimates, results.plan), results.plan)
     facts = {
@@ -118,7 +118,7 @@ def list_share_facts(results: SurveyResults) -> dict[str, str]:
     return facts | ({"further features": str(len(tables) - _FACTS)} if len(tables) > _FACTS else {})
 
 
-def build_features(results: SurveyResults, table: Sequence[EstimateRow]) -> Section:
+def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
     """Return the estimates of each feature by class, and the comparisons of two classes."""
     plan, tables = results.plan, build_feature_tables(table, results.plan)
     compared, rows = build_comparison_tables(table, plan), group_by_feature(table)
@@ -166,7 +166,7 @@ def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) ->
     return TEXTS.find("tables.feature", number=False, together=together, size=size, **values)
 
 
-def build_relevance(results: SurveyResults) -> Section:
+def build_relevance(results: Results) -> Section:
     """Return the section about the relevance of each feature, the most relevant first; unknown ones last."""
     rows: list[tuple[float, RelevanceRow]] = []
     for index, (_, feature) in enumerate(results.joined_features):
@@ -200,7 +200,7 @@ def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
     return min(max(value, low), high), low, high
 
 
-def list_features(results: SurveyResults) -> PlainTable:
+def list_features(results: Results) -> PlainTable:
     """Return the table of features: what was counted, by which mechanism, and what each explains."""
     used, has_label = results.estimates.used_features, results.estimates.has_label
     head = ("Feature", "Counted", "Mechanism", *(("Explains", "Used") if has_label else ()))

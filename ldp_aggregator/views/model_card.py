@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from encoders.explain.text import Counted
-from encoders.notebook_html import table_html
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
-from encoders.text_table import format_table
 from ldp_aggregator.render.document import Section
-from ldp_aggregator.render.markdown import write_document
+from ldp_aggregator.results import Results
+from ldp_aggregator.views.curator_card import describe_curator
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import build_shares, list_share_facts
+from ldp_aggregator.views.model_description import ModelDescription
 from ldp_aggregator.views.sections import (
     build_accuracy,
     build_citation,
@@ -27,56 +27,25 @@ from ldp_aggregator.views.sections import (
     list_facts,
     point_to_warnings,
 )
-from ldp_aggregator.views.survey_results import SurveyResults
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelDescription:
-    """What descriptions of a model are made from."""
-
-    name: str
-    """The name of the class, or of the classifier, and the survey."""
-    line: Mapping[str, str]
-    facts: Mapping[str, str]
-    """The facts of one line, and of a few lines, by name."""
-    title: str
-    """The title of the card."""
-    build_sections: Callable[[], Sequence[Section]]
-    """Returns the sections of the card."""
-
-    def format_line(self, name: str) -> str:
-        """Return one line, for `repr`."""
-        return f"{name}({', '.join(f'{key}={value}' for key, value in self.line.items())})"
-
-    def format_lines(self) -> str:
-        """Return a few lines, for `print`."""
-        rows = [[f"  {key}", value] for key, value in self.facts.items()]
-        return "\n".join([self.name, *format_table(rows, "<<")])
-
-    def format_html(self) -> str:
-        """Return a small HTML table, in which all texts are escaped."""
-        return table_html(self.name, self.facts.items())
-
-    def format_card(self) -> str:
-        """Return the model card in Markdown."""
-        return write_document(self.title, self.build_sections())
-
-
-def describe_model(results: SurveyResults, classes: Iterable[Any], name: str) -> ModelDescription:
-    """Return the description of a Naive Bayes model, or of estimates without one.
+def describe_model(results: Results, classes: Iterable[Any], name: str) -> ModelDescription:
+    """Return the description of a model, or of estimates without one.
 
     Parameters
     ----------
-    results : SurveyResults
+    results : Results
     classes : iterable
         The labels as the model returns them.
     name : str
         The name of the model's class.
     """
+    if results.is_curator:
+        return describe_curator(results, name)
     plan, estimates = results.plan, results.estimates
     has_label = estimates.has_label
     facts = list_facts(results) | ({"validation": _describe_validation(results)} if has_label else {})
-    if results.useless:
+    if results.usefulness and results.usefulness.useless:
         facts["useless"] = "predicts nothing but the most frequent class; see the card"
     facts |= list_share_facts(results)
     used = len(results.used_features)
@@ -103,7 +72,7 @@ def _to_python(label: Any) -> object:
     return label.item() if hasattr(label, "item") else label
 
 
-def _build_sections(results: SurveyResults) -> list[Section]:
+def _build_sections(results: Results) -> list[Section]:
     shares = build_shares(results, build_table(results.estimates, results.plan))
     sections = [
         replace(shares, parts=[*point_to_warnings(results), *shares.parts]),
@@ -118,7 +87,7 @@ def _build_sections(results: SurveyResults) -> list[Section]:
     return drop_empty(sections)
 
 
-def _describe_validation(results: SurveyResults) -> str:
+def _describe_validation(results: Results) -> str:
     validation = results.estimates.validation
     if not validation or not validation.validation_result:
         return "none"

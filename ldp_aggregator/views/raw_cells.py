@@ -10,8 +10,8 @@ from encoders.survey import NumericFeature
 from ldp_aggregator.estimation import IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, simultaneous_z
+from ldp_aggregator.results import Results
 from ldp_aggregator.views.estimate_rows import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
-from ldp_aggregator.views.survey_results import SurveyResults
 
 VARIANCE = "variance"
 
@@ -58,7 +58,7 @@ class Cell(NamedTuple):
         return below, above
 
 
-def list_cells(results: SurveyResults) -> dict[EstimateName, Cell]:
+def list_cells(results: Results) -> dict[EstimateName, Cell]:
     """Return the raw estimates of a survey by quantity: of all people, and of each class."""
     estimates, cells = results.estimates, dict(_list_features(results, [""]))
     if estimates.has_label:
@@ -69,7 +69,7 @@ def list_cells(results: SurveyResults) -> dict[EstimateName, Cell]:
     return cells
 
 
-def _list_features(results: SurveyResults, classes: Sequence[str]) -> Iterator[tuple[EstimateName, Cell]]:
+def _list_features(results: Results, classes: Sequence[str]) -> Iterator[tuple[EstimateName, Cell]]:
     """Yield the cells of all features; the only class is empty for all people."""
     is_of_all = not classes[0]
     for feature, result in join_choices(results.plan.features, results.estimates.features):

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.classifiers.curator_file import CentralModelFile
 from ldp_aggregator.render.document import Pointer, Section
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Count
+from ldp_aggregator.results import Results
+from ldp_aggregator.results_file import ResultsError
+from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.comparison_sections import build_comparison
-from ldp_aggregator.views.curator_sections import find_central_lead, list_central_sections
+from ldp_aggregator.views.curator_sections import find_curator_lead, list_curator_sections
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import (
     build_classes,
@@ -21,7 +21,6 @@ from ldp_aggregator.views.feature_sections import (
     build_relevance,
     build_shares,
 )
-from ldp_aggregator.views.results_source import ResultsError
 from ldp_aggregator.views.sections import (
     build_citation,
     build_fake_reports,
@@ -34,19 +33,19 @@ from ldp_aggregator.views.sections import (
     build_warnings,
     drop_empty,
     find_lead,
-    find_notices,
     point_to_warnings,
 )
 from ldp_aggregator.views.survey_comparison import compare_surveys
-from ldp_aggregator.views.survey_results import SurveyResults
 from ldp_aggregator.views.table_sections import build_tables
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
 
 
 def render_page(
-    results: SurveyResults | CentralModelFile,
-    other: SurveyResults | CentralModelFile | None = None,
+    results: Results,
+    other: Results | None = None,
     *,
     independent: bool = False,
     note: str = "",
@@ -55,8 +54,8 @@ def render_page(
 
     Parameters
     ----------
-    results : SurveyResults or CentralModelFile
-    other : SurveyResults, optional
+    results : Results
+    other : Results, optional
         Another survey to compare the results with. Models of curators cannot be compared.
     independent : bool
         See :func:`compare_surveys`.
@@ -70,23 +69,30 @@ def render_page(
     ResultsError
         If one of two is a model of a curator.
     """
-    if isinstance(results, CentralModelFile):
-        if other:
-            raise ResultsError(_NO_COMPARISON)
-        sections, lead = list_central_sections(results), find_central_lead(results)
-        return _render(results, "Model of a trusted curator", lead, [], [], [], sections, note)
-    if isinstance(other, CentralModelFile):
+    if other and (results.is_curator or other.is_curator):
         raise ResultsError(_NO_COMPARISON)
+    if results.is_curator:
+        sections, lead = list_curator_sections(results), find_curator_lead(results)
+        return _render(results, "Model of a trusted curator", lead, [], [], [], sections, note)
     sections = list_sections(results)
     if other:
         comparison = compare_surveys(results, other, independent=independent)
         sections.insert(0, build_comparison(comparison, results, other))
     kind = "Results of a validation round" if results.is_validation else "Survey results"
     pointers, tiles = point_to_warnings(results), _list_tiles(results)
-    return _render(results, kind, find_lead(results), find_notices(results), pointers, tiles, sections, note)
+    return _render(
+        results,
+        kind,
+        find_lead(results),
+        find_notices(results.plan, results.usefulness),
+        pointers,
+        tiles,
+        sections,
+        note,
+    )
 
 
-def list_sections(results: SurveyResults) -> list[Section]:
+def list_sections(results: Results) -> list[Section]:
     """Return the sections of the page about one survey."""
     sections: list[Section | None] = []
     if not results.is_validation:
@@ -114,7 +120,7 @@ def list_sections(results: SurveyResults) -> list[Section]:
 
 
 def _render(
-    results: SurveyResults | CentralModelFile,
+    results: Results,
     kind: str,
     lead: Sequence[Finding],
     notices: Sequence[Finding],
@@ -146,7 +152,7 @@ def _render(
     )
 
 
-def _list_tiles(results: SurveyResults) -> list[tuple[str, str]]:
+def _list_tiles(results: Results) -> list[tuple[str, str]]:
     """Return the names and values of the tiles."""
     estimates, plan, rejected = results.estimates, results.plan, results.privacy.rejected
     silos, reports = estimates.silos, estimates.reports

@@ -16,22 +16,22 @@ from ldp_aggregator.privacy_statement import ReportsPrivacy
 from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section, Terms
 from ldp_aggregator.render.numbers import UNKNOWN
 from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.results import Results
 from ldp_aggregator.statements.data import find_data, find_silos
 from ldp_aggregator.statements.features import find_classes_and_features, find_warnings
-from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.model import find_citation, find_limits, find_model
 from ldp_aggregator.statements.poisoning import find_poisoning, find_untested
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE, is_known
 from ldp_aggregator.statements.validation import find_validation
-from ldp_aggregator.statements.values import Count, FactorAtMost, FirstNames, Names, RoundShare
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
-from ldp_aggregator.views.survey_results import SurveyResults
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, FactorAtMost, FirstNames, Names, RoundShare
 
 
-def find_lead(results: SurveyResults) -> list[Finding]:
+def find_lead(results: Results) -> list[Finding]:
     """Return the first paragraph of the page."""
     estimates = results.estimates
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
@@ -46,14 +46,7 @@ def find_lead(results: SurveyResults) -> list[Finding]:
     return [*lead, *find_classes_and_features(estimates, [each for _, each in results.joined_features])]
 
 
-def find_notices(results: SurveyResults) -> list[Finding]:
-    """Return the warnings: fake reports, and a useless model."""
-    poisoning = results.estimates.poisoning
-    alarms = find_poisoning(poisoning, results.estimates.label)[:1] if poisoning and poisoning.alarms else []
-    return [*alarms, *(each for each in _find_model(results) if each.id == "model.useless")]
-
-
-def list_facts(results: SurveyResults) -> dict[str, str]:
+def list_facts(results: Results) -> dict[str, str]:
     """Return the facts of a model or survey, for a few lines or a table."""
     estimates, plan, silos = results.estimates, results.plan, results.estimates.silos
     used = results.used_features
@@ -85,7 +78,7 @@ def list_facts(results: SurveyResults) -> dict[str, str]:
     return facts
 
 
-def build_model(results: SurveyResults) -> Section | None:
+def build_model(results: Results) -> Section | None:
     """Return the section that describes the model; None without a label."""
     if not results.estimates.has_label:
         return None
@@ -96,13 +89,13 @@ def build_model(results: SurveyResults) -> Section | None:
     return make_section("model", [*findings, facts])
 
 
-def build_data(results: SurveyResults) -> Section:
+def build_data(results: Results) -> Section:
     """Return the section about the data: the reports, and a table of the features."""
     parts: list[Part] = [*_find_data(results), *_find_silos(results), list_features(results)]
     return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
 
 
-def build_accuracy(results: SurveyResults) -> Section | None:
+def build_accuracy(results: Results) -> Section | None:
     """Return the section about the accuracy of the model; None without a label."""
     if not results.estimates.has_label:
         return None
@@ -113,7 +106,7 @@ def build_accuracy(results: SurveyResults) -> Section | None:
     return make_section("accuracy", [*parts, *worth])
 
 
-def build_validation(results: SurveyResults) -> Section | None:
+def build_validation(results: Results) -> Section | None:
     """Return the section about validation rounds; None without one."""
     estimates = results.estimates
     validation = estimates if results.is_validation else estimates.validation
@@ -127,7 +120,7 @@ def build_validation(results: SurveyResults) -> Section | None:
     return make_section("validation", parts)
 
 
-def build_fake_reports(results: SurveyResults) -> Section | None:
+def build_fake_reports(results: Results) -> Section | None:
     """Return the result of the check for fake reports; None if it was not made."""
     poisoning = results.estimates.poisoning
     if not poisoning:
@@ -137,12 +130,12 @@ def build_fake_reports(results: SurveyResults) -> Section | None:
     return make_section("fake-reports", [*findings, *([Bullets(untested)] if untested else [])])
 
 
-def build_silos(results: SurveyResults) -> Section | None:
+def build_silos(results: Results) -> Section | None:
     """Return the section about the coverage of silos; None without silos."""
     return make_section("silos", _find_silos(results)) if results.estimates.silos else None
 
 
-def build_privacy(results: SurveyResults, *, shuffled: bool = False) -> Section:
+def build_privacy(results: Results, *, shuffled: bool = False) -> Section:
     """Return the section about privacy; `shuffled` adds the central epsilon after shuffling.
 
     That epsilon holds under a condition that is easily overlooked in a short text.
@@ -152,19 +145,19 @@ def build_privacy(results: SurveyResults, *, shuffled: bool = False) -> Section:
     return make_section("privacy", findings, people=results.has_people)
 
 
-def build_warnings(results: SurveyResults) -> Section | None:
+def build_warnings(results: Results) -> Section | None:
     """Return the section of cautions before an estimate is used; None if there are none."""
     warnings = find_warnings(results.estimates)
     return make_section("warnings", [Bullets(warnings)]) if warnings else None
 
 
-def point_to_warnings(results: SurveyResults) -> list[Pointer]:
+def point_to_warnings(results: Results) -> list[Pointer]:
     """Return a link to the warnings with their number; an empty list if there are none."""
     count = Counted(len(find_warnings(results.estimates)), "warning")
     return [Pointer(TEXTS.find("warnings.pointer", warnings=count), "warnings")] if count else []
 
 
-def build_method(results: SurveyResults) -> Section:
+def build_method(results: Results) -> Section:
     """Return the section about the method: the questions, their mechanisms and exact epsilons."""
     estimates, privacy = results.estimates, results.privacy
     values = {
@@ -179,13 +172,13 @@ def build_method(results: SurveyResults) -> Section:
     return make_section("method", [*findings, *tables, *list_mechanisms(results)])
 
 
-def list_mechanisms(results: SurveyResults) -> list[Note]:
+def list_mechanisms(results: Results) -> list[Note]:
     """Return the note on the abbreviated names of mechanisms, if there are any."""
     explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
     return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
 
 
-def build_reading(results: SurveyResults) -> Section:
+def build_reading(results: Results) -> Section:
     """Return the section that explains the terms."""
     values = {
         "people": results.has_people,
@@ -197,7 +190,7 @@ def build_reading(results: SurveyResults) -> Section:
     return make_section("reading", [Terms(TEXTS.section("reading", values))])
 
 
-def build_limits(results: SurveyResults) -> Section:
+def build_limits(results: Results) -> Section:
     """Return the section that lists uses to avoid."""
     limits = find_limits(
         people=results.has_people,
@@ -207,7 +200,7 @@ def build_limits(results: SurveyResults) -> Section:
     return make_section("limits", [Bullets(limits)], classes=results.estimates.has_label)
 
 
-def build_citation(results: SurveyResults) -> Section:
+def build_citation(results: Results) -> Section:
     """Return the section that says how to cite the results and the method."""
     return make_section("citation", find_citation(results.estimates, decimal_text(results.plan.epsilon)))
 
@@ -215,20 +208,20 @@ def build_citation(results: SurveyResults) -> Section:
 # -- findings and tables of several sections ------------------------------------------------------
 
 
-def _find_data(results: SurveyResults) -> list[Finding]:
+def _find_data(results: Results) -> list[Finding]:
     return find_data(results.estimates, results.privacy, validation=results.is_validation)
 
 
-def _find_privacy(results: SurveyResults) -> list[Finding]:
+def _find_privacy(results: Results) -> list[Finding]:
     return find_privacy(results.privacy)
 
 
-def _find_model(results: SurveyResults) -> list[Finding]:
+def _find_model(results: Results) -> list[Finding]:
     estimates = results.estimates
-    return find_model(estimates, results.useless) if estimates.has_label else []
+    return find_model(estimates, results.usefulness) if estimates.has_label else []
 
 
-def _find_silos(results: SurveyResults) -> list[Finding]:
+def _find_silos(results: Results) -> list[Finding]:
     estimates = results.estimates
     return find_silos(estimates.silos, estimates.label, estimates.classes) if estimates.silos else []
 

@@ -24,9 +24,9 @@ from encoders.errors import LdpError
 from encoders.survey import Feature, Label, NumericFeature
 from encoders.survey.choices import row_entries
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, simultaneous_z
+from ldp_aggregator.results import Results
 from ldp_aggregator.views.estimate_rows import CLASS_PRIOR
 from ldp_aggregator.views.raw_cells import Cell, EstimateName, list_cells
-from ldp_aggregator.views.survey_results import SurveyResults
 
 LEVEL = SIMULTANEOUS_ERROR
 """Probability, at most, that any pair is called different if none is."""
@@ -79,12 +79,12 @@ class Comparison:
         return tuple(each for each in self.differences if each.differs)
 
 
-def compare_surveys(first: SurveyResults, second: SurveyResults, *, independent: bool = False) -> Comparison:
+def compare_surveys(first: Results, second: Results, *, independent: bool = False) -> Comparison:
     """Compare all estimates of two surveys.
 
     Parameters
     ----------
-    first, second : SurveyResults
+    first, second : Results
     independent : bool
         Whether the caller knows that no report is in both, although both are of one family of rounds.
 
@@ -153,7 +153,7 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
 # -- what can be compared -------------------------------------------------------------------------
 
 
-def _find_obstacle(quantity: EstimateName, first: SurveyResults, second: SurveyResults) -> str | None:
+def _find_obstacle(quantity: EstimateName, first: Results, second: Results) -> str | None:
     """Return the reason why a quantity cannot be compared between the surveys; None if it can."""
     one, other = first.plan.label, second.plan.label
     if quantity.class_name and (why := _compare_labels(one, other)):
@@ -196,7 +196,7 @@ def _find_missing_information(first: Cell, second: Cell) -> str | None:
     return None
 
 
-def _find_feature(results: SurveyResults, name: str) -> Feature | None:
+def _find_feature(results: Results, name: str) -> Feature | None:
     return next((each for each in row_entries(results.plan.features) if each.name == name), None)
 
 

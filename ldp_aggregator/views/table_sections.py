@@ -12,8 +12,7 @@ from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.render.document import Bullets, Note, Part, Section
 from ldp_aggregator.render.numbers import UNKNOWN, format_percent
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Names
+from ldp_aggregator.results import Results
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import (
     AT_MOST,
@@ -32,7 +31,8 @@ from ldp_aggregator.views.estimate_tables import (
     find_class_texts,
     find_texts,
 )
-from ldp_aggregator.views.survey_results import SurveyResults
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Names
 
 MAX_SHOWN_ROWS, MAX_SHOWN_COLUMNS = 40, 12
 """Tables with more rows or columns are in the CSV file only."""
@@ -45,7 +45,7 @@ MIN_SHOWN_BINS = 5
 _SHADES = 5
 
 
-def build_tables(results: SurveyResults, table: Sequence[EstimateRow]) -> Section | None:
+def build_tables(results: Results, table: Sequence[EstimateRow]) -> Section | None:
     """Return the section about tables of several features; None without tables."""
     rows = group_by_feature(table)
     parts = [

@@ -30,7 +30,7 @@ from ldp_aggregator.cli.help import (
     version_option,
 )
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.wording.finding import Finding
 from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.compare import compare
 from ldp_design.comparison.experiment import MIN_SPLITS, Experiment, prepare

@@ -12,7 +12,7 @@ from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
-from ldp_aggregator.statements.values import count_people
+from ldp_aggregator.wording.values import count_people
 from ldp_design.cli.option_values import count_options
 from ldp_design.dossier.page import render_dossier
 from ldp_design.dossier.silo import read_silo_source, render_silo_dossier

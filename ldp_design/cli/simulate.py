@@ -32,7 +32,7 @@ from ldp_aggregator.cli.help import (
 )
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
-from ldp_aggregator.statements.values import NumberMargin, ShareMargin, count_people
+from ldp_aggregator.wording.values import NumberMargin, ShareMargin, count_people
 from ldp_design.cli.option_values import list_parser, parse_epsilons
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.reports import make_row_reports

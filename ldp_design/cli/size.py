@@ -18,7 +18,7 @@ from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.statements.values import count_people
+from ldp_aggregator.wording.values import count_people
 from ldp_design.cli.option_values import Share, count_options, parse_epsilons
 from ldp_design.sizing.forecast import DEFAULT_REPEATS
 from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares

@@ -14,7 +14,6 @@ from encoders.survey import read_survey
 from encoders.survey.any_survey import load_any_plan_file
 from encoders.survey.plan_files import load_plan_file, read_survey_file
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.classifiers.model_file import read_model
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.file_options import INPUT_FILE, print_notes, read_rows
 from ldp_aggregator.cli.help import (
@@ -26,6 +25,7 @@ from ldp_aggregator.cli.help import (
     option,
     version_option,
 )
+from ldp_aggregator.results_file import read_trained
 from ldp_aggregator.rows.csv_rows import parse_typed_columns, read_text_columns
 from ldp_aggregator.rows.missing_codes import describe_rows
 from ldp_design.authoring.project import write_projection
@@ -235,7 +235,7 @@ def validate_(survey: Path, model: Path) -> None:
 
     $ ldp-survey validate survey.toml --model model.json > validation.toml
     """
-    read = read_model(model)
+    _, read = read_trained(model.read_bytes(), str(model))
     _print_toml(read_survey_file(survey, lambda text: write_validation_round(text, read, model.name)))
 
 

@@ -16,9 +16,9 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.render.text_table import PlainTable
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.texts import Texts
-from ldp_aggregator.statements.values import Count, Number, RoundShare
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.curves import Crossing, Mean
 from ldp_design.comparison.learners import LEARNERS

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ldp_aggregator.statements.finding import Finding
-from ldp_aggregator.statements.values import Count, GivenShare, NumberMargin, Share
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
 from ldp_design.dossier.facts import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import facts as size_facts

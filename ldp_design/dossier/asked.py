@@ -11,7 +11,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.wording.finding import Finding
 from ldp_design.dossier.facts import TEXTS
 from ldp_design.sizing.facts import Cell, Facts
 

@@ -8,8 +8,8 @@ from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.statements.finding import Basis
-from ldp_aggregator.statements.texts import Texts
+from ldp_aggregator.wording.finding import Basis
+from ldp_aggregator.wording.texts import Texts
 from ldp_design.dossier.source import BELIEFS, SURVEYS, PlanSource
 from ldp_design.sizing.facts import Cell, Facts
 

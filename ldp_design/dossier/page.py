@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from encoders import __version__
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.statements.finding import Basis, Finding
+from ldp_aggregator.wording.finding import Basis, Finding
 from ldp_design.dossier.facts import TEXTS, anchor_of
 from ldp_design.dossier.people import describe_people
 from ldp_design.dossier.source import DossierSource

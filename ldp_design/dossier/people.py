@@ -13,9 +13,9 @@ from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_cau
 from encoders.survey import Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.privacy import find_audit, find_report_privacy, update_belief
-from ldp_aggregator.statements.values import Count, FactorAtMost, RoundShare, Share
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_choice, list_languages, list_questions

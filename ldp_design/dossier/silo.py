@@ -11,7 +11,7 @@ from pathlib import Path
 from encoders.explain.text import Counted
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
-from ldp_aggregator.statements.values import Count, RoundShare
+from ldp_aggregator.wording.values import Count, RoundShare
 from ldp_design.authoring.silo_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate
 from ldp_design.dossier.asked import list_languages, list_questions

@@ -14,7 +14,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_files import read_survey_file
 from ldp_aggregator.statements.privacy import update_belief
-from ldp_aggregator.statements.values import ShareAtMost
+from ldp_aggregator.wording.values import ShareAtMost
 from ldp_design.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
 from ldp_design.sizing.label_shares import make_rare_shares, parse_label_shares
 from ldp_design.sizing.size import COMPARED_USERS, LabelShares, Size, compare_sizes, size_for_users

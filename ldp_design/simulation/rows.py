@@ -11,8 +11,8 @@ import numpy as np
 from encoders.survey import CategoricalFeature, Survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.classifiers.class_labels import encode_any_labels
 from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.prediction.class_labels import encode_any_labels
 from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.missing_codes import drop_missing_codes
 from ldp_aggregator.rows.table_input import Columns, check_table, column_names, read_numbers, select_columns

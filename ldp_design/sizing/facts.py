@@ -14,10 +14,11 @@ from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Plan, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
-from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
-from ldp_aggregator.statements.texts import Texts
-from ldp_aggregator.statements.values import (
+from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.values import (
     Count,
     GivenShare,
     Number,
@@ -28,7 +29,6 @@ from ldp_aggregator.statements.values import (
     ShareMargin,
     count_people,
 )
-from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS

@@ -204,7 +204,7 @@ def build_label_margin(
 
 def _frequency_margin(result: FeatureResult, raw: TableEstimate | None, probability: float) -> Margin:
     """Return the margin of a feature; without a question that contains the label, that of all people."""
-    k, shown, values = result.smoothed.shape[1], result.shares, len(result.values)
+    k, shown, values = result.conditionals.value.shape[1], result.shares, len(result.values)
     if isinstance(raw, CombinedFrequencies) and raw.levels and result.ordered:
         shown, values = result.ordered.cumulative, 2  # levels are for cumulative shares
     shares = _class_margins(shown.reshape(-1, 1))

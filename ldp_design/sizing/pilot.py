@@ -12,8 +12,8 @@ from encoders.errors import LdpError
 from encoders.file_kind import describe_other, find_kind
 from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.classifiers.model_file import parse_model
-from ldp_aggregator.estimation import ClassConditional, estimate_parameters
+from ldp_aggregator.estimation import ClassConditional, NaiveBayesParameters, estimate_parameters
+from ldp_aggregator.results_file import read_trained
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote
@@ -104,12 +104,12 @@ def read_pilot(path: Path) -> Pilot:
     data = path.read_bytes()
     kind, _ = find_kind(data)
     if kind == "model":
-        model = parse_model(data, path.name)
-        plan, prior, conditionals, reports = model.people_plan, model.prior, model.conditionals, model.reports
+        plan, results = read_trained(data, path.name)
+        assert isinstance(results.classifier, NaiveBayesParameters)
+        found, reports = results.classifier, results.estimates.reports
     elif kind == "snapshot":
         snapshot = Snapshot.from_json(data, path.name)
-        estimates = estimate_parameters(snapshot)
-        plan, prior, conditionals = snapshot.plan, estimates.prior, estimates.conditionals
+        plan, found = snapshot.plan, estimate_parameters(snapshot)
         keys = [question.key for question in plan.questions]
         reports = sum(snapshot.totals[key].n for key in keys if key in snapshot.totals)
     else:
@@ -117,7 +117,9 @@ def read_pilot(path: Path) -> Pilot:
         raise PilotError(f"{path.name}: {why}")
     if not reports:
         raise PilotError(f"{path.name}: it does not contain a report yet: leave --pilot out")
-    return Pilot(name=path.name, plan=plan, prior=prior, conditionals=conditionals, reports=reports)
+    return Pilot(
+        name=path.name, plan=plan, prior=found.prior, conditionals=found.conditionals, reports=reports
+    )
 
 
 def _join_quoted(names: Sequence[str]) -> str:

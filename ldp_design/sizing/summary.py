@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from encoders.explain.text import wrap_text
 from encoders.survey.decimals import decimal_text
 from encoders.text_table import format_table
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.wording.finding import Finding
 from ldp_design.sizing.facts import (
     TEXTS,
     Cell,

@@ -12,7 +12,7 @@ import pytest
 
 from ldp_aggregator import load_model
 from ldp_aggregator.rows.csv_rows import read_typed_columns
-from ldp_aggregator.statements.bounds import format_amount
+from ldp_aggregator.wording.bounds import format_amount
 from ldp_central import curator_training, solver
 from ldp_central.ledger import Ledger
 from tests.support.central_surveys import HEADER, make_csv, survey_text
@@ -101,7 +101,7 @@ def test_a_name_names_the_ledger(run, folder):
 def test_the_model_names_what_it_spent(run, folder, learner, users, adjacency):
     (folder / "survey.toml").write_text(survey_text().replace("users = 2000\n", users))
     assert run("--learner", learner, "--adjacency", adjacency, epsilon="0.7").exit_code == 0
-    privacy = load_model(folder / "model.json").privacy_
+    privacy = load_model(folder / "model.json").privacy_.curator
     assert privacy.adjacency == adjacency
     assert privacy.epsilon == Fraction(7, 10)
     assert sum(step.epsilon for step in privacy.steps) == Fraction(7, 10)
@@ -113,7 +113,7 @@ def test_the_model_names_what_it_spent(run, folder, learner, users, adjacency):
 
 def test_a_delta_is_spent_by_naive_bayes(run, folder):
     assert run("--learner", "nb", "--delta", "1e-6").exit_code == 0
-    assert load_model(folder / "model.json").privacy_.delta == Fraction(1, 10**6)
+    assert load_model(folder / "model.json").privacy_.curator.delta == Fraction(1, 10**6)
     assert read_ledger(folder).spent_delta == Fraction(1, 10**6)
 
 
@@ -123,7 +123,17 @@ def test_the_model_has_no_digest_count_or_time_of_the_rows(run, folder, learner)
     assert run("--learner", learner).exit_code == 0
     text = (folder / "model.json").read_text()
     document = json.loads(text)
-    expected = {"format", "version", "kind", "plan", "plan_digest", "learner", "privacy", "model", "checksum"}
+    expected = {
+        "format",
+        "version",
+        "plan",
+        "plan_digest",
+        "privacy",
+        "estimates",
+        "classifier",
+        "usefulness",
+    }
+    expected |= {"estimates", "classifier", "usefulness", "checksum"}
     assert document.keys() == expected
     assert "1983" not in json.dumps(document["privacy"])
     entry = read_ledger(folder).entries[0]
@@ -259,7 +269,7 @@ def test_more_rows_of_a_person_than_stated_are_refused(run, folder, names):
     assert f"id: row {2000 + len(names)}: its person has more than 1 row:" in refused.stderr
     assert_nothing_spent(folder)
     assert run("--person", "id", "--rows-per-person", 2).exit_code == 0
-    privacy = load_model(folder / "model.json").privacy_
+    privacy = load_model(folder / "model.json").privacy_.curator
     assert (privacy.rows_per_person, privacy.epsilon) == (2, 1)
 
 

@@ -13,7 +13,7 @@ import pytest
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.classifiers import save_onnx
-from ldp_aggregator.classifiers.model_document import ModelError
+from ldp_aggregator.results_file import ModelError
 from ldp_central.curator_training import read_curator_rows
 from ldp_central.ledger import Ledger
 from tests.support.commands import command
@@ -69,9 +69,9 @@ def train(folder: Path, *words: object, output: str = "model.json"):
 def test_the_tables_of_all_features_are_released_with_the_whole_epsilon(folder):
     result = train(folder, "--epsilon", 1, "--csv", folder / "table.csv")
     assert result.exit_code == 0, result.output
-    privacy = json.loads((folder / "model.json").read_bytes())["privacy"]
+    privacy = json.loads((folder / "model.json").read_bytes())["privacy"]["curator"]
     assert privacy["steps"] == [{"step": "tables", "epsilon": "1", "delta": "0"}]
-    assert (privacy["expected_rows_from"], privacy["delta"]) == ("noisy count", "0")
+    assert (privacy["are_rows_public"], privacy["delta"]) == (False, "0")
     assert abs(privacy["expected_rows"] - 5000) < 100
     assert Ledger.parse((folder / "rows.csv.ledger").read_bytes()).spent == 1
     with (folder / "table.csv").open() as stream:
@@ -102,8 +102,8 @@ def test_the_check_of_the_survey_warns_of_nothing(folder):
 def test_a_public_number_of_rows_stays_public(folder):
     (folder / "survey.toml").write_text(SURVEY.replace("[survey]\n", "[survey]\nusers = 4000\n"))
     assert train(folder, "--epsilon", 2, "--delta", "1e-6").exit_code == 0
-    privacy = json.loads((folder / "model.json").read_bytes())["privacy"]
-    assert (privacy["expected_rows"], privacy["expected_rows_from"]) == (4000, "survey")
+    privacy = json.loads((folder / "model.json").read_bytes())["privacy"]["curator"]
+    assert (privacy["expected_rows"], privacy["are_rows_public"]) == (4000, True)
     assert privacy["steps"] == [{"step": "tables", "epsilon": "2", "delta": "1/1000000"}]
 
 

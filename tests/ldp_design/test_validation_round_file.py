@@ -7,15 +7,16 @@ from click.testing import CliRunner
 from encoders.errors import SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.model_file import Model, dump_model, parse_model
 from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
-from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.validation_result import ValidationResult
+from ldp_aggregator.results import Results, make_results
+from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
 from ldp_design.cli.survey import main
 from ldp_design.simulation.simulate import simulate
 from ldp_design.validation_round import ValidationError, write_validation_round
+from tests.support.snapshots import train_model
 from tests.support.surveys import RELAY_KEYS
 
 SURVEY = """\
@@ -56,12 +57,12 @@ def make_snapshot(text: str, seed: int) -> Snapshot:
     return simulate_reports(read_survey(text).compile(), *make_people(seed), FastStream(seed))
 
 
-def make_model(*snapshots: Snapshot, validation: Snapshot | None = None) -> Model:
+def make_model(*snapshots: Snapshot, validation: Snapshot | None = None) -> Results:
     total = sum(snapshots[1:], snapshots[0])
-    return parse_model(dump_model(total, estimate_snapshot(total, validation=validation)))
+    return parse_results(dump_results(make_results(total, validation=validation, poisoning=False)))
 
 
-def find_kept(model: Model) -> tuple[str, ...]:
+def find_kept(model: Results) -> tuple[str, ...]:
     """Return the names of the features that the validation selected."""
     assert model.estimates.validation
     assert model.estimates.validation.validation_result
@@ -69,7 +70,7 @@ def find_kept(model: Model) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model() -> Results:
     return make_model(make_snapshot(SURVEY, 1))
 
 
@@ -104,9 +105,7 @@ def test_a_model_trained_on_it_keeps_and_uses_the_most_accurate_features(model):
     validation = make_snapshot(write_validation_round(SURVEY, model, "model.json"), 3)
     kept = make_model(make_snapshot(SURVEY, 1), validation=validation)
     assert len(find_kept(kept)) in (1, 2)  # the echoes alone do not outvote the informative feature
-    classifier = NaiveBayes.from_probabilities(
-        kept.plan, kept.prior, kept.conditionals, kept.estimates, kept.privacy
-    )
+    classifier = NaiveBayes.from_results(kept)
     rows = [
         {"related": related, 'it\'s # an "echo"': echo, "echo": echo, "hours": 1.0 if echo == "a" else 11.0}
         for related in "ab"
@@ -166,8 +165,7 @@ closes = 2026-12-31T00:00:00Z
 def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path, model):
     survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
     survey.write_text(SURVEY.replace("\n", "\r\n"))
-    snapshot = make_snapshot(SURVEY, 1)
-    file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    train_model(file, make_snapshot(SURVEY, 1))
     done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
     assert done.exit_code == 0
     assert done.stdout == write_validation_round(SURVEY, model, "model.json")
@@ -181,8 +179,7 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tm
     file, rows, model_file = tmp_path / "v.toml", tmp_path / "rows.csv", tmp_path / "model.json"
     file.write_text(write_validation_round(SURVEY, model, "model.json"))
     rows.write_text("class\nyes\n")
-    snapshot = make_snapshot(SURVEY, 1)
-    model_file.write_bytes(dump_model(snapshot, estimate_snapshot(snapshot)))
+    train_model(model_file, make_snapshot(SURVEY, 1))
     for command, options in [
         ("size", ["--users", "1000"]),
         ("project", ["--from", str(rows)]),
@@ -196,7 +193,7 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tm
     for use in (
         lambda: NaiveBayes(survey=survey).fit([{"related": "a"}], ["yes"]),
         lambda: simulate(survey, {"class": ["yes", "no"]}),
-        lambda: dump_model(validation, estimate_snapshot(validation)),
+        lambda: dump_results(make_results(validation)),
     ):
         with pytest.raises(SurveyError, match="give the survey that the model was made from"):
             use()

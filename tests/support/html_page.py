@@ -11,7 +11,7 @@ from unittest.mock import patch
 from markupsafe import Markup
 
 from ldp_aggregator.render.html import write_finding
-from ldp_aggregator.statements.finding import Finding
+from ldp_aggregator.wording.finding import Finding
 
 _PARAGRAPHS = {"h1", "h2", "h3", "p", "li", "dt", "dd", "caption", "figcaption"}
 _INVISIBLE = {"head", "style", "script", "svg"}

@@ -6,8 +6,8 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan
-from ldp_aggregator.classifiers.model_file import save_model
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
 
@@ -20,5 +20,5 @@ def make_snapshot(plan: Plan, people: int = 2000, seed: int = 1, ratio: float = 
 
 def train_model(path: Path, snapshot: Snapshot) -> Path:
     """Train on a snapshot; write the model to a file and return its path."""
-    save_model(path, snapshot, estimate_snapshot(snapshot))
+    save_results(path, make_results(snapshot, poisoning=False))
     return path

@@ -19,16 +19,14 @@ from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, P
 from encoders.survey.choices import ChoiceFeature
 from encoders.survey.decimals import decimal_text
 from encoders.survey.numeric_features import GRID
-from encoders.survey.plan_checks import SILO
+from encoders.survey.plan_checks import CENTRAL, SILO
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.classifiers.curator_classifier import CentralClassifier
-from ldp_aggregator.classifiers.model_document import ModelError, no_classifier
-from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
 from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
 from ldp_aggregator.classifiers.survey_estimates import SurveyEstimates
 from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
+from ldp_aggregator.results_file import ModelError, no_classifier
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -104,17 +102,18 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
 
 
 def _find_probabilities(model: SurveyClassifier) -> LogProbabilities:
-    if isinstance(model, NaiveBayes):
-        return model.log_probabilities_
-    if isinstance(model, CentralClassifier) and isinstance(model.model_, LogProbabilities):
-        return model.model_
-    raise ModelError("only Naive Bayes can be exported as ONNX: train with --learner nb, or use ldp-predict")
+    found = model._predictor.model
+    if not isinstance(found, LogProbabilities):
+        raise ModelError(
+            "only Naive Bayes can be exported as ONNX: train with --learner nb, or use ldp-predict"
+        )
+    return found
 
 
 def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
-    if isinstance(model, CentralClassifier):
-        privacy = model.privacy_.as_dict()
-        return {key: privacy[key] for key in ("trust", "adjacency", "epsilon", "delta")}
+    if curator := model.privacy_.curator:
+        found = {"trust": CENTRAL, "adjacency": curator.adjacency}
+        return found | {"epsilon": str(curator.epsilon), "delta": str(curator.delta)}
     statement = {"epsilon": decimal_text(model.plan_.epsilon)}
     if model.privacy_.silos:
         statement["trust"] = SILO

@@ -9,11 +9,11 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.utils.validation import check_is_fitted
 
 from encoders.survey import NumericFeature
-from ldp_aggregator.classifiers.model_document import ModelError, no_classifier
 from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
 from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
 from ldp_aggregator.classifiers.survey_estimates import SurveyEstimates
 from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood
+from ldp_aggregator.results_file import ModelError, no_classifier
 
 
 def to_sklearn(model: SurveyClassifier | SurveyEstimates) -> CategoricalNB | GaussianNB:

@@ -11,6 +11,7 @@ from encoders.survey import NumericFeature, Plan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.current_estimates import ONE_LOOK, CurrentEstimates
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
@@ -19,11 +20,11 @@ from ldp_aggregator.estimation.intervals import Z95, forecast_margins
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 from ldp_aggregator.statements.features import find_feature_warning, find_warnings
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
-from ldp_aggregator.statements.values import MAX_MARGIN
+from ldp_aggregator.wording.values import MAX_MARGIN
 
 _UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "z": Z95}
 """The numbers of :func:`~ldp_aggregator.statements.rules.is_known`, by which the page shows "unknown"."""
-_HIDDEN_KEYS = ("frequencies", "smoothed", "squares")
+_HIDDEN_KEYS = ("frequencies", "squares")
 
 
 def render_progress(snapshot: AnySnapshot, plan: Plan | SiloPlan, *, is_closed: bool) -> CachedResponse:
@@ -91,7 +92,11 @@ def silo_progress_document(snapshot: SiloSnapshot) -> dict[str, Any]:
 
 def _list_label(estimates: Estimates, document: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Return the entry of the label; none if the survey has no label."""
-    return {"label": _visible_entries(document["label"]) | more} if estimates.has_label else {}
+    if not estimates.has_label:
+        return {}
+    names = {"label": "name", "classes": "values", "label_n": "n", "raw_prior": "prior"}
+    label = {new: document[old] for old, new in names.items()} | {"non_uniform": document["non_uniform"]}
+    return {"label": _nest_intervals(label) | more}
 
 
 def _list_questions(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -116,7 +121,7 @@ def _list_features(plan: Plan | SiloPlan, estimates: Estimates) -> list[dict[str
         warnings[feature.row_name].append(str(find_feature_warning(result, estimates.classes) or ""))
     for feature, estimate in join_choices(plan.features, estimates.features):
         warning = " ".join(filter(None, warnings[estimate.name])) or None
-        shown = _visible_entries(estimate.as_dict()) | {"warning": warning}
+        shown = _visible_entries(_nest_intervals(to_json(estimate))) | {"warning": warning}
         if isinstance(feature, NumericFeature):
             shown["bounds"] = list(feature.bounds)
         if isinstance(plan, SiloPlan):
@@ -131,6 +136,19 @@ def _compute_margins(estimate: FeatureResult | NumberResult) -> dict[str, Any]:
     if isinstance(estimate, NumberResult):
         return forecast_margins(estimate.overall.means)
     return forecast_margins(estimate.shares.reshape(-1, 1))
+
+
+def _nest_intervals(entry: Any) -> Any:
+    """Return the JSON that the page reads, in which simultaneous intervals are objects."""
+    if not isinstance(entry, dict):
+        return entry
+    found = {name: _nest_intervals(each) for name, each in entry.items()}
+    if "simultaneous_low" in found:
+        low, high = found.pop("simultaneous_low"), found.pop("simultaneous_high")
+        found["simultaneous"] = {"low": low, "high": high}
+    if found.get("kind") == NumberResult.kind:
+        found |= found.pop("by_class", None) or {}
+    return found
 
 
 def _visible_entries(entry: dict[str, Any]) -> dict[str, Any]:

@@ -5,16 +5,15 @@ Both return P(x | label) for normalised x in [-1, 1], and P(missing | label) if 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.bayes.shrinkage import shrink
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
-from ldp_aggregator.estimation.json_form import read_array, require, to_json_list
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE, UNIFORM_VARIANCE, clip_variance
 
@@ -29,28 +28,15 @@ class Gaussian:
     missing: FloatArray | None
     """P(missing | label); None if the number cannot be missing."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the distributions for JSON."""
-        return {
-            "mean": to_json_list(self.mean),
-            "variance": to_json_list(self.variance),
-            "missing": None if self.missing is None else to_json_list(self.missing),
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any], k: int) -> Self:
-        """Return the distributions of k classes that :meth:`as_dict` wrote; variances have a lower bound."""
-        mean, variance = (read_array(entry[key], (k,)) for key in ("mean", "variance"))
-        require(bool(np.isfinite(mean).all()), "a mean is not a number")
-        are_variances = bool((np.isfinite(variance) & (variance >= MIN_VARIANCE)).all())
+    def check_entries(self) -> None:
+        """Raise ValueError unless these are distributions that exclude no label."""
+        shapes = {each.shape for each in vars(self).values() if each is not None}
+        require(len(shapes) == 1, "mean, variance and missing: need one shape")
+        require(bool(np.isfinite(self.mean).all()), "a mean is not a number")
+        are_variances = bool((np.isfinite(self.variance) & (self.variance >= MIN_VARIANCE)).all())
         require(are_variances, f"a variance is less than {MIN_VARIANCE:g}")
-        if entry["missing"] is None:
-            return cls(mean, variance, None)
-        missing = read_array(entry["missing"], (k,))
-        # 0 or 1 would exclude a label
-        are_shares = bool(((missing > 0) & (missing < 1)).all())
+        are_shares = self.missing is None or bool(((self.missing > 0) & (self.missing < 1)).all())
         require(are_shares, "the shares of missing values are not between 0 and 1")
-        return cls(mean, variance, missing)
 
 
 def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[Gaussian]:

@@ -12,7 +12,6 @@ corrected, since it is unknown which reports are fake.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,16 +20,15 @@ import numpy as np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey.questions import MEAN
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.codec import Infinite
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.json_form import read_array, read_text, to_json_list
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
 from ldp_aggregator.snapshot import Total
 
 FAKE_SHARE = 0.01
 """The influence is computed for this share of fake reports, and for a single report."""
-_MOVES = ("one", "one_percent", "one_percent_in_stderrs")
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,9 @@ class Influence:
     """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"; of a question about
     several features, followed by " of " and the name of the feature. Of a question without the label,
     "shares" instead of the first three."""
-    one: FloatArray
+    one: Infinite
     """How far one report can move each entry; infinite if it is the only one."""
-    one_percent: FloatArray
+    one_percent: Infinite
     """How far FAKE_SHARE of the reports can move each entry."""
     one_percent_in_stderrs: FloatArray
     """The same in standard errors of the entry; NaN where that is 0 or unknown."""
@@ -77,20 +75,6 @@ class Influence:
         """The largest move by FAKE_SHARE, in standard errors; None if all are unknown."""
         known = self.one_percent_in_stderrs[np.isfinite(self.one_percent_in_stderrs)]
         return float(known.max()) if known.size else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the influence as a dict for JSON."""
-        return {name: to_json_list(getattr(self, name)) for name in _MOVES}
-
-    @classmethod
-    def from_dict(cls, estimate: str, entry: Mapping[str, Any]) -> Influence:
-        """Return the influence that :meth:`as_dict` wrote."""
-        shape = np.array(entry["one"], dtype=np.float64).shape
-        moves = {
-            name: read_array(entry[name], shape, unknown)
-            for name, unknown in zip(_MOVES, (np.inf, np.inf, np.nan), strict=True)
-        }
-        return cls(read_text(estimate), **moves)
 
 
 def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, name: str) -> Influence:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
 
 import numpy as np
 
@@ -13,7 +11,6 @@ from encoders.explain.text import format_answer
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
-from ldp_aggregator.estimation.json_form import read_count, read_number, read_text, read_texts
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     PairDeviations,
     SupportCounts,
@@ -35,16 +32,6 @@ class SuspiciousPair:
     reports: float
     expected: float
     """Observed and expected number of reports in which both bits are 1."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the pair as a dict for JSON."""
-        return {"values": list(self.values), "reports": self.reports, "expected": self.expected}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the pair that :meth:`as_dict` wrote."""
-        one, other = read_texts(entry["values"])
-        return cls((one, other), read_number(entry["reports"]), read_number(entry["expected"]))
 
 
 @dataclass(frozen=True)
@@ -80,28 +67,6 @@ class SupportTests:
     def has_alarm(self) -> bool:
         """Whether any test raises an alarm."""
         return min(self.sizes, self.pairs) < self.level
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the test results as a dict for JSON."""
-        return {
-            "reports": self.n,
-            "level": self.level,
-            "sizes_p_value": self.sizes,
-            "pairs_p_value": self.pairs,
-            "pairs": [each.as_dict() for each in self.suspicious_pairs],
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the test results that :meth:`as_dict` wrote."""
-        level, sizes, pairs = (read_number(entry[key]) for key in ("level", "sizes_p_value", "pairs_p_value"))
-        return cls(
-            n=read_count(entry["reports"]),
-            level=level,
-            sizes=sizes,
-            pairs=pairs,
-            suspicious_pairs=tuple(map(SuspiciousPair.from_dict, entry["pairs"])),
-        )
 
 
 def _find_suspicious_pairs(
@@ -154,26 +119,3 @@ class QuestionCheck:
     def alarm(self) -> SupportTests | None:
         """The test results if they raise an alarm."""
         return self.support if isinstance(self.support, SupportTests) and self.support.has_alarm else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the check as a dict for JSON."""
-        return {
-            "question": self.question,
-            "mechanism": self.mechanism,
-            "n": self.n,
-            "support": self.support.as_dict() if isinstance(self.support, SupportTests) else None,
-            "untested": self.support if isinstance(self.support, Untested) else None,
-            "influence": {each.estimate: each.as_dict() for each in self.influences},
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the check that :meth:`as_dict` wrote."""
-        support = entry["support"]
-        return cls(
-            question=read_text(entry["question"]),
-            mechanism=read_text(entry["mechanism"]),
-            n=read_count(entry["n"]),
-            support=SupportTests.from_dict(support) if support else Untested(entry["untested"]),
-            influences=tuple(Influence.from_dict(*each) for each in entry["influence"].items()),
-        )

@@ -7,10 +7,9 @@ could neither be checked nor added to another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Self
 
 from encoders.survey import Question
 from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
@@ -27,7 +26,6 @@ from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import SupportCounts
 from ldp_aggregator.estimation.poisoning.influence import (
-    FAKE_SHARE,
     Influence,
     conditional_influence,
     frequency_influence,
@@ -48,19 +46,6 @@ class PoisoningSummary:
     """The poisoning checks of a survey's questions."""
 
     questions: tuple[QuestionCheck, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the summary as a dict for JSON."""
-        return {
-            "false_alarms": FALSE_ALARM_PROBABILITY,
-            "share": FAKE_SHARE,
-            "questions": [each.as_dict() for each in self.questions],
-        }
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Self:
-        """Return the summary that :meth:`as_dict` wrote."""
-        return cls(tuple(map(QuestionCheck.from_dict, entry["questions"])))
 
     @property
     def untested(self) -> tuple[QuestionCheck, ...]:

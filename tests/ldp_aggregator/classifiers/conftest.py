@@ -7,8 +7,8 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.model_file import save_model
-from ldp_aggregator.estimation import Estimates, estimate_snapshot
+from ldp_aggregator.results import Results, make_results
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 
@@ -40,14 +40,14 @@ def snapshot() -> Snapshot:
 
 
 @pytest.fixture(scope="session")
-def estimates(snapshot: Snapshot) -> Estimates:
-    return estimate_snapshot(snapshot)
+def results(snapshot: Snapshot) -> Results:
+    return make_results(snapshot, poisoning=False)
 
 
 @pytest.fixture
-def model_path(tmp_path: Path, snapshot: Snapshot, estimates: Estimates) -> Path:
+def model_path(tmp_path: Path, results: Results) -> Path:
     path = tmp_path / "model.json"
-    save_model(path, snapshot, estimates)
+    save_results(path, results)
     return path
 
 
@@ -83,12 +83,12 @@ def number_snapshot() -> Snapshot:
 
 
 @pytest.fixture(scope="session")
-def number_estimates(number_snapshot: Snapshot) -> Estimates:
-    return estimate_snapshot(number_snapshot)
+def number_results(number_snapshot: Snapshot) -> Results:
+    return make_results(number_snapshot, poisoning=False)
 
 
 @pytest.fixture
-def number_model_path(tmp_path: Path, number_snapshot: Snapshot, number_estimates: Estimates) -> Path:
+def number_model_path(tmp_path: Path, number_results: Results) -> Path:
     path = tmp_path / "numbers.json"
-    save_model(path, number_snapshot, number_estimates)
+    save_results(path, number_results)
     return path

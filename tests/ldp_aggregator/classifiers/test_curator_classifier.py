@@ -12,14 +12,15 @@ from sklearn.metrics import roc_auc_score
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.curator_classifier import CentralClassifier, score_linear
+from ldp_aggregator.classifiers.curator_classifier import CuratorClassifier
 from ldp_aggregator.classifiers.export.sklearn import to_sklearn
-from ldp_aggregator.classifiers.model_document import ModelError, dump_content
-from ldp_aggregator.classifiers.model_file import load_model, parse_model
+from ldp_aggregator.classifiers.stored_model import load_model
 from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
+from ldp_aggregator.results_file import ModelError, read_trained
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_central.curator_training import CuratorRows, CuratorTraining, read_curator_rows
 from ldp_central.promise import Promise
+from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.support.central_surveys import make_csv, survey_text
 
 LEARNERS = ("nb", "linear", "tree")
@@ -66,9 +67,9 @@ def model_path(request: pytest.FixtureRequest, files: dict[str, bytes], tmp_path
 
 
 @pytest.fixture
-def model(model_path: Path) -> CentralClassifier:
+def model(model_path: Path) -> CuratorClassifier:
     loaded = load_model(model_path)
-    assert isinstance(loaded, CentralClassifier)
+    assert isinstance(loaded, CuratorClassifier)
     return loaded
 
 
@@ -132,7 +133,7 @@ def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data, k):
 
     loss = choose_loss(k)
     scores = np.random.default_rng(1).normal(0, 1.5, (50, k - 1))
-    logs = score_linear(Fixed(data.rows.features, k, 2, np.zeros((1, 1))), scores)
+    logs = Fixed(2, np.zeros((1, 1)), data.rows.features).compute_scores(scores)
     shares = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
     gradient = sum(
         shares[:, [label]] * loss.residuals(scores, np.full(50, label, dtype=np.int64)) for label in range(k)
@@ -145,7 +146,7 @@ def test_descriptions_name_trust_and_budgets(model):
     card = model.card()
     for text in ("central: a curator had the rows", "(5, ", "add-remove", "twice this epsilon"):
         assert text in card
-    for step in model.privacy_.steps:
+    for step in model.privacy_.curator.steps:
         assert f"| {step.step} |" in card
     assert "locally differentially private" not in card
     assert "a curator had the rows</td>" in model._repr_html_()
@@ -153,7 +154,7 @@ def test_descriptions_name_trust_and_budgets(model):
 
 def test_a_reader_of_reports_refuses_a_model_of_a_curator(model_path):
     with pytest.raises(ModelError, match=r"model.json: was trained by ldp-central"):
-        parse_model(model_path.read_bytes(), "model.json")
+        read_trained(model_path.read_bytes(), "model.json")
 
 
 def test_scikit_learn_export_is_refused(model):
@@ -170,40 +171,46 @@ def test_a_damaged_file_is_refused(model_path):
 
 
 def drop_step(content: dict[str, Any]) -> None:
-    content["privacy"]["steps"].pop()
+    content["privacy"]["curator"]["steps"].pop()
 
 
 def negative_step(content: dict[str, Any]) -> None:
-    content["privacy"]["steps"] += [{"step": "a", "epsilon": e, "delta": "0"} for e in ("-1", "1")]
+    content["privacy"]["curator"]["steps"] += [{"step": "a", "epsilon": e, "delta": "0"} for e in ("-1", "1")]
 
 
 def exponent(content: dict[str, Any]) -> None:
-    content["privacy"]["epsilon"] = content["privacy"]["steps"][0]["epsilon"] = "1e99999999"
+    content["privacy"]["curator"]["epsilon"] = content["privacy"]["curator"]["steps"][0]["epsilon"] = (
+        "1e99999999"
+    )
 
 
 def many_steps(content: dict[str, Any]) -> None:
-    content["privacy"]["steps"] += [{"step": "a", "epsilon": "0", "delta": "0"}] * 101
+    content["privacy"]["curator"]["steps"] += [{"step": "a", "epsilon": "0", "delta": "0"}] * 101
 
 
 def no_steps(content: dict[str, Any]) -> None:
-    content["privacy"] |= {"steps": [], "epsilon": "0", "delta": "0"}
+    content["privacy"]["curator"] |= {"steps": [], "epsilon": "0", "delta": "0"}
 
 
 def large_epsilon(content: dict[str, Any]) -> None:
-    content["privacy"] |= {"steps": [{"step": "a", "epsilon": "1001", "delta": "0"}], "epsilon": "1001"}
-    content["privacy"]["delta"] = "0"
+    content["privacy"]["curator"] |= {
+        "steps": [{"step": "a", "epsilon": "1001", "delta": "0"}],
+        "epsilon": "1001",
+    }
+    content["privacy"]["curator"]["delta"] = "0"
 
 
 def no_trust(content: dict[str, Any]) -> None:
-    content["privacy"]["trust"] = "local"
+    content["privacy"]["curator"] = None
 
 
 def other_learner(content: dict[str, Any]) -> None:
-    content["learner"] = {"nb": "tree", "tree": "linear", "linear": "nb"}[content["learner"]]
+    found = content["classifier"]
+    found["kind"] = {"nb": "tree", "tree": "linear", "linear": "nb"}[found["kind"]]
 
 
 def unknown_learner(content: dict[str, Any]) -> None:
-    content["learner"] = "forest"
+    content["classifier"]["kind"] = "forest"
 
 
 def other_plan(content: dict[str, Any]) -> None:
@@ -211,12 +218,12 @@ def other_plan(content: dict[str, Any]) -> None:
 
 
 def no_model(content: dict[str, Any]) -> None:
-    del content["model"]
+    del content["classifier"]
 
 
 def one_number_less(content: dict[str, Any]) -> None:
     for name in ("weights", "leaves", "prior"):
-        content["model"].get(name, [0]).pop()
+        content["classifier"].get(name, [0]).pop()
 
 
 @pytest.mark.parametrize(
@@ -240,18 +247,26 @@ def test_inconsistent_content_with_a_valid_checksum_is_refused(model_path, chang
     content = json.loads(model_path.read_bytes())
     del content["checksum"]
     change(content)
-    model_path.write_bytes(dump_content(content))
+    model_path.write_bytes(signed(content))
     with pytest.raises(ModelError, match="content is inconsistent"):
         load_model(model_path)
 
 
 @pytest.mark.parametrize(
-    "split", [[0, 0, 9], [3, 0, 0], [-1, 0, 0], [0, 2, 1], [0, 0.5, 1], [0, 0], "ab", [True, 0, 0]]
+    "split",
+    [
+        *(
+            {"feature": feature, "low": low, "high": high}
+            for feature, low, high in [(0, 0, 9), (3, 0, 0), (-1, 0, 0), (0, 2, 1), (0, 0.5, 1), (True, 0, 0)]
+        ),
+        {"feature": 0, "low": 0},
+        "ab",
+    ],
 )
 def test_an_invalid_split_of_a_tree_is_refused(files, tmp_path, split):
     content = json.loads(files["tree"])
     del content["checksum"]
-    content["model"]["splits"][0] = split
-    (tmp_path / "model.json").write_bytes(dump_content(content))
+    content["classifier"]["splits"][0] = split
+    (tmp_path / "model.json").write_bytes(signed(content))
     with pytest.raises(ModelError, match="content is inconsistent"):
         load_model(tmp_path / "model.json")

@@ -17,10 +17,12 @@ from click.testing import CliRunner
 from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.classifiers.export.sklearn import to_sklearn
-from ldp_aggregator.classifiers.model_file import dump_model, load_model, parse_model
+from ldp_aggregator.classifiers.stored_model import load_model
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.privacy_statement import read_audit, state_privacy
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.cli.survey import main
 from ldp_design.sizing.pilot import read_pilot
@@ -115,7 +117,7 @@ def _plans_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot):
     def train(data: bytes) -> None:
         snapshot = Snapshot.from_json(data)
-        format_summary(parse_model(dump_model(snapshot, estimate_snapshot(snapshot))).results)
+        format_summary(parse_results(dump_results(make_results(snapshot))))
 
     document = json.loads(Snapshot(number_snapshot.plan, number_snapshot.totals, {"malformed": 2}).to_json())
     read_all(document, train, 200, ("totals",))
@@ -124,7 +126,7 @@ def test_a_damaged_snapshot_is_refused_or_trained_on(number_snapshot):
 
 
 @pytest.mark.slow
-def test_a_damaged_model_is_refused_or_used(number_snapshot, number_estimates, tmp_path):
+def test_a_damaged_model_is_refused_or_used(number_results, tmp_path):
     path = tmp_path / "model.json"
 
     def use(data: bytes) -> None:
@@ -135,17 +137,17 @@ def test_a_damaged_model_is_refused_or_used(number_snapshot, number_estimates, t
         with suppress(LdpError):
             to_sklearn(model)
 
-    document = json.loads(dump_model(number_snapshot, number_estimates))
+    document = json.loads(dump_results(number_results))
     del document["checksum"]
     read_all(document, use, 30, write=signed)
     for place in (0, 1):
-        read_all(document, use, 30, ("estimates", "features", place, "smoothed"), signed)
+        read_all(document, use, 30, ("classifier", "conditionals", place), signed)
         read_all(document, use, 40, ("estimates", "features", place, "relevance"), signed)
-    for name in ("reports", "estimator", "label"):
+    for name in ("reports", "estimator", "label", "classes", "raw_prior"):
         read_all(document, use, 25, ("estimates", name), signed)
-    tables = [feature.smoothed for feature in number_estimates.features]
+    found = number_results.classifier
     survey = read_survey(NUMBERS)
-    survey = survey.with_validation(build_validation(survey.compile(), number_estimates.prior, tables))
+    survey = survey.with_validation(build_validation(survey.compile(), found.prior, found.conditionals))
     validated = estimate_snapshot(Snapshot(survey.compile(), {}))
     document["estimates"]["validation"] = json.loads(json.dumps(validated.as_dict()))
     read_all(document, use, 30, ("estimates", "validation"), signed)
@@ -177,7 +179,7 @@ def test_a_damaged_plan_is_refused(name):
 @pytest.mark.parametrize("depth", [100, 900, 990, 100_000])
 def test_deep_nesting_is_refused(number_snapshot, depth):
     for data in (b"[" * depth + b"]" * depth, b'{"plan":' * depth + b"1" + b"}" * depth):
-        for read in (Snapshot.from_json, parse_model, Plan.from_json):
+        for read in (Snapshot.from_json, parse_results, Plan.from_json):
             with pytest.raises(LdpError):
                 read(data)
 

@@ -7,25 +7,26 @@ import pytest
 from scipy import stats
 
 from ldp_aggregator import ModelError, load_model
-from ldp_aggregator.classifiers.model_file import dump_model, parse_model, save_model
-from ldp_aggregator.estimation import Gaussian, estimate_snapshot
+from ldp_aggregator.estimation import Gaussian
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import dump_results, parse_results, save_results
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.classifiers.test_damaged_json import DELETED, put, signed
 
 
-def test_the_file_restores_the_trained_model(model_path, estimates):
-    model = load_model(model_path)
+def test_the_file_restores_the_trained_model(model_path, results):
+    model, estimates, found = load_model(model_path), results.estimates, results.classifier
     assert model.plan_.digest == estimates.plan_digest
     assert model.estimates_.as_dict() == estimates.as_dict()
     row = {"tea": "green", "hours": 0}
     # classes_ are sorted: "no", "yes"
-    joint = estimates.prior * estimates.features[0].smoothed[1] * estimates.features[1].smoothed[0]
+    joint = found.prior * found.conditionals[0][1] * found.conditionals[1][0]
     np.testing.assert_allclose(model.predict_proba([row])[0], joint[::-1] / joint.sum())
 
 
 def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(model_path, snapshot):
     content = json.loads(model_path.read_bytes())
-    assert (content["version"], content["kind"]) == (1, "people")
+    assert (content["version"], content["classifier"]["kind"]) == (2, "nb")
     assert content["plan"] == json.loads(snapshot.plan.json)
     privacy = content["privacy"]["people"]
     assert (privacy["epsilon"], privacy["plan_digest"]) == ("8", snapshot.plan.digest)
@@ -38,19 +39,19 @@ def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(model_path
     assert [each["asked_with"] for each in content["estimates"]["features"]] == [["hours"], ["tea"]]
 
 
-def test_equal_models_are_equal_files(snapshot, estimates):
+def test_equal_models_are_equal_files(snapshot, results):
     again = Snapshot.from_json(snapshot.to_json())
-    assert dump_model(snapshot, estimates) == dump_model(again, estimate_snapshot(again))
+    assert dump_results(results) == dump_results(make_results(again, poisoning=False))
 
 
-def test_saving_leaves_nothing_else_behind(tmp_path, snapshot, estimates):
-    save_model(tmp_path / "m.json", snapshot, estimates)
+def test_saving_leaves_nothing_else_behind(tmp_path, results):
+    save_results(tmp_path / "m.json", results)
     assert [path.name for path in tmp_path.iterdir()] == ["m.json"]
 
 
 def test_added_white_space_is_accepted(model_path):
     pretty = json.dumps(json.loads(model_path.read_bytes()), indent=2)
-    assert set(parse_model(pretty.encode()).plan.label.values) == {"no", "yes"}
+    assert set(parse_results(pretty.encode()).plan.label.values) == {"no", "yes"}
 
 
 def test_an_absent_file_is_named(tmp_path):
@@ -61,45 +62,43 @@ def test_an_absent_file_is_named(tmp_path):
 @pytest.mark.parametrize("keep", [0, 1, 100, -2])
 def test_a_truncated_file_is_refused(model_path, keep):
     with pytest.raises(ModelError, match="truncated or edited"):
-        parse_model(model_path.read_bytes()[:keep])
+        parse_results(model_path.read_bytes()[:keep])
 
 
 @pytest.mark.parametrize("data", [b"[]", b"7", b'{"format": "else"}', b"{}"])
 def test_other_json_is_refused(data):
     with pytest.raises(ModelError, match="not a model file"):
-        parse_model(data)
+        parse_results(data)
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe", b"[" * 100_000, b'{"a": 1, "a": 2}', b"\x80\x04K\x01."])
 def test_invalid_json_is_refused(data):
     with pytest.raises(ModelError, match="not readable"):
-        parse_model(data)
+        parse_results(data)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_must_be_finite(model_path, number):
     data = model_path.read_bytes().replace(b'"reports":20000', b'"reports":' + number.encode())
     with pytest.raises(ModelError, match="which is not finite"):
-        parse_model(data)
+        parse_results(data)
 
 
-@pytest.mark.parametrize(("old", "new"), [('"version":1', '"version":4'), ('"kind":"people"', '"kind":"x"')])
-def test_another_version_or_kind_is_refused(model_path, old, new):
+def test_another_version_is_refused(model_path):
     data = model_path.read_bytes()
-    assert old.encode() in data
-    with pytest.raises(
-        ModelError, match=r"only version 1 with kind people, .* use the release that wrote it"
-    ):
-        parse_model(data.replace(old.encode(), new.encode()))
+    assert b'"version":2' in data
+    with pytest.raises(ModelError, match=r"version 4, and only version 2 .* use the release that wrote it"):
+        parse_results(data.replace(b'"version":2', b'"version":4'))
 
 
 def test_an_edit_by_hand_is_refused(model_path):
     with pytest.raises(ModelError, match="checksum does not match"):
-        parse_model(model_path.read_bytes().replace(b'"reports":20000', b'"reports":20001'))
+        parse_results(model_path.read_bytes().replace(b'"reports":20000', b'"reports":20001'))
 
 
-SMOOTHED = ("estimates", "features", 1, "smoothed")
-HOURS = "estimates: features.1"
+TABLES = ("classifier", "conditionals")
+MOMENTS = (*TABLES, 1)
+HOURS = "classifier: conditionals: 1"
 
 
 @pytest.mark.parametrize(
@@ -108,30 +107,36 @@ HOURS = "estimates: features.1"
         (("plan", "epsilon"), "9", "plan_digest is not the digest"),
         (("plan", "epsilon"), "-1", "epsilon"),  # invalid in every plan
         (("plan_digest",), "0" * 64, "plan_digest is not the digest"),
-        (("kind",), "silos", "kind: needs estimates"),
+        (("classifier", "kind"), "x", "classifier: kind: is unknown"),
         (("privacy", "people"), None, "privacy: needs a statement"),
         (("privacy", "people", "reports"), -1, "privacy: people: reports: needs a whole number"),
         (("privacy", "simulated"), 1, "privacy: simulated: needs true or false"),
-        (("estimates", "reports"), DELETED, "estimates: reports: it has no entry 'reports'"),
-        (("estimates", "label"), DELETED, f"{HOURS}: needs numbers with the shape"),
-        (("estimates", "label", "smoothed"), [0.4, 0.5], "estimates: label: .* of asleep are invalid"),
-        (("estimates", "label", "smoothed"), [-0.4, 1.4], "estimates: label: .* of asleep are invalid"),
-        (("estimates", "label", "name"), "awake", "estimates: label: is not that of the plan"),
+        (("estimates", "reports"), DELETED, "estimates: it has no entry 'reports'"),
+        (("estimates", "classes"), ["yes"], "estimates: raw_prior: needs the shares of 1 classes"),
+        (("classifier", "prior"), [0.4, 0.5], "classifier: .* of the classes are invalid"),
+        (("classifier", "prior"), [-0.4, 1.4], "classifier: .* of the classes are invalid"),
+        (("classifier", "prior"), [1.0], "classifier: prior: needs the shares of 2 classes"),
+        (("estimates", "label"), "awake", "estimates: label: is not that of the plan"),
+        (("estimates", "label"), DELETED, "estimates: it has no entry 'label'"),
         (("estimates", "features", 0), DELETED, "estimates: the number of features"),
-        (("estimates", "features", 0, "smoothed"), [[1.0], [1.0]], "features.0: .* of tea are invalid"),
+        ((*TABLES, 0), [[1.0], [1.0]], "classifier: tea: needs a table with the shape"),
         (("estimates", "features", 0, "name"), "milk", "estimates: tea: is not that of the plan"),
-        (("estimates", "features", 0, "conditionals", "low"), [[None]], "features.0: low: needs numbers"),
-        (("estimates", "features", 0, "n"), 0.5, "features.0: n: needs a whole number"),
-        (SMOOTHED, [[0.5, 0.5], [0.5, 0.5]], HOURS),
-        ((*SMOOTHED, "mean"), [0.1], f"{HOURS}: needs numbers with the shape"),
-        ((*SMOOTHED, "mean"), [0.1, None], f"{HOURS}: a mean is not a number"),
-        ((*SMOOTHED, "variance"), [0.1, 0.0], f"{HOURS}: a variance is less"),
-        ((*SMOOTHED, "variance"), [0.1, -0.1], f"{HOURS}: a variance is less"),
-        ((*SMOOTHED, "variance"), DELETED, f"{HOURS}: it has no entry 'variance'"),
-        ((*SMOOTHED, "missing"), None, "hours: lacks the shares of missing values"),
-        ((*SMOOTHED, "missing"), [1.0, 0.5], f"{HOURS}: the shares of missing values"),
+        (
+            ("estimates", "features", 0, "conditionals", "low"),
+            [[None]],
+            "0: conditionals: value, stderr",
+        ),
+        (("estimates", "features", 0, "n"), 0.5, "features: 0: n: needs a whole number"),
+        (MOMENTS, [[0.5, 0.5], [0.5, 0.5]], "classifier: hours: needs a table"),
+        ((*MOMENTS, "mean"), [0.1], f"{HOURS}: mean, variance and missing: need one shape"),
+        ((*MOMENTS, "mean"), [0.1, None], f"{HOURS}: a mean is not a number"),
+        ((*MOMENTS, "variance"), [0.1, 0.0], f"{HOURS}: a variance is less"),
+        ((*MOMENTS, "variance"), [0.1, -0.1], f"{HOURS}: a variance is less"),
+        ((*MOMENTS, "variance"), DELETED, f"{HOURS}: it has no entry 'variance'"),
+        ((*MOMENTS, "missing"), None, "classifier: hours: lacks the shares of missing values"),
+        ((*MOMENTS, "missing"), [1.0, 0.5], f"{HOURS}: the shares of missing values"),
         (("estimates", "features", 1, "width"), 7, "hours: width: is not that of the plan"),
-        (("estimates", "features", 2, "smoothed", "missing"), [0.1, 0.1], "age: has shares of missing"),
+        ((*TABLES, 2, "missing"), [0.1, 0.1], "classifier: age: has shares of missing"),
     ],
 )
 def test_a_wrong_entry_under_a_valid_checksum_is_refused_by_its_name(number_model_path, entry, value, named):
@@ -139,15 +144,15 @@ def test_a_wrong_entry_under_a_valid_checksum_is_refused_by_its_name(number_mode
     del content["checksum"]
     put(content, entry, value)
     with pytest.raises(ModelError, match=rf"^model: the content is inconsistent \(.*{named}"):
-        parse_model(signed(content))
+        parse_results(signed(content))
 
 
-def test_numeric_features_are_restored(number_model_path, number_estimates):
-    model = load_model(number_model_path)
-    assert model.estimates_.as_dict() == number_estimates.as_dict()
-    tea, hours, age = (feature.smoothed for feature in number_estimates.features)
+def test_numeric_features_are_restored(number_model_path, number_results):
+    model, found = load_model(number_model_path), number_results.classifier
+    assert model.estimates_.as_dict() == number_results.estimates.as_dict()
+    tea, hours, age = found.conditionals
     rows = [{"tea": "green", "hours": 3, "age": 70}, {"tea": "green", "hours": None, "age": 70}]
-    joint = number_estimates.prior * tea[1] * density(age, 0.4)
+    joint = found.prior * tea[1] * density(age, 0.4)
     joints = joint * np.stack([(1 - hours.missing) * density(hours, -0.5), hours.missing])
     expected = joints[:, ::-1] / joints.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(rows), expected, rtol=1e-5)

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from encoders.errors import LdpError
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.model_file import save_model
 from ldp_aggregator.cli.help import Command
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.snapshot import Snapshot
 from tests.support.commands import module_of
 from tests.support.surveys import TEA
@@ -54,7 +54,7 @@ def test_a_closed_pipe_ends_a_command_without_a_message(tmp_path, command):
     (tmp_path / "survey.toml").write_text(TEA)
     (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
     (tmp_path / "rows.csv").write_text("tea,hours,tired\n" + "black,3,yes\ngreen,9.5,no\n" * 10)
-    save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
+    save_results(tmp_path / "model.json", make_results(snapshot))
     arguments = {
         "train": ["snapshot.json", "-o", "new.json", "--allow-empty"],
         "predict": ["model.json", "rows.csv"],

@@ -11,8 +11,8 @@ import pytest
 
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
-from ldp_aggregator.classifiers import save_model
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.support.commands import command
 from tests.support.surveys import make_plan
@@ -23,7 +23,7 @@ def model(tmp_path) -> Path:
     plan = make_plan(epsilon=8.0)
     labels = np.arange(4000) % 2
     snapshot = simulate_reports(plan, np.column_stack([labels, labels]), labels, FastStream(1))
-    save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
+    save_results(tmp_path / "model.json", make_results(snapshot))
     return tmp_path / "model.json"
 
 
@@ -71,8 +71,8 @@ def test_without_rows_only_the_header_is_printed(run):
         ("tea,hours\n,1\n", "tea: row 1: is missing"),
         ("tea,hours\nblack,inf\n", "hours: row 1: is infinite: give a finite number"),
         ("tea;hours\nblack;1\n", "seems to be separated by ';'; save it with commas instead"),
-        ("tea\nblack\n", "hours: there is no such column"),
-        ("more\n1\n", "tea: there is no such column: add it\nhours: there is no such column"),
+        ("tea\nblack\n", "hours: the table has no such column"),
+        ("more\n1\n", "tea: the table has no such column: add it\nhours: the table has no such column"),
         ("tea,hours\nblack\n", "row 1 has 1 cells, the header has 2"),
     ],
 )
@@ -124,7 +124,7 @@ def test_booleans_in_csv_are_read_and_printed_as_in_the_survey(tmp_path):
     plan = make_plan(epsilon=8.0, features=features, label=label)
     labels = np.arange(4000) % 2
     snapshot = simulate_reports(plan, labels[:, None], labels, FastStream(1))
-    save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot))
+    save_results(tmp_path / "model.json", make_results(snapshot))
     (tmp_path / "rows.csv").write_text("smokes\nTrue\nfalse\n1\n0\n")
     result = command("ldp-predict", tmp_path / "model.json", tmp_path / "rows.csv")
     head, *rows = csv.reader(io.StringIO(result.stdout))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ldp_aggregator.classifiers.model_file import save_model
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import save_results
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
 from tests.ldp_aggregator.views.samples import simulate
 from tests.support.commands import command
@@ -15,7 +15,7 @@ from tests.support.commands import command
 @pytest.fixture
 def model(tmp_path) -> Path:
     snapshot = simulate(2000)
-    save_model(tmp_path / "model.json", snapshot, estimate_snapshot(snapshot, poisoning=True))
+    save_results(tmp_path / "model.json", make_results(snapshot))
     return tmp_path / "model.json"
 
 

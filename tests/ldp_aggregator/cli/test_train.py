@@ -212,7 +212,7 @@ def test_the_summary_is_printed_even_if_the_model_cannot_be_written(run, survey,
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("ldp_aggregator.cli.train.save_model", full)
+    monkeypatch.setattr("ldp_aggregator.cli.train.save_results", full)
     plan = read_survey(survey.read_text()).compile()
     result = run(write_reports(tmp_path / "reports", plan, 20), "--plan", survey)
     assert "20 people answered one question each." in result.stdout

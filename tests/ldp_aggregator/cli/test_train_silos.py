@@ -11,10 +11,10 @@ import pytest
 
 from encoders.errors import SurveyError
 from ldp_aggregator import load_model
-from ldp_aggregator.classifiers.model_document import ModelError, dump_content
-from ldp_aggregator.classifiers.model_file import read_model
+from ldp_aggregator.results_file import ModelError, read_trained
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
+from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import (
     PEOPLE,
     SILOS,
@@ -79,7 +79,6 @@ def test_the_model_file_states_what_a_message_guarantees(trained):
     silos = model.estimates_.silos
     assert (silos.messages, silos.people) == (3, 2000 if kind == "pooled" else None)
     assert all(0 < each <= 1 for each in silos.influence.conditionals)
-    assert json.loads(path.read_text())["kind"] == "silos"
     assert "trust='silo'" in repr(model)
 
 
@@ -148,7 +147,7 @@ def test_a_model_of_silos_starts_no_round_and_simulates_nothing(trained, folder)
         with pytest.raises(SurveyError, match="not for answers of people"):
             model.fit(ROWS, ["yes", "no"])
         with pytest.raises(ModelError, match="survey of silos"):
-            _ = read_model(path).people_plan
+            read_trained(path.read_bytes(), str(path))
     else:
         assert result.exit_code == 0, result.output
 
@@ -159,7 +158,7 @@ DAMAGES = {
     "rows": lambda document: document["estimates"]["silos"].update(rows="many"),
     "influence": lambda document: document["estimates"]["silos"].update(influence=[1]),
     "privacy": lambda document: document["privacy"].pop("silos"),
-    "kind": lambda document: document.update(kind="people"),
+    "trust": lambda document: document["privacy"].update(silos=[]),
 }
 
 
@@ -170,7 +169,7 @@ def test_a_damaged_file_of_silos_is_refused(name, folder, tmp_path):
     document: dict[str, Any] = json.loads(path.read_text())
     document.pop("checksum")
     DAMAGES[name](document)
-    path.write_bytes(dump_content(document))
+    path.write_bytes(signed(document))
     with pytest.raises(ModelError, match="the content is inconsistent"):
         load_model(path)
 

@@ -5,11 +5,10 @@ import pytest
 
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
-from ldp_aggregator.classifiers.usefulness import find_useless
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results import make_results
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.statements.model import Useless
 from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.usefulness import Useless
 from tests.support.commands import command
 from tests.support.surveys import make_plan
 
@@ -42,7 +41,8 @@ def collect(people, prior, ratio, epsilon=1.0):
     ],
 )
 def test_a_model_is_useless_if_its_features_change_no_prediction(people, prior, ratio, epsilon, useless):
-    assert find_useless(estimate_snapshot(collect(people, prior, ratio, epsilon))) in useless
+    results = make_results(collect(people, prior, ratio, epsilon), poisoning=False)
+    assert results.usefulness.useless in useless
 
 
 def test_train_results_predict_and_print_state_that_a_model_is_useless(tmp_path):

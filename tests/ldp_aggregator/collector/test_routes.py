@@ -5,6 +5,7 @@ from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey.signature import read_signature
+from ldp_aggregator.codec import from_json
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.estimation import Estimates
@@ -181,7 +182,7 @@ def test_the_table_of_estimates_is_the_one_of_the_json_form(web, plan):
     assert answer.content_type == "text/csv; charset=utf-8; header=present"
     assert answer.headers["Content-Disposition"] == 'attachment; filename="sleep-estimates.csv"'
     estimates = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
-    assert answer.text == dump_table(build_table(Estimates.from_dict(estimates), plan))
+    assert answer.text == dump_table(build_table(from_json(Estimates, estimates), plan))
     assert web.get("/v1/surveys/diet/estimates.csv", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 

@@ -29,7 +29,15 @@ from ldp_aggregator.snapshot import (
 )
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import OPERATOR, ROW, SURVEY, make_client, make_store, rejected
+from tests.ldp_aggregator.collector.conftest import (
+    OPERATOR,
+    ROW,
+    SURVEY,
+    make_client,
+    make_store,
+    nest_interval,
+    rejected,
+)
 from tests.support.commands import command
 from tests.support.silo_surveys import WARDS, count_rows, make_message, make_rows, read_silo_survey
 
@@ -213,10 +221,10 @@ def test_progress_has_the_messages_the_noise_and_the_estimates_without_margins(s
     assert estimates["silos"]["messages"] == 4
     assert estimates["silos"]["rows"] == pytest.approx(1200, abs=200)
     assert document["silo"]["counted_rows"] == estimates["silos"]["rows"]
-    assert document["label"]["prior"] == estimates["label"]["prior"]
+    assert document["label"]["prior"] == nest_interval(estimates["raw_prior"])
     shown = {each["name"]: each for each in document["features"]}
-    assert shown["age"]["conditionals"] == estimates["features"][1]["conditionals"]
-    assert shown["weight"]["means"] == estimates["features"][2]["means"]
+    assert shown["age"]["conditionals"] == nest_interval(estimates["features"][1]["conditionals"])
+    assert shown["weight"]["means"] == nest_interval(estimates["features"][2]["by_class"]["means"])
     assert not any("margins" in each for each in [document["label"], *document["features"]])
     table = site.get(f"{PATH}/estimates.csv", headers=OPERATOR).text
     assert {"smoker", "age", "weight", "pulse"} <= {line.partition(",")[0] for line in table.splitlines()}

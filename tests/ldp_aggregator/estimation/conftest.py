@@ -157,7 +157,7 @@ class RawResults:
 
 
 def raw_results(snapshot: Snapshot, features: Iterable[int]) -> RawResults:
-    """Return the raw estimates of some features with their intervals; their `smoothed` is arbitrary."""
+    """Return the raw estimates of some features with their intervals; `spread` is arbitrary."""
     raw, plan = compute_raw_estimates(snapshot), snapshot.plan
     uniform, question = np.full(raw.k, 1 / raw.k), QuestionSummary(None, 0)
     results: dict[int, FeatureResult | NumberResult] = {}
@@ -169,8 +169,7 @@ def raw_results(snapshot: Snapshot, features: Iterable[int]) -> RawResults:
                 feature, [question, question], estimate, gaussian, uniform
             )
         else:
-            table = np.full((feature.size, raw.k), 1 / feature.size)
-            results[place] = FeatureResult.from_estimates(feature, estimate, table, uniform)
+            results[place] = FeatureResult.from_estimates(feature, estimate, uniform)
     return RawResults(raw.prior.estimate, results)
 
 

@@ -350,7 +350,7 @@ def test_different_classes_are_distinguishable(mechanism):
     assert five.distinguishable_entries.tolist() == [True, True, True, False, False]
     assert number.distinguishable_entries == {"means": True, "variances": False, "missing": False}
     document = estimates.as_dict()
-    assert document["label"]["non_uniform"] == [True, True, True]
+    assert document["non_uniform"] == [True, True, True]
     assert [each["distinguishable"] for each in document["features"]] == [True, True]
 
 
@@ -365,7 +365,7 @@ def test_without_reports_nothing_is_distinguishable():
         "variances": False,
         "missing": False,
     }
-    assert estimates.as_dict()["label"]["non_uniform"] == [False] * 3
+    assert estimates.as_dict()["non_uniform"] == [False] * 3
 
 
 @pytest.mark.parametrize("mechanism", NUMERIC_MECHANISMS)

@@ -7,10 +7,12 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.estimation.class_differences import chi_square_quantile
 from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies, compute_sum_covariances
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.estimates import estimate_parameters
 from ldp_aggregator.estimation.independence import assess_independence
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.quantiles import OrderedResult, make_monotone
@@ -94,7 +96,7 @@ def test_estimates_of_tables_survive_json(estimates):
     others = [estimate_snapshot(simulate_tables(people, LABEL)) for people in (0, 500)]
     for each in (estimates, *others):
         document = json.loads(json.dumps(each.as_dict()))
-        assert json.loads(json.dumps(Estimates.from_dict(document).as_dict())) == document
+        assert json.loads(json.dumps(from_json(Estimates, document).as_dict())) == document
 
 
 def test_without_reports_a_table_is_unknown():
@@ -139,8 +141,8 @@ def test_a_table_without_the_label_informs_shares_but_not_the_classifier():
     assert joint.n < shares.n
     assert raw.feature_estimates[1] is None
     assert raw.share_estimates[1].n == 5_000 - joint.n
-    result = estimate_snapshot(simulate_pair(5_000, 1, LABEL)).features[1]
-    np.testing.assert_allclose(result.smoothed, 0.5)
+    classifier = estimate_parameters(simulate_pair(5_000, 1, LABEL))
+    np.testing.assert_allclose(classifier.conditionals[1], 0.5)
 
 
 # -- levels and quantiles -----------------------------------------------------------------------

@@ -11,6 +11,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -48,25 +49,23 @@ def test_the_worked_example_of_the_paper_is_reproduced(mechanism, estimator):
     # .6 (1/6)(1/6)(2/6) = .0056, which the paper misprints as .055, flipping its conclusion
     plan = payments(mechanism).compile()
     codes, labels = (np.repeat(array, 20_000, axis=0) for array in customers(plan))
-    estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(1)), estimator)
-    tables = LogProbabilities.from_probabilities(
-        estimates.prior, [feature.smoothed for feature in estimates.features]
-    )
+    found = estimate_parameters(simulate_reports(plan, codes, labels, FastStream(1)), estimator)
+    tables = LogProbabilities.from_probabilities(found.prior, found.conditionals)
     woman = np.array([plan.encode_row({"age": "young", "income": "medium", "gender": "female"})])
     products = np.exp(tables.compute_scores(woman))[0]
     np.testing.assert_allclose(products, [0.025, 0.6 / 108], rtol=0.1)
-    np.testing.assert_allclose(estimates.features[0].smoothed[:, 0], [2 / 4, 1 / 4, 1 / 4], atol=0.015)
-    np.testing.assert_allclose(estimates.features[0].smoothed[:, 1], [1 / 6, 2 / 6, 3 / 6], atol=0.015)
+    np.testing.assert_allclose(found.conditionals[0][:, 0], [2 / 4, 1 / 4, 1 / 4], atol=0.015)
+    np.testing.assert_allclose(found.conditionals[0][:, 1], [1 / 6, 2 / 6, 3 / 6], atol=0.015)
 
 
 def test_exact_totals_give_exact_estimates(de_world):
     snapshot = expected_snapshot(de_world, 10**9)
-    estimates = estimate_snapshot(snapshot)
+    estimates, classifier = estimate_survey(snapshot)
     np.testing.assert_allclose(estimates.features[0].frequencies.value, de_world.joint, atol=1e-6)
     conditionals = de_world.joint / de_world.prior
     np.testing.assert_allclose(estimates.features[0].conditionals.value, conditionals, atol=1e-4)
-    np.testing.assert_allclose(estimates.prior, de_world.prior, atol=1e-6)
-    np.testing.assert_allclose(estimates.features[1].smoothed, de_world.two / de_world.prior, atol=2e-3)
+    np.testing.assert_allclose(classifier.prior, de_world.prior, atol=1e-6)
+    np.testing.assert_allclose(classifier.conditionals[1], de_world.two / de_world.prior, atol=2e-3)
 
 
 def expected_snapshot(world: World, n: int) -> Snapshot:
@@ -99,9 +98,9 @@ def test_results_contain_the_raw_estimates_and_their_intervals(mechanism):
 
 def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
     for estimator in ("default", "paper"):
-        estimates = estimate_snapshot(Snapshot(world.plan, {}, {}), estimator)
-        np.testing.assert_allclose(estimates.prior, 1 / 3)
-        np.testing.assert_allclose(estimates.features[0].smoothed, 1 / 4)
+        estimates, classifier = estimate_survey(Snapshot(world.plan, {}, {}), estimator)
+        np.testing.assert_allclose(classifier.prior, 1 / 3)
+        np.testing.assert_allclose(classifier.conditionals[0], 1 / 4)
         document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
         assert document["features"][0]["conditionals"]["stderr"] == [[None] * 3] * 4
         assert document["features"][0]["conditionals"]["high"] == [[1.0] * 3] * 4
@@ -111,11 +110,11 @@ def test_without_reports_probabilities_are_uniform_and_json_is_valid(world):
 @pytest.mark.parametrize("users", [1, 2, 5])
 def test_few_reports_give_a_warning_for_each_feature(world, users):
     for estimator in ("default", "paper"):
-        estimates = estimate_snapshot(world.snapshot(users, seed=3), estimator)
+        estimates, classifier = estimate_survey(world.snapshot(users, seed=3), estimator)
         assert estimates.reports == users
         json.dumps(estimates.as_dict(), allow_nan=False)
-        for feature in estimates.features:
-            np.testing.assert_allclose(feature.smoothed.sum(axis=0), 1)
+        for feature, conditional in zip(estimates.features, classifier.conditionals, strict=True):
+            np.testing.assert_allclose(conditional.sum(axis=0), 1)
             assert feature.n == 0 or any(
                 str(each).startswith(feature.name) for each in find_warnings(estimates)
             )
@@ -124,10 +123,10 @@ def test_few_reports_give_a_warning_for_each_feature(world, users):
 def test_a_feature_that_is_not_asked_cannot_inform():
     plan = replace(payments(), weights=(0, 1, 0, 1)).compile()
     codes, labels = (np.repeat(array, 500, axis=0) for array in customers(plan))
-    estimates = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(2)))
+    estimates, classifier = estimate_survey(simulate_reports(plan, codes, labels, FastStream(2)))
     income = estimates.features[1]
     assert (income.mechanism, income.n) == (None, 0)
-    np.testing.assert_allclose(income.smoothed, 1 / 3)
+    np.testing.assert_allclose(classifier.conditionals[1], 1 / 3)
     assert np.isinf(income.conditionals.stderr).all()
     assert "warnings.not-asked" in [each.id for each in find_warnings(estimates)]
 
@@ -147,10 +146,10 @@ def test_an_unknown_estimator_is_named(de_world):
 
 def test_the_papers_conditionals_are_plain_ratios_of_its_counts(de_world):
     snapshot = de_world.snapshot(300, seed=4)
-    estimates = estimate_snapshot(snapshot, "paper")
+    estimates, classifier = estimate_survey(snapshot, "paper")
     feature = estimates.features[0]
     counts = replace_negatives(feature.frequencies.value * feature.n)
-    np.testing.assert_allclose(feature.smoothed, counts / counts.sum(axis=0))
+    np.testing.assert_allclose(classifier.conditionals[0], counts / counts.sum(axis=0))
 
 
 def test_noise_alone_makes_no_class_impossible():
@@ -160,10 +159,10 @@ def test_noise_alone_makes_no_class_impossible():
     share = label.mechanism.off_mean
     # fewer reports contain "never" than noise alone would produce
     counts = np.rint(1000 * np.array([0.6 - share / 2, 0.4 - share / 2, share - 0.05])).astype(np.int64)
-    estimates = estimate_snapshot(Snapshot(plan, {label.key: Total(1000, counts)}, {}))
+    estimates, classifier = estimate_survey(Snapshot(plan, {label.key: Total(1000, counts)}, {}))
     raw, errors = estimates.raw_prior.value, estimates.raw_prior.stderr
     assert raw[k - 1] < -errors[k - 1]
-    assert 0 < estimates.prior[k - 1] < errors[k - 1]
+    assert 0 < classifier.prior[k - 1] < errors[k - 1]
 
 
 def test_raw_estimates_do_not_depend_on_the_estimator(de_world):

@@ -13,6 +13,7 @@ from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector.dashboard.data import progress_document
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
 from ldp_aggregator.estimation.poisoning.influence import conditional_influence, frequency_influence
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
@@ -136,13 +137,13 @@ def test_the_pooled_prior_counts_the_question_once():
 
 
 def test_the_classes_of_each_feature_are_distinguishable_by_its_own_values():
-    estimates = estimate_snapshot(make_world("DE").snapshot(60_000, 1))
+    estimates, classifier = estimate_survey(make_world("DE").snapshot(60_000, 1))
     three, lone, two = estimates.features
     assert three.distinguishable_entries.all()
     assert lone.distinguishable_entries.all()
     assert not two.distinguishable_entries.any()
-    np.testing.assert_allclose(three.smoothed, THREE / PRIOR, atol=0.03)
-    np.testing.assert_allclose(two.smoothed, TWO / PRIOR, atol=0.03)
+    np.testing.assert_allclose(classifier.conditionals[0], THREE / PRIOR, atol=0.03)
+    np.testing.assert_allclose(classifier.conditionals[2], TWO / PRIOR, atol=0.03)
 
 
 def test_few_reports_and_none_give_json():

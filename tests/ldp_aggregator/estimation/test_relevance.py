@@ -11,6 +11,7 @@ from scipy import stats
 from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
+from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.relevance import _unbiased_square, compute_relevance
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
@@ -154,21 +155,22 @@ def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people):
         labels = rng.integers(0, 2, people)
         number = np.where(rng.random(people) < np.where(labels, 0.8, 0.05), np.nan, rng.random(people) * 10)
         codes = np.asfortranarray(plan.features[0].code_array(number)[:, None])
-        (feature,) = estimate_snapshot(simulate_reports(plan, codes, labels, FastStream(seed))).features
+        estimates, classifier = estimate_survey(simulate_reports(plan, codes, labels, FastStream(seed)))
+        (feature,), (smoothed,) = estimates.features, classifier.conditionals
         found = feature.relevance.estimate
         assert not np.isnan([found.stderr, found.low, found.high, feature.relevance.noise]).any()
         assert 0 <= found.low <= found.high <= 1
         if people == 50_000:
             truth = phi_square(np.array([[0.05, 0.8], [0.95, 0.2]]) / 2)
             assert abs(found.value - truth) < 6 * found.stderr < 0.6
-            assert compute_relevance(feature.smoothed, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.1)
+            assert compute_relevance(smoothed, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.1)
 
 
 def test_relevance_is_unknown_without_reports():
     document = estimate_snapshot(Snapshot(relevance_plan(1), {})).as_dict()
     for feature in document["features"]:
-        assert feature["relevance"]["value"] is None
-        assert feature["relevance"]["low"] == 0
+        assert feature["relevance"]["estimate"]["value"] is None
+        assert feature["relevance"]["estimate"]["low"] == 0
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
@@ -194,7 +196,7 @@ def test_the_maximum_of_a_relevance_depends_on_the_numbers_of_values_and_classes
     plan = health_plan()
     codes = np.zeros((50, 2), dtype=np.int64, order="F")
     estimates = estimate_snapshot(simulate_reports(plan, codes, np.zeros(50, dtype=np.int64), FastStream(1)))
-    assert estimates.features[1].as_dict()["relevance"]["maximum"] == 1 / 2
+    assert estimates.as_dict()["features"][1]["relevance"]["maximum"] == 1 / 2
 
 
 def test_relevance_is_known_with_enough_reports():

@@ -17,6 +17,7 @@ from benchmarks.shares.page import write_page
 from benchmarks.shares.people import Detour, measure_people
 from benchmarks.shares.populations import MADE_UP, MISSING, SHARE, collect_estimates, make_up
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS, design
+from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import (
     Estimates,
     FeatureResult,
@@ -359,7 +360,7 @@ def test_all_estimates_are_possible_and_survive_json_whatever_the_number_of_repo
     for label, people in itertools.product((None, ["a", "b"]), (0, 1, 3, 60)):
         estimates = estimate_snapshot(few_reports(label, epsilon, by, people))
         document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
-        assert Estimates.from_dict(document).as_dict() == document
+        assert from_json(Estimates, document).as_dict() == document
         for result in estimates.features:
             if isinstance(result, FeatureResult):
                 check_intervals(result.shares, 0, 1)

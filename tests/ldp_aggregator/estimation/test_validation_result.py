@@ -11,6 +11,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.validation_round import Validation
 from ldp_aggregator.estimation import EstimationError, Gaussian, IntervalEstimate, estimate_snapshot
+from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.estimation.validation_result import SELECTION_ERROR, ValidationResult, make_uninformative
 from ldp_aggregator.simulated_population import simulate_reports
@@ -126,12 +127,13 @@ def test_a_set_without_gain_is_selected_in_at_most_a_tenth_of_surveys(surveys):
 
 def test_unselected_features_are_uninformative_for_the_classifier():
     snapshot, validation = trained(20_000), validated(40_000, top_k=(1,))
-    plain, kept = estimate_snapshot(snapshot), estimate_snapshot(snapshot, validation=validation)
+    plain, classifier = estimate_survey(snapshot)
+    kept, selected = estimate_survey(snapshot, validation=validation)
     assert plain.validation is None
     assert kept.validation_result is None
     assert (plain.used_features, kept.used_features) == ({0, 1, 2, 3}, {0})
-    relevances = [compute_relevance(each.smoothed, kept.prior) for each in kept.features]
-    assert relevances[0] == compute_relevance(plain.features[0].smoothed, plain.prior) > 0.1
+    relevances = [compute_relevance(each, selected.prior) for each in selected.conditionals]
+    assert relevances[0] == compute_relevance(classifier.conditionals[0], classifier.prior) > 0.1
     assert max(relevances[1:]) < 1e-12
     assert (kept.validation.survey, kept.validation.reports) == ("tea", 40_000)
     result = kept.validation.validation_result
@@ -145,12 +147,12 @@ def test_without_a_significant_gain_the_model_keeps_exactly_its_validated_featur
         make_validation((1,)), order=(0, 1)
     )  # an earlier validation left out the others
     plan = make_survey(4).with_validation(few).compile()
-    found = estimate_snapshot(
+    found, classifier = estimate_survey(
         trained(20_000), validation=simulate_reports(plan, *make_people(5_000), FastStream(1))
     )
     assert found.validation.validation_result.selected is None
     assert found.used_features == {0, 1}
-    relevances = [compute_relevance(each.smoothed, found.prior) > 1e-12 for each in found.features]
+    relevances = [compute_relevance(each, classifier.prior) > 1e-12 for each in classifier.conditionals]
     assert relevances == [True, True, False, False]
 
 

@@ -1,13 +1,14 @@
 """Models with random probabilities, and rows for them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from encoders.survey import Feature, read_survey
 from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
-from ldp_aggregator.estimation import ClassConditional, Gaussian, estimate_snapshot
-from ldp_aggregator.privacy_statement import state_privacy
+from ldp_aggregator.estimation import ClassConditional, Gaussian, NaiveBayesParameters
+from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.snapshot import Snapshot
 
 HEAD = """
@@ -44,16 +45,21 @@ def random_model(features: str, labels: int = 3, seed: int = 1, vetoed: int = -1
     plan = read_survey(HEAD.format(labels=values) + features).compile()
     conditionals = [_random_conditional(feature, labels, rng, vetoed) for feature in plan.features]
     prior = rng.dirichlet(np.ones(labels))
-    empty = Snapshot(plan, {})
-    estimates, privacy = estimate_snapshot(empty), state_privacy(empty)
-    return NaiveBayes.from_probabilities(plan, prior, conditionals, estimates, privacy)
+    return _replace_classifier(make_results(Snapshot(plan, {})), prior, conditionals)
 
 
 def give_probabilities(
     model: NaiveBayes, prior: np.ndarray, conditionals: Sequence[ClassConditional]
 ) -> NaiveBayes:
     """Return a model of the same survey with other probabilities."""
-    return NaiveBayes.from_probabilities(model.plan_, prior, conditionals, model.estimates_, model.privacy_)
+    return _replace_classifier(model.results_, prior, conditionals)
+
+
+def _replace_classifier(
+    results: Results, prior: np.ndarray, conditionals: Sequence[ClassConditional]
+) -> NaiveBayes:
+    classifier = NaiveBayesParameters(prior, tuple(conditionals))
+    return NaiveBayes.from_results(replace(results, classifier=classifier))
 
 
 def _random_conditional(

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.snapshots import make_snapshot
+from tests.support.surveys import make_plan
 
 pytestmark = pytest.mark.slow
 
@@ -44,11 +46,21 @@ def train(snapshots: Sequence[Snapshot], folder: Path, kernel: str | None) -> Tr
 
 
 @pytest.fixture(scope="module")
-def default(
-    snapshot: Snapshot, number_snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory
-) -> Trained:
+def snapshots() -> list[Snapshot]:
+    """Return the reports to a survey of categories and bins, and to one with numbers."""
+    tea, hours = ["black", "green"], {"range": [0, 12], "missing": "category"}
+    discrete = {"tea": tea, "hours": hours | {"bins": 3}}
+    numbers = {"tea": tea, "hours": hours, "age": {"range": [0, 100]}}
+    return [
+        make_snapshot(make_plan(epsilon=8.0, features=features), people)
+        for features, people in ((discrete, 20_000), (numbers, 40_000))
+    ]
+
+
+@pytest.fixture(scope="module")
+def default(snapshots: list[Snapshot], tmp_path_factory: pytest.TempPathFactory) -> Trained:
     pytest.importorskip("threadpoolctl")
-    return train([snapshot, number_snapshot], tmp_path_factory.mktemp("default"), None)
+    return train(snapshots, tmp_path_factory.mktemp("default"), None)
 
 
 def assert_close(one: Any, other: Any, path: str = "") -> None:
@@ -68,10 +80,8 @@ def assert_close(one: Any, other: Any, path: str = "") -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_another_blas_kernel_trains_the_same_model_but_for_rounding(
-    kernel, default, snapshot, number_snapshot, tmp_path
-):
-    used, models = train([snapshot, number_snapshot], tmp_path, kernel)
+def test_another_blas_kernel_trains_the_same_model_but_for_rounding(kernel, default, snapshots, tmp_path):
+    used, models = train(snapshots, tmp_path, kernel)
     if used in ("", default[0]):
         pytest.skip(f"needs an OpenBLAS that takes {kernel} here, and another kernel by default")
     for one, other in zip(default[1], models, strict=True):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from ldp_aggregator.codec import from_json, to_json
 from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.statements.data import find_data
 from ldp_aggregator.statements.validation import find_validation
@@ -55,7 +56,7 @@ def test_an_unknown_accuracy_is_called_so_with_its_reason(reports, words):
 
 @pytest.mark.parametrize("epsilon", ["1000", "1e400", "9" * 60, "0", "x"])
 def test_an_impossible_epsilon_in_a_statement_is_refused(epsilon):
-    document = json.loads(json.dumps(make_results("survey").privacy.as_dict()))
+    document = json.loads(json.dumps(to_json(make_results("survey").privacy)))
     document["people"]["epsilon"] = epsilon
     with pytest.raises((ValueError, ArithmeticError)):
-        PrivacyStatement.from_dict(document)
+        from_json(PrivacyStatement, document)

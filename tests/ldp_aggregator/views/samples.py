@@ -12,17 +12,16 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.classifiers.usefulness import find_useless
+from ldp_aggregator import results
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, SuspiciousPair
-from ldp_aggregator.privacy_statement import AuditResult, state_privacy
+from ldp_aggregator.privacy_statement import AuditResult
+from ldp_aggregator.results_file import read_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore
+from ldp_aggregator.usefulness import find_usefulness
 from ldp_aggregator.views.estimate_rows import COLUMNS
-from ldp_aggregator.views.results_source import read_results
-from ldp_aggregator.views.survey_results import SurveyResults
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.promise import Promise
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
@@ -133,11 +132,7 @@ def simulate_people_of_silos(text=PEOPLE, people=2000):
 
 def collect(snapshot, audit=None, **options):
     """Return the results that ldp-train prints: of a snapshot, a validation round, and silos."""
-    estimates = estimate_snapshot(snapshot, poisoning=True, **options)
-    silos = estimates.silos.snapshots if estimates.silos else ()
-    privacy = state_privacy(snapshot, audit, options.get("validation"), silos=silos)
-    useless = None if snapshot.plan.validation else find_useless(estimates)
-    return SurveyResults(plan=snapshot.plan, estimates=estimates, privacy=privacy, useless=useless)
+    return results.make_results(snapshot, audit=audit, **options)
 
 
 def _make_survey():
@@ -176,13 +171,13 @@ def _take_silo_snapshot(seeds=(1, 2, 3), text=SILOS):
 
 
 def _make_alarm():
-    results = make_results("survey")
-    first, check, *others = results.estimates.poisoning.questions
+    found = make_results("survey")
+    first, check, *others = found.estimates.poisoning.questions
     pair = SuspiciousPair(("black", "green"), 900.0, 700.0)
     support = SupportTests(n=5000, level=1e-7, sizes=1e-25, pairs=1e-9, suspicious_pairs=(pair,))
     questions = (first, replace(check, support=support), *others)
-    poisoning = replace(results.estimates.poisoning, questions=questions)
-    return replace(results, estimates=replace(results.estimates, poisoning=poisoning))
+    estimates = replace(found.estimates, poisoning=replace(found.estimates.poisoning, questions=questions))
+    return replace(found, estimates=estimates, usefulness=find_usefulness(estimates, found.classifier))
 
 
 def _make_hostile():

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import NaiveBayes, load_model
-from ldp_aggregator.classifiers.model_file import save_model
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.ldp_aggregator.views.samples import AUDIT, HOSTILE, collect, simulate
 
@@ -20,7 +20,7 @@ def load(tmp_path):
     """Return a function that saves and loads the model of a snapshot."""
 
     def load(snapshot, audit=None):
-        save_model(tmp_path / "model.json", snapshot, collect(snapshot).estimates, audit)
+        save_results(tmp_path / "model.json", collect(snapshot, audit))
         return load_model(tmp_path / "model.json")
 
     return load

@@ -9,7 +9,7 @@ from scipy import stats
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.raw_cells import Cell, EstimateName
@@ -20,7 +20,6 @@ from ldp_aggregator.views.survey_comparison import (
     Difference,
     compare_surveys,
 )
-from ldp_aggregator.views.survey_results import SurveyResults
 from tests.ldp_aggregator.estimation.test_validation_result import validated
 from tests.support import surveys
 from tests.support.statistical_checks import small_and_full
@@ -46,7 +45,7 @@ def make_plan(
 
 def ask(
     plan: Plan, people: int, seed: int, *, shares: tuple[float, ...] = SHARES, tea: float = 0.5
-) -> SurveyResults:
+) -> Results:
     """Return the results of people, of whom those with the label "yes" drink black tea with a probability."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, people, p=shares)
@@ -58,7 +57,7 @@ def ask(
         plan.features[2].code_array(hours),
     ]
     snapshot = simulate_reports(plan, np.column_stack(codes), labels, FastStream(seed))
-    return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot))
+    return make_results(snapshot, poisoning=False)
 
 
 def reasons(comparison: Comparison) -> dict[str, str]:
@@ -71,7 +70,7 @@ def find(comparison: Comparison, *quantity: str) -> Difference:
 
 
 @pytest.fixture(scope="module")
-def first() -> SurveyResults:
+def first() -> Results:
     return ask(make_plan("first"), 20_000, 1)
 
 
@@ -157,11 +156,11 @@ def test_a_number_is_not_compared_with_bins_nor_surveys_of_two_labels(first):
     assert "hours, mean" not in reasons(comparison)
 
 
-def ask_codes(plan: Plan) -> SurveyResults:
+def ask_codes(plan: Plan) -> Results:
     rng = np.random.default_rng(6)
     codes = np.column_stack([rng.integers(0, each.size, 5_000) for each in plan.features])
     snapshot = simulate_reports(plan, codes, rng.integers(0, 3, 5_000), FastStream(6))
-    return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot))
+    return make_results(snapshot, poisoning=False)
 
 
 def test_what_one_survey_knows_nothing_about_is_not_compared(first):
@@ -185,7 +184,7 @@ def test_files_of_one_survey_are_refused_unless_they_are_independent(first):
 
 def test_a_validation_round_is_refused(first):
     snapshot = validated(1_000)
-    results = SurveyResults(plan=snapshot.plan, estimates=estimate_snapshot(snapshot))
+    results = make_results(snapshot, poisoning=False)
     with pytest.raises(ComparisonError, match="is a validation round"):
         compare_surveys(results, first)
 
@@ -217,11 +216,11 @@ def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_
     }
     plans = [surveys.make_plan(id=name, epsilon=8, **entries) for name in ("first", "second")]
 
-    def draw(plan: Plan, people: int, seed: int) -> SurveyResults:
+    def draw(plan: Plan, people: int, seed: int) -> Results:
         rng = np.random.default_rng(seed)
         codes = rng.choice(4, (people, 1), p=(0.5, 0.3, 0.15, 0.05))
         snapshot = simulate_reports(plan, codes, rng.integers(0, 3, people), FastStream(seed))
-        return SurveyResults(plan=plan, estimates=estimate_snapshot(snapshot))
+        return make_results(snapshot, poisoning=False)
 
     # in the small survey, often nobody of a class has reported a value of 5%: its standard error is nearly 0
     comparisons = [

@@ -6,9 +6,9 @@ import pytest
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.prediction.decision_tree import Split
+from ldp_aggregator.results_file import ResultsError, read_results
 from ldp_aggregator.views.curator_sections import describe_split
 from ldp_aggregator.views.results_page import render_page
-from ldp_aggregator.views.results_source import ResultsError, read_results
 from ldp_central.splits import list_splits
 from tests.ldp_aggregator.views.samples import LEARNERS, make_curator_model, make_results
 from tests.support.central_surveys import survey_text
@@ -23,7 +23,7 @@ def render(learner):
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_page_lists_the_steps_with_their_budgets(learner):
     rows = render(learner).table("What each step of the training spent").rows()
-    steps = make_results(f"curator-{learner}").privacy.steps
+    steps = make_results(f"curator-{learner}").privacy.curator.steps
     assert [row[0] for row in rows] == [each.step for each in steps]
     assert "randomised on the person's own device" not in render(learner).text
 
@@ -67,7 +67,7 @@ def test_linear_tables_add_up_to_the_scores():
     ]
     start, tea, hours, cups = tables
     codes = results.plan.encode_row({"tea": "black", "hours": 3, "cups": 5})
-    expected = results.model.scores(np.array([codes]))[0, 0]
+    expected = results.classifier.scores(np.array([codes]))[0, 0]
     found = start["of every row"] + tea["black"] + hours["3"] + cups["4 to 6"]
     assert abs(found - expected) < 0.03
 

@@ -10,8 +10,9 @@ from sklearn.exceptions import NotFittedError
 
 from encoders.extras import MissingExtraError
 from ldp_aggregator import NaiveBayes, load_model
-from ldp_aggregator.classifiers.model_file import save_model
 from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.views.data_frame import build_frame
 from ldp_aggregator.views.estimate_rows import CONDITIONAL, build_table, list_records
@@ -20,8 +21,9 @@ from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS, simulate
 
 def test_a_frame_has_the_columns_and_values_of_the_table(tmp_path):
     snapshot = simulate(2000)
-    estimates = estimate_snapshot(snapshot)
-    save_model(tmp_path / "model.json", snapshot, estimates)
+    results = make_results(snapshot, poisoning=False)
+    estimates = results.estimates
+    save_results(tmp_path / "model.json", results)
     frame = load_model(tmp_path / "model.json").to_frame()
     assert tuple(frame.columns) == PLAIN_COLUMNS
     rows = build_table(estimates)
@@ -62,7 +64,7 @@ def test_without_pandas_the_error_names_the_extra_that_installs_it(monkeypatch):
 @pytest.mark.slow
 def test_the_table_is_built_and_written_without_pandas_and_scikit_learn():
     # scikit-learn itself imports pandas where it is installed
-    modules = ("results.table", "render.csv_file", "results.data_frame")
+    modules = ("views.estimate_rows", "render.csv_file", "views.data_frame")
     code = f"import sys, {', '.join(f'ldp_aggregator.{name}' for name in modules)}; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pandas", "sklearn"} & set(run.stdout.split())

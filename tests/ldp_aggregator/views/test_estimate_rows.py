@@ -10,9 +10,11 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import load_model
-from ldp_aggregator.classifiers.model_file import save_model
+from ldp_aggregator import results as aggregator_results
+from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.render.numbers import UNKNOWN
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.views.estimate_rows import (
@@ -276,12 +278,13 @@ def test_without_reports_estimates_are_unknown_and_intervals_are_the_whole_range
 
 def test_a_model_and_its_file_give_equal_tables(tmp_path):
     snapshot = simulate(2000)
-    estimates = estimate_snapshot(snapshot)
-    save_model(tmp_path / "model.json", snapshot, estimates)
+    results = aggregator_results.make_results(snapshot, poisoning=False)
+    estimates = results.estimates
+    save_results(tmp_path / "model.json", results)
     rows = build_table(estimates)
     assert build_table(load_model(tmp_path / "model.json").estimates_) == rows
     entry = json.loads((tmp_path / "model.json").read_bytes())["estimates"]
-    assert build_table(Estimates.from_dict(entry)) == rows
+    assert build_table(from_json(Estimates, entry)) == rows
 
 
 def test_the_paper_estimator_counts_the_reports_of_the_label_question():

@@ -5,14 +5,11 @@ from collections import defaultdict
 
 import pytest
 
-from ldp_aggregator.classifiers.curator_file import CentralModelFile
 from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.render import markdown
-from ldp_aggregator.statements import texts
-from ldp_aggregator.views.curator_card import describe_central
 from ldp_aggregator.views.model_card import describe_model
 from ldp_aggregator.views.results_page import render_page
-from ldp_aggregator.views.survey_results import SurveyResults
+from ldp_aggregator.wording import texts
 from tests.ldp_aggregator.views.samples import NAMES, make_results
 from tests.support.html_page import parse_page
 
@@ -21,9 +18,8 @@ SENTENCE = re.compile(r"[\w)%]\.(?=\s|$)")
 
 def describe(results):
     """Return the description of a model with these results."""
-    if isinstance(results, CentralModelFile):
-        return describe_central(results.plan, results.learner, results.privacy, None, "CuratorClassifier")
-    name = "NaiveBayes" if results.estimates.has_label else "Estimates"
+    name = "NaiveBayes" if results.has_label else "Estimates"
+    name = "CuratorClassifier" if results.is_curator else name
     return describe_model(results, results.plan.label.values, name)
 
 
@@ -95,7 +91,7 @@ def test_every_sentence_is_the_filled_text_of_a_finding(name, worded):
         assert [each.text for each in others] == []
     model = describe(results)
     outputs = [] if "round" in name else [model.format_card(), model.format_lines(), model.format_line("M")]
-    outputs += [format_summary(results)] if isinstance(results, SurveyResults) and outputs else []
+    outputs += [format_summary(results)] if outputs and not results.is_curator else []
     found = [finding for each in worded.values() for finding in each if str(finding).endswith(".")]
     sentences = {write(each) for each in found for write in (str, markdown.write_finding)}
     for output in outputs:

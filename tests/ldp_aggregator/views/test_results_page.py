@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.model_document import ModelError, dump_content
-from ldp_aggregator.classifiers.model_file import save_model
 from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.results_file import ModelError, ResultsError, read_results, save_results
 from ldp_aggregator.views.estimate_rows import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from ldp_aggregator.views.estimate_tables import build_feature_tables
 from ldp_aggregator.views.feature_sections import format_relevance
 from ldp_aggregator.views.model_card import describe_model
 from ldp_aggregator.views.results_page import render_page
-from ldp_aggregator.views.results_source import ResultsError, estimate_results, read_results
+from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import LEARNERS, NAMES, collect, make_results, simulate
 from tests.support.html_page import parse_page
 from tests.support.json_walk import inner, leaves_of, objects_of
@@ -263,7 +262,7 @@ def files(tmp_path):
     """Return a snapshot and the model that was trained on it."""
     snapshot, results = simulate(500), collect(simulate(500))
     (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
-    save_model(tmp_path / "model.json", snapshot, results.estimates)
+    save_results(tmp_path / "model.json", results)
     return tmp_path / "snapshot.json", tmp_path / "model.json"
 
 
@@ -292,7 +291,7 @@ def test_a_damaged_model_gives_a_page_or_a_clear_error(files, damage):
         changed = copy.deepcopy(document)
         *path, last = places[place]
         inner(changed["estimates"], tuple(path))[last] = damage
-        files[1].write_bytes(dump_content(changed))
+        files[1].write_bytes(signed(changed))
         try:
             results = read_results(files[1])
         except ModelError as error:
@@ -332,7 +331,7 @@ def list_languages(node):
 
 
 def test_texts_of_the_survey_are_shown_with_their_language_in_every_table():
-    results = estimate_results(make_snapshot(read_survey(GERMAN).compile()))
+    results = collect(make_snapshot(read_survey(GERMAN).compile()))
     data = render_page(results)
     page = parse_page(data)
     assert "<title>Survey results: Schlafstudie</title>" in data.decode()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ldp_aggregator.classifiers.curator_file import CentralModelFile
+from ldp_aggregator.codec import from_json, to_json
+from ldp_aggregator.results_file import dump_results, parse_results
 from tests.ldp_aggregator.views.samples import NAMES, make_results
 
 ROOT = Path(__file__).parents[3]
@@ -17,12 +18,12 @@ SUBSCRIPT = re.compile(r"\b(estimates|privacy|poisoning|validation|validation_re
 @pytest.mark.parametrize("name", NAMES)
 def test_reading_what_was_written_gives_the_same(name):
     results = make_results(name)
-    parts = [results.privacy]
-    if not isinstance(results, CentralModelFile):
-        parts.append(results.estimates)
-    for part in parts:
-        written = part.as_dict()
-        assert type(part).from_dict(json.loads(json.dumps(written))).as_dict() == written
+    for part in filter(None, (results.privacy, results.estimates, results.usefulness)):
+        written = to_json(part)
+        assert to_json(from_json(type(part), json.loads(json.dumps(written)))) == written
+    if not results.is_validation:
+        written = dump_results(results)
+        assert dump_results(parse_results(written)) == written
 
 
 def test_the_samples_have_every_part_of_estimates():

@@ -10,7 +10,7 @@ from shlex import split
 import pytest
 from click.testing import CliRunner, Result
 
-from ldp_aggregator.classifiers.model_file import load_model
+from ldp_aggregator import load_model
 from ldp_aggregator.cli.train import main as train
 from ldp_design.cli.simulate import main
 from ldp_design.cli.survey import main as author

@@ -11,11 +11,11 @@ from click.testing import CliRunner, Result
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator import estimate_snapshot, save_model
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.cli.survey import main
+from tests.support.snapshots import train_model
 
 SURVEY = """\
 [survey]
@@ -40,10 +40,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = read_survey(SURVEY).compile()
     rows = SyntheticPopulation.from_strength(plan, 3.0, 1.5).draw_people(30_000, np.random.default_rng(1))
     snapshot = simulate_reports(plan, *rows, FastStream(1))
-    save_model(folder / "pilot.json", snapshot, estimate_snapshot(snapshot))
+    train_model(folder / "pilot.json", snapshot)
     (folder / "snapshot.json").write_bytes(snapshot.to_json())
     nobody = Snapshot(plan, {})
-    save_model(folder / "empty-model.json", nobody, estimate_snapshot(nobody))
+    train_model(folder / "empty-model.json", nobody)
     (folder / "empty-snapshot.json").write_bytes(nobody.to_json())
     (folder / "toml.json").write_text(SURVEY)
     (folder / "empty.json").write_bytes(b"")

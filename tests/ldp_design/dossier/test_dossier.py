@@ -14,8 +14,8 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.report import unpack
 from encoders.survey.randomise import read_report
 from ldp_aggregator.privacy_statement import AuditError
-from ldp_aggregator.statements.finding import Basis, Finding
 from ldp_aggregator.statements.privacy import update_belief
+from ldp_aggregator.wording.finding import Basis, Finding
 from ldp_design.dossier.facts import TEXTS, anchor_of
 from ldp_design.dossier.page import find_common_mark, render_dossier
 from ldp_design.dossier.people import describe_people

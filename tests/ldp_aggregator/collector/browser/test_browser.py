@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from ldp_aggregator.codec import from_json
 from ldp_aggregator.collector.dashboard.data import progress_document, silo_progress_document
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.render.interval import (
@@ -63,10 +64,10 @@ def in_words(estimate: Any, *indices: int) -> list[str]:
             nested = nested[index]
         return f"{100 * nested:.1f}%".replace("-0.0%", "0.0%").replace("-", "\u2212")
 
-    intervals = estimate, estimate["simultaneous"]
+    ends = ("low", "high"), ("simultaneous_low", "simultaneous_high")
     return [
         write(estimate["value"]),
-        *(f"{write(each['low'])} to {write(each['high'])}" for each in intervals),
+        *(f"{write(estimate[low])} to {write(estimate[high])}" for low, high in ends),
     ]
 
 
@@ -154,7 +155,7 @@ def test_the_numbers_equal_those_of_the_collector(visit, site):
     note = seen.page.locator('article[aria-label="smoker"] .note')
     expect(note).to_have_text(f"{n} reports, DE, same reports as coin.")
 
-    prior, smoker = known["label"]["prior"], known["features"][0]["conditionals"]
+    prior, smoker = known["raw_prior"], known["features"][0]["conditionals"]
     shares = seen.cells("Share of each class: ill")
     assert [cells[-3:] for cells in shares] == [in_words(prior, place) for place in range(2)]
     overall = known["features"][0]["shares"]
@@ -189,7 +190,7 @@ def test_all_estimates_are_downloaded_as_a_table_without_the_token_in_an_address
         seen.page.get_by_role("button", name="Download table (CSV)").click()
     assert started.value.suggested_filename == "clinic-estimates.csv"
     started.value.save_as(tmp_path / "table.csv")
-    rows = build_table(Estimates.from_dict(api(site, "surveys/clinic/estimates")))
+    rows = build_table(from_json(Estimates, api(site, "surveys/clinic/estimates")))
     assert (tmp_path / "table.csv").read_text("utf-8") == dump_table(rows)
     assert [url for url in seen.asked if url.endswith("/v1/surveys/clinic/estimates.csv")]
     assert not any(TOKEN in url for url in seen.asked)

@@ -13,7 +13,7 @@ from encoders.survey import Plan
 from ldp_aggregator.collector import current_estimates
 from ldp_aggregator.collector.dashboard.page import assets_version, load_assets
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, rejected
+from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, nest_interval, rejected
 
 PROGRESS = "/v1/surveys/sleep/progress"
 MOST_BYTES = 70_000
@@ -105,9 +105,9 @@ def test_progress_contains_the_estimates_and_the_counts(web, plan):
     assert (document["reports"], document["rejections"]) == (500, {"malformed": 1})
     assert sum(question["n"] for question in document["questions"]) == 500
     assert (document["epsilon"], document["plan_digest"]) == ("1", plan.digest)
-    assert document["label"]["prior"] == known["label"]["prior"]
+    assert document["label"]["prior"] == nest_interval(known["raw_prior"])
     for shown, feature in zip(document["features"], known["features"], strict=True):
-        assert shown["conditionals"] == feature["conditionals"]
+        assert shown["conditionals"] == nest_interval(feature["conditionals"])
         assert shown["distinguishable"] == feature["distinguishable"]
 
 

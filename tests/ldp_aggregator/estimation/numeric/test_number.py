@@ -12,8 +12,10 @@ from sklearn.naive_bayes import GaussianNB
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import Gaussian, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
+from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_gaussian, smooth_numbers
@@ -132,16 +134,16 @@ def test_with_everything_known_the_model_is_gaussian_naive_bayes():
     world = number_world(epsilon=16)
     codes, labels = world.codes(1_000_000, seed=1)
     whole = codes[:, 0] <= 2 * GRID
-    estimates = estimate_snapshot(world.snapshot(1_000_000, seed=1))
+    conditionals = estimate_parameters(world.snapshot(1_000_000, seed=1)).conditionals
     for place in (0, 2):
         kept = whole if place == 0 else np.ones_like(whole)
         x = (codes[kept, place] - GRID) / GRID
         peer = GaussianNB(var_smoothing=1e-9).fit(x[:, None], labels[kept])
-        smoothed = estimates.features[place].smoothed
+        smoothed = conditionals[place]
         np.testing.assert_allclose(smoothed.mean, peer.theta_[:, 0], atol=0.01)
         np.testing.assert_allclose(smoothed.variance, peer.var_[:, 0], atol=0.01)
-    np.testing.assert_allclose(estimates.features[0].smoothed.missing, world.missing, atol=0.01)
-    np.testing.assert_allclose(estimates.features[1].smoothed[0], GIVEN_LABEL, atol=0.01)
+    np.testing.assert_allclose(conditionals[0].missing, world.missing, atol=0.01)
+    np.testing.assert_allclose(conditionals[1][0], GIVEN_LABEL, atol=0.01)
 
 
 def test_estimates_follow_the_features_unit():
@@ -150,14 +152,14 @@ def test_estimates_follow_the_features_unit():
     other_plan = read_survey(numbers_toml(most=20_000)).compile()
     keys = zip(world.plan.questions, other_plan.questions, strict=True)
     totals = {other.key: snapshot.totals[one.key] for one, other in keys}
-    one = estimate_snapshot(snapshot).features[0]
-    other = estimate_snapshot(Snapshot(other_plan, totals)).features[0]
+    surveys = [estimate_survey(each) for each in (snapshot, Snapshot(other_plan, totals))]
+    one, other = (estimates.features[0] for estimates, _ in surveys)
     powers = {"means": 1, "squares": 2, "variances": 2, "deviations": 1, "missing": 0}
     for people, (name, power) in product(("overall", "by_class"), powers.items()):
         found, scaled = (getattr(getattr(each, people), name) for each in (other, one))
         for part in ("value", "stderr", "low", "high"):
             np.testing.assert_allclose(getattr(found, part), getattr(scaled, part) * 100**power)
-    np.testing.assert_allclose(one.smoothed.mean, other.smoothed.mean)
+    np.testing.assert_allclose(*(classifier.conditionals[0].mean for _, classifier in surveys))
     low, high = one.by_class.means.low, one.by_class.means.high
     assert (low >= 0).all()
     assert (high <= 200).all()
@@ -165,15 +167,15 @@ def test_estimates_follow_the_features_unit():
 
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "onebit"])
 def test_without_reports_estimates_are_unknown_and_classes_equal(mechanism):
-    estimates = estimate_snapshot(Snapshot(number_world(mechanism).plan, {}, {}))
+    estimates, classifier = estimate_survey(Snapshot(number_world(mechanism).plan, {}, {}))
     income = estimates.features[0]
     assert (income.mean_question.n, income.square_question.n) == (0, 0)
     assert np.isnan(income.by_class.means.value).all()
     np.testing.assert_array_equal(income.by_class.means.low, 0)
     np.testing.assert_array_equal(income.by_class.means.high, 200)
-    assert_alike(income.smoothed)
+    assert_alike(classifier.conditionals[0])
     document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
-    assert document["features"][0]["means"]["stderr"] == [None] * 3
+    assert document["features"][0]["by_class"]["means"]["stderr"] == [None] * 3
 
 
 @pytest.mark.slow
@@ -196,13 +198,13 @@ def assert_alike(smoothed: Gaussian) -> None:
 @pytest.mark.parametrize("mechanism", ["auto", "laplace", "sampled-laplace"])
 def test_few_reports_give_a_warning_for_each_number(mechanism, users):
     for seed in range(5):
-        estimates = estimate_snapshot(number_world(mechanism, 0.5).snapshot(users, seed))
+        estimates, classifier = estimate_survey(number_world(mechanism, 0.5).snapshot(users, seed))
         assert estimates.reports == users
         json.dumps(estimates.as_dict(), allow_nan=False)
-        for feature in (estimates.features[0], estimates.features[2]):
-            assert np.isfinite(feature.smoothed.mean).all()
-            assert (feature.smoothed.variance > 0).all()
-            assert find_feature_warning(feature, estimates.classes)
+        for place in (0, 2):
+            assert np.isfinite(classifier.conditionals[place].mean).all()
+            assert (classifier.conditionals[place].variance > 0).all()
+            assert find_feature_warning(estimates.features[place], estimates.classes)
 
 
 def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals():
@@ -211,13 +213,14 @@ def test_a_label_without_people_has_finite_probabilities_and_maximal_intervals()
     for seed in range(5):
         kept = labels != 2
         snapshot = simulate_reports(world.plan, codes[kept], labels[kept], FastStream([seed, 5]))
-        income = estimate_snapshot(snapshot).features[0]
+        estimates, classifier = estimate_survey(snapshot)
+        income, smoothed = estimates.features[0], classifier.conditionals[0]
         assert np.isfinite(income.by_class.means.value[:2]).all()
         if np.isnan(income.by_class.means.value[2]):
             assert (income.by_class.means.low[2], income.by_class.means.high[2]) == (0, 200)
             assert (income.by_class.missing.low[2], income.by_class.missing.high[2]) == (0, 1)
-        assert -1 <= income.smoothed.mean[2] <= 1
-        assert 0 < income.smoothed.variance[2] < 2
+        assert -1 <= smoothed.mean[2] <= 1
+        assert 0 < smoothed.variance[2] < 2
 
 
 def test_noise_does_not_outvote_the_prior():
@@ -244,11 +247,11 @@ def grid(rows: np.ndarray) -> np.ndarray:
 def test_a_survey_need_not_ask_about_a_number():
     plan = replace(read_survey(numbers_toml()), weights=(None, 0, 1, 1)).compile()
     world = type(number_world())(plan)
-    estimates = estimate_snapshot(world.snapshot(2000, seed=4))
+    estimates, classifier = estimate_survey(world.snapshot(2000, seed=4))
     income = estimates.features[0]
     assert (income.mean_question.mechanism, income.square_question.mechanism) == (None, None)
     assert np.isinf(income.by_class.variances.stderr).all()
-    assert_alike(income.smoothed)
+    assert_alike(classifier.conditionals[0])
     assert find_feature_warning(income, estimates.classes).id == "warnings.not-asked"
 
 
@@ -269,12 +272,12 @@ def test_the_papers_numbers_are_plain_ratios():
 
 def test_each_feature_has_its_kind_in_json():
     world = number_world()
-    estimates = estimate_snapshot(world.snapshot(300, seed=1))
+    estimates, classifier = estimate_survey(world.snapshot(300, seed=1))
     document = estimates.as_dict()["features"]
     assert [each["kind"] for each in document] == ["numeric", "categorical", "numeric"]
-    assert document[0]["missing"] is not None
-    assert document[2]["missing"] is None
-    assert set(document[0]["smoothed"]) == {"mean", "variance", "missing"}
+    assert document[0]["by_class"]["missing"] is not None
+    assert document[2]["by_class"]["missing"] is None
+    assert set(to_json(classifier)["conditionals"][0]) == {"mean", "variance", "missing"}
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -3,9 +3,12 @@
 import numpy as np
 
 from encoders.randomness import FastStream
-from ldp_aggregator.classifiers.model_file import dump_model, parse_model
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.poisoning.question_check import Untested
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.features import find_warnings
@@ -46,15 +49,14 @@ def test_honest_reports_raise_no_alarm():
 
 
 def test_fake_reports_raise_an_alarm_and_nothing_is_corrected():
-    snapshot = collected(fakes=600)
-    estimates = estimate_snapshot(snapshot, poisoning=True)
+    estimates, classifier = estimate_survey(collected(fakes=600), poisoning=True)
     [check] = estimates.poisoning.alarms
     pairs = [each.values for each in check.alarm.suspicious_pairs]
     assert (check.question, pairs[0]) == ("age", ("[age = young, paid = yes]", "[age = medium, paid = no]"))
     assert "warnings.fake-reports" in [each.id for each in find_warnings(estimates)]
-    blind = estimate_snapshot(collected(fakes=600, counted=False), poisoning=True)
+    blind, unchanged = estimate_survey(collected(fakes=600, counted=False), poisoning=True)
     assert (estimates.raw_prior.value == blind.raw_prior.value).all()
-    assert (estimates.features[0].smoothed == blind.features[0].smoothed).all()
+    assert (classifier.conditionals[0] == unchanged.conditionals[0]).all()
 
 
 def test_an_untestable_question_has_a_reason():
@@ -77,7 +79,7 @@ def test_support_counters_are_kept_in_snapshots_and_add_up():
 
 
 def test_a_model_file_contains_the_poisoning_check():
-    snapshot = collected(fakes=600)
-    estimates = estimate_snapshot(snapshot, poisoning=True)
-    kept = parse_model(dump_model(snapshot, estimates)).estimates.poisoning
-    assert kept.as_dict() == estimates.poisoning.as_dict()
+    results = make_results(collected(fakes=600))
+    kept = parse_results(dump_results(results)).estimates.poisoning
+    assert kept.alarms
+    assert to_json(kept) == to_json(results.estimates.poisoning)

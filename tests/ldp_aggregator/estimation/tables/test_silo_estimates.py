@@ -15,7 +15,7 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.numeric_features import GRID
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
-from ldp_aggregator.estimation.estimates import estimate_parameters
+from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
@@ -240,13 +240,13 @@ def messages_of(plan: SiloPlan, labels: tuple[int, ...], silos: int, rows: int) 
 
 
 def test_without_messages_the_estimates_contain_no_information():
-    estimates = estimate_snapshot(stored(silo_plan(), []), poisoning=True)
+    estimates, classifier = estimate_survey(stored(silo_plan(), []), poisoning=True)
     assert str(find_warnings(estimates)[0]).startswith("There are no messages yet")
-    assert estimates.prior == pytest.approx(np.full(3, 1 / 3))
+    assert classifier.prior == pytest.approx(np.full(3, 1 / 3))
     assert np.isinf(estimates.raw_prior.stderr).all()
     warnings = {find_feature_warning(each, estimates.classes).id for each in estimates.features}
     assert warnings == {"warnings.no-reports"}
-    assert estimates.features[0].smoothed == pytest.approx(np.full((3, 3), 1 / 3))
+    assert classifier.conditionals[0] == pytest.approx(np.full((3, 3), 1 / 3))
     assert (estimates.silos.messages, estimates.silos.rows, estimates.silos.influence) == (0, 0.0, None)
 
 
@@ -269,14 +269,15 @@ def test_pooled_with_no_messages_or_no_people_the_estimates_are_those_of_the_oth
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 32.0])
 def test_a_class_without_rows_has_no_share_and_no_certain_conditionals(epsilon):
     plan = silo_plan(epsilon, features=FEATURES)
-    estimates = estimate_snapshot(stored(plan, messages_of(plan, (0, 1), 2, 2000)), poisoning=True)
-    assert np.isfinite(estimates.prior).all()
-    assert estimates.prior.sum() == pytest.approx(1)
+    snapshot = stored(plan, messages_of(plan, (0, 1), 2, 2000))
+    estimates, classifier = estimate_survey(snapshot, poisoning=True)
+    assert np.isfinite(classifier.prior).all()
+    assert classifier.prior.sum() == pytest.approx(1)
     assert estimates.raw_prior.low[2] == 0
     assert {each.id for each in find_warnings(estimates)} <= {"warnings.noise"}
     conditionals = estimates.features[0].conditionals
     assert (conditionals.high[:, 2] - conditionals.low[:, 2] > 0.5).all()
-    assert (estimates.features[0].smoothed > 0).all()
+    assert (classifier.conditionals[0] > 0).all()
 
 
 def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows():
@@ -299,12 +300,11 @@ def test_a_huge_epsilon_gives_the_shares_and_means_of_the_rows():
 
 def test_a_tiny_epsilon_gives_unknown_estimates_and_an_uninformed_classifier():
     plan = silo_plan(0.001)
-    estimates = estimate_snapshot(stored(plan, messages_of(plan, (0, 1, 2), 3, 300)))
+    estimates, classifier = estimate_survey(stored(plan, messages_of(plan, (0, 1, 2), 3, 300)))
     warnings = find_warnings(estimates)
     assert [each.id for each in warnings] == ["warnings.noise"] * len(estimates.features)
     assert "rows, the margin of a share in the class" in str(warnings[0])
-    smoothed = estimates.features[0].smoothed
-    assert np.ptp(np.log(smoothed), axis=1).max() < 0.5
+    assert np.ptp(np.log(classifier.conditionals[0]), axis=1).max() < 0.5
     assert not estimates.features[0].distinguishable
 
 

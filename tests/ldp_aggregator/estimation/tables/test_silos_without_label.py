@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
-from ldp_aggregator.estimation import Estimates, EstimationError, IntervalEstimate, estimate_snapshot
+from ldp_aggregator.codec import from_json
+from ldp_aggregator.estimation import (
+    Estimates,
+    EstimationError,
+    IntervalEstimate,
+    NaiveBayesParameters,
+    estimate_snapshot,
+)
+from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.pooling import check_same_features
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Snapshot
@@ -48,12 +56,16 @@ def draw_people(features: str, seed: int) -> Snapshot:
 
 
 def estimate(features: str, kind: str, seed: int) -> Estimates:
+    return estimate_with_classifier(features, kind, seed)[0]
+
+
+def estimate_with_classifier(features: str, kind: str, seed: int) -> tuple[Estimates, NaiveBayesParameters]:
     first, further = draw_silos(features, 1.0, 4, seed), draw_silos(features, 0.5, 3, seed)
     if kind == "silos":
-        return estimate_snapshot(first)
+        return estimate_survey(first)
     if kind == "both silos":
-        return estimate_snapshot(first, silos=[further])
-    return estimate_snapshot(draw_people(features, seed), silos=[first, further])
+        return estimate_survey(first, silos=[further])
+    return estimate_survey(draw_people(features, seed), silos=[first, further])
 
 
 def list_overall(estimates: Estimates) -> Iterator[tuple[IntervalEstimate, np.ndarray]]:
@@ -80,10 +92,10 @@ def test_standard_errors_of_all_people_are_correct(features, kind):
 
 @pytest.mark.parametrize("kind", ["silos", "both silos", "with people"])
 def test_one_class_has_a_known_share_and_no_entry_in_json(kind):
-    estimates = estimate(WITHOUT_LABEL, kind, 1)
-    assert (estimates.raw_prior.value, estimates.raw_prior.stderr, estimates.prior) == (1, 0, 1)
+    estimates, classifier = estimate_with_classifier(WITHOUT_LABEL, kind, 1)
+    assert (estimates.raw_prior.value, estimates.raw_prior.stderr, classifier.prior) == (1, 0, 1)
     document = json.loads(json.dumps(estimates.as_dict(), allow_nan=False))
-    assert Estimates.from_dict(document).as_dict() == estimates.as_dict()
+    assert from_json(Estimates, document).as_dict() == estimates.as_dict()
     text = json.dumps(document)
     assert "label" not in text
     assert '""' not in text

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from ldp_aggregator.render import html, markdown
-from ldp_aggregator.statements.finding import Basis
-from ldp_aggregator.statements.texts import Texts
-from ldp_aggregator.statements.values import Count, Names, Share
+from ldp_aggregator.wording.finding import Basis
+from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.values import Count, Names, Share
 
 SAMPLE = """# A sample
 

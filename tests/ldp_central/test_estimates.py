@@ -16,16 +16,15 @@ from click.testing import CliRunner
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.classifiers.curator_estimates import build_central_table
-from ldp_aggregator.classifiers.curator_file import read_central_content
-from ldp_aggregator.classifiers.model_document import ModelError, dump_content, parse_content
-from ldp_aggregator.classifiers.model_file import load_model
-from ldp_aggregator.views.estimate_rows import COMPARISONS, EstimateRow
+from ldp_aggregator.classifiers.stored_model import load_model
+from ldp_aggregator.results_file import ModelError, parse_results
+from ldp_aggregator.views.estimate_rows import COMPARISONS, EstimateRow, build_table
 from ldp_central.cli import main
 from ldp_central.coded_rows import CodedRows
 from ldp_central.curator_training import CuratorRows, CuratorTraining
 from ldp_central.ledger import Ledger
 from ldp_central.promise import Promise
+from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.statistical_checks import small_and_full
@@ -67,7 +66,8 @@ def draw_rows(kind: str, count: int, rng: np.random.Generator) -> CodedRows:
 def estimate(rows: CodedRows, epsilon: str, source: FastStream, delta: str = "0") -> list[EstimateRow]:
     data = CuratorRows(PLAN, MANY_USERS, rows, ("file", "sorted rows"))
     training = CuratorTraining(data, Promise(Fraction(epsilon), Fraction(delta)), "nb")
-    return build_central_table(read_central_content(parse_content(training.run(source), "m"), "m"))
+    results = parse_results(training.run(source))
+    return build_table(results.estimates, results.plan)
 
 
 def find_truth(row: EstimateRow, kind: str, rows: CodedRows) -> float:
@@ -223,38 +223,22 @@ def test_a_linear_model_has_no_table(run, tmp_path):
         load_model(tmp_path / "model.json").to_frame()
 
 
-def edit(entry: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    def change(counts: dict[str, Any]) -> None:
-        counts[entry] = value
-
-    return change
-
-
-def fewer_cells(counts: dict[str, Any]) -> None:
-    counts["cells"].pop()
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("entry", "value"),
     [
-        edit("unit", 2),
-        edit("variance", -1.0),
-        edit("variance", 1),
-        edit("variance", 1e99),
-        edit("variance", 1e-320),
-        edit("cells", [[0.5, 1]] * 4),
-        edit("cells", [[True, 1]] * 4),
-        edit("cells", [[1 << 62, 1]] * 4),
-        edit("cells", [1, 2, 3, 4]),
-        fewer_cells,
+        ("value", [1.0]),
+        ("stderr", [-1.0, 1.0]),
+        ("low", [None, 1.0]),
+        ("high", "many"),
+        ("high", [1e200, 1e200]),
     ],
 )
-def test_damaged_counts_are_refused(run, tmp_path, change):
+def test_damaged_counts_are_refused(run, tmp_path, entry, value):
     assert run("--learner", "nb").exit_code == 0
     path = tmp_path / "model.json"
     content = json.loads(path.read_bytes())
     del content["checksum"]
-    change(content["model"]["counts"][0])
-    path.write_bytes(dump_content(content))
-    with pytest.raises(ModelError, match="content is inconsistent"):
+    content["estimates"]["class_counts"][entry] = value
+    path.write_bytes(signed(content))
+    with pytest.raises(ModelError, match=r"content is inconsistent .*class_counts"):
         load_model(path)

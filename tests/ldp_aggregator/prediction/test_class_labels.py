@@ -15,10 +15,10 @@ from encoders.errors import RowError
 from encoders.randomness import FastStream
 from encoders.survey import Label, read_survey
 from ldp_aggregator import NaiveBayes, load_model, to_sklearn
-from ldp_aggregator.classifiers.class_labels import encode_any_labels, spell_labels, to_typed_labels
 from ldp_aggregator.classifiers.export.onnx import to_onnx
-from ldp_aggregator.classifiers.model_file import save_model
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.prediction.class_labels import encode_any_labels, spell_labels, to_typed_labels
+from ldp_aggregator.results import make_results
+from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 
 SURVEY = """
@@ -100,7 +100,7 @@ def train(folder: Path, values: str) -> NaiveBayes:
     frame, labels = people([0, 1])
     codes = np.column_stack([np.where(frame["smokes"], 0, 1), frame["tea"] == "green"]).astype(np.int64)
     snapshot = simulate_reports(plan, codes, labels, FastStream(2))
-    save_model(folder / "model.json", snapshot, estimate_snapshot(snapshot))
+    save_results(folder / "model.json", make_results(snapshot))
     return load_model(folder / "model.json")
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from encoders.explain.text import Counted
-from ldp_aggregator.statements.bounds import factor_at_most, percent_at_most
+from ldp_aggregator.wording.bounds import factor_at_most, percent_at_most
 
 MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-from ldp_aggregator.statements.finding import HOLE, Basis, Finding, Wording
+from ldp_aggregator.wording.finding import HOLE, Basis, Finding, Wording
 
 _HEADING = re.compile(
     r"(?P<level>##|###) (?P<name>[\w-]+)"

@@ -1,0 +1,310 @@
+"""Reads and writes results as model files: canonical JSON with a checksum, never pickle.
+
+A model file holds the plan and its digest, the privacy statement, every estimate with its errors, the
+classifier's parameters, and what predictions are worth. The checksum detects a file that was truncated or
+edited by hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from encoders.errors import LdpError, SurveyError
+from encoders.file_kind import describe_other, find_kind
+from encoders.survey import NumericFeature, Plan, Survey
+from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.codec import from_json, read_one_of, reading, require, to_json
+from ldp_aggregator.estimation import Estimates, FeatureResult, NaiveBayesParameters, NumberResult
+from ldp_aggregator.estimation.estimators import check_missing
+from ldp_aggregator.estimation.validation_result import refuse_validation
+from ldp_aggregator.prediction.decision_tree import DecisionTree
+from ldp_aggregator.prediction.linear_model import LinearModel
+from ldp_aggregator.privacy_statement import PrivacyStatement
+from ldp_aggregator.results import Classifier, Results, make_results
+from ldp_aggregator.snapshot import read_snapshot
+from ldp_aggregator.snapshot_plans import dump_plan_entry, read_plan_entry
+from ldp_aggregator.usefulness import Usefulness
+
+FORMAT = "ldp-bayes model"
+VERSION = 2
+_RETRAIN = "Restore the original or train again"
+_NO_MODEL = "this is not a model file; ldp-train and ldp-central write model files"
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    RecursionError,
+    SurveyError,
+    TypeError,
+    ValueError,
+)
+
+_T = TypeVar("_T")
+
+
+class ModelError(LdpError):
+    """A model or model file that cannot be used; the message states what is wrong and what to do."""
+
+
+class ResultsError(LdpError):
+    """A file whose results cannot be shown; the message states why."""
+
+
+def no_classifier(plan: Plan | SiloPlan | Survey, instead: str) -> ModelError:
+    """Return the error of a survey without a label, which has no classifier."""
+    return ModelError(f"{plan.id}: this survey has no label, so there is no classifier: {instead}")
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def save_results(path: str | os.PathLike[str], results: Results) -> None:
+    """Write a model file atomically; a new file can be read only by its owner.
+
+    Raises
+    ------
+    SurveyError
+        If the results are those of a validation round, which cannot be used alone.
+    """
+    write_atomically(path, dump_results(results))
+
+
+def dump_results(results: Results) -> bytes:
+    """Return the bytes of a model file."""
+    plan = results.plan
+    if isinstance(plan, Plan):
+        refuse_validation(plan)
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        **dump_plan_entry(plan),
+        "plan_digest": plan.digest,
+        "privacy": to_json(results.privacy),
+        "estimates": to_json(results.estimates),
+        "classifier": to_json(results.classifier),
+        "usefulness": to_json(results.usefulness) if results.usefulness else None,
+    }
+    return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
+
+
+def _compute_checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(dump_canonical_json(content)).hexdigest()
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredClassifier:
+    """What a prediction needs of a model file."""
+
+    plan: Plan | SiloPlan
+    classifier: Classifier
+    usefulness: Usefulness | None
+
+
+def read_classifier(path: str | os.PathLike[str]) -> StoredClassifier:
+    """Read what a prediction needs of a model file.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read, is not a model file, is truncated, was edited by hand, or has another
+        version.
+    """
+    return _read(_read_bytes(path), str(path), _read_classifier)
+
+
+def load_results(path: str | os.PathLike[str]) -> Results:
+    """Read the results in a model file; the errors are those of :func:`read_classifier`."""
+    return parse_results(_read_bytes(path), str(path))
+
+
+def parse_results(data: bytes, name: str = "model") -> Results:
+    """Return the results in the bytes of a model file; errors begin with `name`."""
+    return _read(data, name, _read_results)
+
+
+def read_results(path: Path) -> Results:
+    """Read the results in a model file, or those of a snapshot, whose estimates are computed.
+
+    Raises
+    ------
+    ResultsError
+        If the file is neither.
+    ModelError, SnapshotError
+        If it is damaged.
+    """
+    data = path.read_bytes()
+    kind, _ = find_kind(data)
+    if kind == "model":
+        return parse_results(data, str(path))
+    if kind != "snapshot":
+        raise ResultsError(
+            f"{path}: is neither a model file, which ldp-train and ldp-central write, nor a snapshot of a "
+            f"collector, or it is truncated{describe_other(data)}"
+        )
+    return make_results(read_snapshot(data, str(path)))
+
+
+def read_trained(data: bytes, name: str) -> tuple[Plan, Results]:
+    """Read the results of people's reports in the bytes of a model file, and their plan.
+
+    Raises
+    ------
+    ModelError
+        As :func:`read_classifier`, and if a curator or silos alone trained the model.
+    """
+    results = parse_results(data, name)
+    if results.is_curator:
+        raise ModelError(
+            f"{name}: was trained by ldp-central on rows of a curator, and this needs a model of ldp-train, "
+            "which is made from reports"
+        )
+    if not isinstance(results.plan, Plan):
+        raise ModelError(
+            f"{results.plan.id} is a survey of silos, and this needs a model of people's reports"
+        )
+    return results.plan, results
+
+
+def _read_bytes(path: str | os.PathLike[str]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _read(data: bytes, name: str, read: Callable[[dict[str, Any]], _T]) -> _T:
+    """Return what is read from the content of a file whose checksum is valid."""
+    content = _parse_content(data, name)
+    try:
+        return read(content)
+    except _DAMAGED as error:
+        why = f"it has no entry {error}" if isinstance(error, KeyError) else str(error)
+        raise ModelError(f"{name}: the content is inconsistent ({why}). {_RETRAIN}") from error
+
+
+def _read_classifier(content: dict[str, Any]) -> StoredClassifier:
+    plan = read_plan_entry(content)
+    require(plan.digest == content["plan_digest"], "plan_digest is not the digest of the plan")
+    with reading("classifier"):
+        classifier = _read_parameters(content["classifier"], plan)
+    with reading("usefulness"):
+        entry = content["usefulness"]
+        usefulness = None if entry is None else from_json(Usefulness, entry)
+    return StoredClassifier(plan=plan, classifier=classifier, usefulness=usefulness)
+
+
+def _read_results(content: dict[str, Any]) -> Results:
+    found = _read_classifier(content)
+    with reading("estimates"):
+        estimates = from_json(Estimates, content["estimates"])
+        _check_same_plan(estimates, found.plan)
+    with reading("privacy"):
+        privacy = from_json(PrivacyStatement, content["privacy"])
+        if isinstance(found.plan, SiloPlan):
+            is_stated = bool(privacy.silos and estimates.silos)
+            require(is_stated, "needs a statement about messages of silos")
+        else:
+            is_stated = privacy.people is not None or privacy.curator is not None
+            require(is_stated, "needs a statement about reports")
+    return Results(
+        plan=found.plan,
+        privacy=privacy,
+        estimates=estimates,
+        classifier=found.classifier,
+        usefulness=found.usefulness,
+    )
+
+
+def _read_parameters(entry: Mapping[str, Any], plan: Plan | SiloPlan) -> Classifier:
+    """Return the parameters of a classifier, which must fit the plan."""
+    found: Classifier = read_one_of((NaiveBayesParameters, LinearModel, DecisionTree), entry)
+    return found.for_plan(plan.features, len(plan.label.values))
+
+
+def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
+    """Raise ValueError unless the estimates are of the label and the features of a plan."""
+    is_same_label = (estimates.label, estimates.classes) == (plan.label.name, tuple(plan.label.values))
+    require(is_same_label, "label: is not that of the plan")
+    require(len(estimates.features) == len(plan.features), "the number of features is not that of the plan")
+    for feature, result in zip(plan.features, estimates.features, strict=True):
+        with reading(feature.name):
+            require((result.name, result.kind) == (feature.name, feature.kind), "is not that of the plan")
+            if isinstance(result, NumberResult) and isinstance(feature, NumericFeature):
+                for each in (result.overall, result.by_class):
+                    check_missing(each.missing, feature)
+                require(result.width == feature.width, "width: is not that of the plan")
+            elif isinstance(result, FeatureResult) and not isinstance(feature, NumericFeature):
+                require(list(result.values) == list(feature.texts), "values: are not those of the plan")
+
+
+# -- JSON with a checksum -------------------------------------------------------------------------
+
+
+def _parse_content(data: bytes, name: str) -> dict[str, Any]:
+    """Return the content of a model file without its checksum.
+
+    Raises
+    ------
+    ModelError
+        If the bytes are no model file, are truncated, were edited by hand, or have another version.
+    """
+    if other := describe_other(data, "model", "json", "empty", "text", "binary"):
+        raise ModelError(f"{name}: this is not a model file{other}")
+    content = _parse_json(data, name)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelError(f"{name}: {_NO_MODEL}")
+    if content.get("version") != VERSION:
+        raise ModelError(
+            f"{name}: the file has version {content.get('version')!r}, and only version {VERSION} is "
+            "supported: train again, or use the release that wrote it"
+        )
+    checksum = content.pop("checksum", None)
+    if not _has_checksum(content, checksum):
+        raise ModelError(f"{name}: the checksum does not match: the file was edited or damaged. {_RETRAIN}")
+    return content
+
+
+def _parse_json(data: bytes, name: str) -> Any:
+    try:
+        return json.loads(
+            data.decode("utf-8"),
+            parse_constant=_parse_finite,
+            parse_float=_parse_finite,
+            object_pairs_hook=_build_dict,
+        )
+    except (ValueError, RecursionError) as error:
+        why = f"not readable ({error}): the file was truncated or edited. {_RETRAIN}"
+        raise ModelError(f"{name}: {why}{describe_other(data, 'model', 'json')}") from error
+
+
+def _parse_finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"it contains the number {text}, which is not finite")
+    return number
+
+
+def _build_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
+
+
+def _has_checksum(content: dict[str, Any], checksum: object) -> bool:
+    try:
+        return checksum == _compute_checksum(content)
+    except (ValueError, RecursionError):  # half of a surrogate pair has no UTF-8 form
+        return False

@@ -24,7 +24,7 @@ from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulated_population import simulate_total
 from ldp_aggregator.snapshot import Snapshot
-from ldp_design.simulation.trial import EncodedRows, compile_survey, run_trial, train_model
+from ldp_design.simulation.experiment import EncodedRows, compile_survey, run_trial, train_model
 from ldp_design.simulation.variants import Variant
 
 

@@ -24,7 +24,7 @@ from encoders.survey import Survey
 from encoders.text_table import format_table
 from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_design.simulation.trial import EncodedRows, run_survey
+from ldp_design.simulation.experiment import EncodedRows, run_survey
 from ldp_design.simulation.variants import Variant
 
 EPSILON = Decimal(1)

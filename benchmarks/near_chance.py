@@ -35,7 +35,7 @@ from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_design.simulation.trial import EncodedRows, Trial, run_trial
+from ldp_design.simulation.experiment import EncodedRows, Trial, run_trial
 from ldp_design.simulation.variants import Variant
 
 SEED = 7

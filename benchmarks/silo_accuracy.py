@@ -27,9 +27,9 @@ from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_central.coded_rows import CodedRows
 from ldp_design.authoring.draft import draft_survey
+from ldp_design.simulation.experiment import compute_accuracy
 from ldp_design.simulation.reports import simulate_silos
 from ldp_design.simulation.rows import split_rows
-from ldp_design.simulation.trial import compute_accuracy
 
 DATA_SETS = ("mushroom", "chess", "car", "australian", "pima")
 EPSILONS = ("0.1", "0.5", "1", "2", "5")

@@ -103,7 +103,7 @@ LAYERS = {
     ],
     "ldp_design": [
         {"authoring"},
-        {"validation_round"},
+        {"model_validation"},
         {"simulation"},
         {"__init__", "sizing"},
         {"comparison", "dossier"},

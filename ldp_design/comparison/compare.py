@@ -1,6 +1,6 @@
 """Compares trust models on labelled rows: each split trains and tests one for each of them and each epsilon.
 
-Splits, coding and test rows are those of :func:`ldp_design.simulation.simulate.simulate`. Noise comes
+Splits, coding and test rows are those of :func:`ldp_design.simulation.accuracies.simulate`. Noise comes
 from a seeded generator, because nothing here may be published as private: not even with noise from the
 operating system would an epsilon cover accuracies that are measured on the rows.
 """
@@ -19,12 +19,12 @@ from ldp_aggregator.estimation import ClassConditional, estimate_parameters
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_central.learner import CentralModel, train
 from ldp_central.naive_bayes import CentralNaiveBayes
-from ldp_design.comparison.experiment import Experiment, ask_as_written, make_promise
 from ldp_design.comparison.learners import LEARNERS, RandomisedResponse, fit_logistic
-from ldp_design.comparison.result import Curve, TrustComparison
+from ldp_design.comparison.trust_comparison import Curve, TrustComparison
+from ldp_design.comparison.trust_experiment import Experiment, ask_as_written, make_promise
 from ldp_design.comparison.trusts import LABELS, NONE, RELAY, Trust
+from ldp_design.simulation.experiment import EncodedRows, predict_labels, run_trial, seed_cell
 from ldp_design.simulation.reports import simulate_silos
-from ldp_design.simulation.trial import EncodedRows, predict_labels, run_trial, seed_cell
 
 
 def compare(experiment: Experiment, progress: Callable[[int], object] | None = None) -> TrustComparison:
@@ -33,7 +33,7 @@ def compare(experiment: Experiment, progress: Callable[[int], object] | None = N
     Parameters
     ----------
     experiment : Experiment
-        From :func:`~ldp_design.comparison.experiment.prepare`.
+        From :func:`~ldp_design.comparison.trust_experiment.prepare`.
     progress : callable, optional
         Called with 1 after every training.
     """

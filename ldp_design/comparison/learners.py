@@ -20,7 +20,7 @@ from encoders.survey import CategoricalFeature, Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.prediction.linear_model import Design, place_columns
-from ldp_design.simulation.trial import EncodedRows, predict_labels
+from ldp_design.simulation.experiment import EncodedRows, predict_labels
 
 RIDGE = 20.0
 """The ridge for one row whose label is certain; it falls with the root of the number of informative rows."""

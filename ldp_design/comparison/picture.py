@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from ldp_design.comparison.curves import Mean
-from ldp_design.comparison.result import TrustComparison
+from ldp_design.comparison.trust_comparison import TrustComparison
 
 _WIDTH, _HEIGHT = 480, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 466, 14, 284

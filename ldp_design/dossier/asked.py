@@ -13,7 +13,7 @@ from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.statements.finding import Finding
 from ldp_design.dossier.facts import TEXTS
-from ldp_design.sizing.facts import Cell, Facts
+from ldp_design.sizing.size_facts import Cell, Facts
 
 _MAX_LISTED = 40
 

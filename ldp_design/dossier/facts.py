@@ -11,7 +11,7 @@ from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.finding import Basis
 from ldp_aggregator.statements.texts import Texts
 from ldp_design.dossier.source import BELIEFS, SURVEYS, PlanSource
-from ldp_design.sizing.facts import Cell, Facts
+from ldp_design.sizing.size_facts import Cell, Facts
 
 TEXTS = Texts("ldp_design.dossier")
 _ABOUT = ("purpose", "contact", "ethics", "retention")

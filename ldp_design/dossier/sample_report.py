@@ -17,7 +17,7 @@ from encoders.report import ARRAY_OF_FIVE, unpack
 from encoders.survey import Plan
 from ldp_design.authoring.sample_row import format_value, make_sample_row
 from ldp_design.dossier.facts import TEXTS
-from ldp_design.sizing.facts import Cell, Facts
+from ldp_design.sizing.size_facts import Cell, Facts
 
 _SEED = 1
 

@@ -17,7 +17,7 @@ from ldp_aggregator.statements.privacy import update_belief
 from ldp_aggregator.statements.values import ShareAtMost
 from ldp_design.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
 from ldp_design.sizing.label_shares import make_rare_shares, parse_label_shares
-from ldp_design.sizing.size import COMPARED_USERS, LabelShares, Size, compare_sizes, size_for_users
+from ldp_design.sizing.survey_size import COMPARED_USERS, LabelShares, Size, compare_sizes, size_for_users
 
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
 """Beliefs before a report, for which the dossier shows what a report changes at most."""

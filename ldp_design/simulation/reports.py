@@ -34,7 +34,7 @@ def make_row_reports(
     ----------
     survey : Survey
     rows : DataFrame, list of dicts, or dict of columns
-        As for :func:`~ldp_design.simulation.simulate.simulate`.
+        As for :func:`~ldp_design.simulation.accuracies.simulate`.
     rng : RandomSource
         Draws the questions, the report ids and the answers. The reports of a survey by invitation get random
         ids that could be invitations.

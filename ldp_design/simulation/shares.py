@@ -19,8 +19,8 @@ from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberRes
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.rows.encode_table import project_columns
 from ldp_aggregator.simulated_population import simulate_reports
+from ldp_design.simulation.experiment import compile_survey, encode_columns, seed_cell
 from ldp_design.simulation.rows import read_labelled_table
-from ldp_design.simulation.trial import compile_survey, encode_columns, seed_cell
 from ldp_design.simulation.variants import SimulationError, Variant
 
 
@@ -58,7 +58,7 @@ def simulate_shares(
     """Simulate a survey without a label; yield the errors of each variant and feature.
 
     `users` is the number of people, 0 for as many as there are rows. The other parameters are those of
-    :func:`~ldp_design.simulation.simulate.simulate`; variants are without a model.
+    :func:`~ldp_design.simulation.accuracies.simulate`; variants are without a model.
 
     Raises
     ------

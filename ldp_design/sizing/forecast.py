@@ -14,7 +14,7 @@ from encoders.survey import Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
-from ldp_design.simulation.trial import compute_accuracy, train_model
+from ldp_design.simulation.experiment import compute_accuracy, train_model
 from ldp_design.sizing.sample_size import SizeError, round_up
 
 DEFAULT_REPEATS = 20

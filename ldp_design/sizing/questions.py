@@ -13,7 +13,7 @@ from encoders.survey.choices import TICKS
 from encoders.survey.features import NO_LABEL
 from encoders.text_table import format_table
 from ldp_design.sizing.sample_size import round_up
-from ldp_design.sizing.size import size_for_margin
+from ldp_design.sizing.survey_size import size_for_margin
 
 DEFAULT_MARGIN = 0.05
 _COUNTS = (1, 5, 10)

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from encoders.randomness import FastStream
-from ldp_design.simulation.trial import seed_cell
+from ldp_design.simulation.experiment import seed_cell
 
 ONE = Decimal(1)
 

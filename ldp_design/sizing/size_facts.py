@@ -34,8 +34,8 @@ from ldp_design.simulation.expected_totals import ExpectedTotals
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
 from ldp_design.sizing.label_shares import make_rare_shares
 from ldp_design.sizing.margins import GOOD_RATIO, Margin, compute_expected_margins, features_of
-from ldp_design.sizing.silos import SiloSize
-from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, Size
+from ldp_design.sizing.silo_size import SiloSize
+from ldp_design.sizing.survey_size import FEATURE_STRENGTHS, ExpectedMargins, Size
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1

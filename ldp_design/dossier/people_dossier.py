@@ -22,7 +22,7 @@ from ldp_design.dossier.asked import describe_choice, list_languages, list_quest
 from ldp_design.dossier.facts import TEXTS, describe_plan
 from ldp_design.dossier.sample_report import describe_sample
 from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
-from ldp_design.sizing.facts import Facts
+from ldp_design.sizing.size_facts import Facts
 
 _WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""

@@ -20,7 +20,7 @@ from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.simulation.trial import compile_survey
+from ldp_design.simulation.experiment import compile_survey
 from ldp_design.simulation.variants import Variant
 from ldp_design.sizing.margins import compute_expected_margins
 

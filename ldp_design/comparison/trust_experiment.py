@@ -23,8 +23,8 @@ from ldp_central.coded_rows import CodedRows
 from ldp_central.promise import Promise
 from ldp_design.comparison.learners import LEARNERS, place_rows
 from ldp_design.comparison.trusts import LABELS, NONE, RELAY, Trust, TrustComparisonError
+from ldp_design.simulation.experiment import EncodedRows, encode_repeats
 from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows
-from ldp_design.simulation.trial import EncodedRows, encode_repeats
 from ldp_design.simulation.variants import Variant
 
 MIN_ROWS = 10
@@ -94,7 +94,7 @@ def prepare(
     written : Survey or SiloSurvey
         A survey of silos or of a curator cannot be compared as a local one, because people answer nothing.
     rows : DataFrame, list of dicts, or dict of columns
-        See :func:`~ldp_design.simulation.simulate.simulate`.
+        See :func:`~ldp_design.simulation.accuracies.simulate`.
     trusts : sequence of Trust
     epsilons : sequence of numbers
     splits : int

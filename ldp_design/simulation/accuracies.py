@@ -17,8 +17,8 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality
+from ldp_design.simulation.experiment import EncodedRows, encode_repeats, run_trial, seed_cell
 from ldp_design.simulation.rows import read_labelled_table, split_rows
-from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial, seed_cell
 from ldp_design.simulation.variants import NO_PROJECTION, SimulationError, SimulationGrid, Variant
 
 __all__ = ["Simulation", "SimulationError", "SimulationGrid", "SimulationRow", "simulate"]

@@ -13,9 +13,9 @@ from encoders import __version__
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.statements.finding import Basis, Finding
 from ldp_design.dossier.facts import TEXTS, anchor_of
-from ldp_design.dossier.people import describe_people
+from ldp_design.dossier.people_dossier import describe_people
 from ldp_design.dossier.source import DossierSource
-from ldp_design.sizing.facts import Facts
+from ldp_design.sizing.size_facts import Facts
 
 
 def render_dossier(source: DossierSource) -> bytes:

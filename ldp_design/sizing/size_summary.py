@@ -8,7 +8,8 @@ from encoders.explain.text import wrap_text
 from encoders.survey.decimals import decimal_text
 from encoders.text_table import format_table
 from ldp_aggregator.statements.finding import Finding
-from ldp_design.sizing.facts import (
+from ldp_design.sizing.silo_size import SiloSize
+from ldp_design.sizing.size_facts import (
     TEXTS,
     Cell,
     Facts,
@@ -21,8 +22,7 @@ from ldp_design.sizing.facts import (
     list_narrower_ranges,
     list_table_costs,
 )
-from ldp_design.sizing.silos import SiloSize
-from ldp_design.sizing.size import ExpectedMargins, Size
+from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
 def format_size(size: Size) -> str:

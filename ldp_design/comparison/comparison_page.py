@@ -5,9 +5,9 @@ from __future__ import annotations
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
 from ldp_design.comparison.findings import TEXTS, explain_trust, state_findings
-from ldp_design.comparison.people import NoiseLevels
+from ldp_design.comparison.noise_levels import NoiseLevels
 from ldp_design.comparison.picture import draw_level_swatch, draw_picture, draw_swatch
-from ldp_design.comparison.result import TrustComparison
+from ldp_design.comparison.trust_comparison import TrustComparison
 
 
 def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> bytes:

@@ -20,9 +20,9 @@ from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from ldp_design.model_validation import VALIDATION_SHARE, ValidationError, build_validation
 from ldp_design.simulation.rows import LabelledTable, RowSplit, fit_projection
 from ldp_design.simulation.variants import Variant, parse_projection
-from ldp_design.validation_round import VALIDATION_SHARE, ValidationError, build_validation
 from reduction.publish import Fit
 
 compile_survey = lru_cache(maxsize=4)(Survey.compile)

@@ -52,7 +52,7 @@ def measure(path: Path, epsilon: Decimal, repeats: int) -> Iterator[list[str]]:
         found = []
         for every_question in (False, True):
             models = (train(view, way, epsilon, seed, every_question) for seed, view in enumerate(views))
-            accuracies = [view.compute_accuracy(model) for view, model in zip(views, models, strict=True)]
+            accuracies = [view.measure(model).accuracy for view, model in zip(views, models, strict=True)]
             found.append("{:.3f} ± {:.3f}".format(*mean_error(np.array(accuracies))))
         yield [way, *found]
 

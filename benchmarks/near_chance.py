@@ -53,11 +53,11 @@ def measure(view: EncodedRows, epsilon: str, number: int) -> list[float]:
         variant = Variant(epsilon=Decimal(epsilon), mechanism=mechanism, estimator=estimator)
         devices = FastStream(np.random.SeedSequence(SEED, spawn_key=(number, place)))
         trial = run_trial(view, variant, devices)
-        accuracies.append(trial.accuracy)
+        accuracies.append(trial.quality.accuracy)
     k = len(view.table.survey.label.values)
     labels = view.table.labels[view.split.train]
     for shares in (np.bincount(labels, minlength=k) / len(labels), np.full(k, 1 / k)):
-        accuracies.append(view.compute_accuracy(train_with_shares(trial, shares)))
+        accuracies.append(view.measure(train_with_shares(trial, shares)).accuracy)
     return accuracies
 
 

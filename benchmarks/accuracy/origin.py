@@ -14,7 +14,6 @@ SOURCES = (
     "ldp_design/model_validation.py",
     "ldp_design/authoring/projection_inputs.py",
     "ldp_aggregator/simulated_population.py",
-    "ldp_design/simulation/rows.py",
     "ldp_design/simulation/experiment.py",
     "ldp_design/simulation/variants.py",
     "benchmarks/accuracy/plain.py",

@@ -52,7 +52,7 @@ class NeededTrust:
 
 @dataclass(frozen=True, kw_only=True)
 class TrustComparison:
-    """The result of :func:`~ldp_design.comparison.compare.compare`."""
+    """The result of :func:`~ldp_design.comparison.trust_experiment.compare`."""
 
     plan: AnyPlan
     """That of the survey as it is written."""

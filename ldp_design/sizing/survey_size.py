@@ -12,9 +12,10 @@ from encoders.survey import Feature, Plan, Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.expected_totals import ExpectedTotals
+from ldp_design.simulation.experiment import Progress
 from ldp_design.sizing.assumed_people import Pilot
 from ldp_design.sizing.changes import Remedies, find_narrower_ranges, find_remedies
-from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
+from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster
 from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
 from ldp_design.sizing.relay import RelaySize, size_relay
 from ldp_design.sizing.sample_size import SizeError
@@ -129,7 +130,7 @@ def size_for_users(
     pilot: Pilot | None = None,
     repeats: int = DEFAULT_REPEATS,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = int,
     label_shares: LabelShares | None = None,
 ) -> Size:
     """Return the expected precision if `users` people answer.

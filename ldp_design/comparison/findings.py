@@ -20,10 +20,9 @@ from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.texts import Texts
 from ldp_aggregator.statements.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.comparison.curves import Crossing, Mean
 from ldp_design.comparison.learners import LEARNERS
 from ldp_design.comparison.noise_levels import NoiseLevels
-from ldp_design.comparison.trust_comparison import Candidate, NeededTrust, TrustComparison
+from ldp_design.comparison.trust_comparison import Candidate, Crossing, Mean, NeededTrust, TrustComparison
 from ldp_design.comparison.trusts import LABELS, NONE, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
 
 TEXTS = Texts("ldp_design.comparison")

@@ -8,10 +8,10 @@ from typing import Any
 
 from ldp_aggregator.statements.finding import Finding
 from ldp_aggregator.statements.values import Count, GivenShare, NumberMargin, Share
-from ldp_design.dossier.facts import TEXTS
+from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import size_facts
-from ldp_design.sizing.label_shares import make_rare_shares
+from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
 from ldp_design.sizing.size_facts import (
     Cell,

@@ -54,15 +54,8 @@ def format_silo_overview(plan: SiloPlan) -> str:
 
 
 def describe_silo_plan(plan: SiloPlan) -> dict[str, Any]:
-    """Return the facts of a plan of silos for JSON."""
+    """Return the facts for JSON that only a plan of silos has."""
     return {
-        "id": plan.id,
-        "family": plan.family,
-        "digest": plan.digest,
-        "epsilon": float(plan.epsilon),
-        "by_invitation": plan.by_invitation,
-        **({"label": plan.label.name} if plan.label.exists else {}),
-        "features": [each.name for each in plan.features],
         "kind": SILO,
         "rows": plan.rows,
         "rows_per_person": plan.rows_per_person,

@@ -84,7 +84,7 @@ def check(survey: Path, as_json: bool) -> None:
             click.echo(f"{error}\n{Counted(count, 'mistake')}", err=True)
         raise click.exceptions.Exit(1) from error
     if as_json:
-        click.echo(json.dumps(describe_any_plan(plan, survey.name, survey.read_text("utf-8-sig"))))
+        click.echo(json.dumps(describe_survey(plan, survey.name, survey.read_text("utf-8-sig"))))
     elif isinstance(plan, Survey):
         click.echo(format_central_overview(plan))
     elif isinstance(plan, SiloPlan):
@@ -96,44 +96,50 @@ def check(survey: Path, as_json: bool) -> None:
 # -- the result as JSON -----------------------------------------------------------------------------
 
 
-def describe_any_plan(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
-    """Return the result for a survey of any kind that can be used; see :func:`describe_plan`."""
-    if isinstance(plan, Plan):
-        return describe_plan(plan, file, text)
-    if isinstance(plan, Survey):
-        warnings, survey = list(find_central_warnings(plan)), describe_central_survey(plan)
-        texts = _describe_texts(replace(plan, kind=LOCAL).compile())
-    else:
-        warnings, survey = find_silo_warnings(plan), describe_silo_plan(plan)
-        texts = _describe_texts(plan)
-    return {"valid": True, "problems": _warnings(warnings, file, text), "survey": survey | {"texts": texts}}
-
-
-def describe_plan(plan: Plan, file: str, text: str) -> dict[str, Any]:
-    """Return the result for a local survey that can be used.
+def describe_survey(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
+    """Return the result for a survey that can be used.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan, SiloPlan or Survey
+        A survey for a curator is not compiled.
     file : str
         Name of the file.
     text : str
         Content of the file, in which the lines of warnings are found if it is TOML.
     """
-    problems = _warnings(find_warnings(plan), file, text)
-    survey = {
+    warnings: Iterable[SurveyWarning]
+    if isinstance(plan, Survey):
+        warnings, facts = find_central_warnings(plan), describe_central_survey(plan)
+    elif isinstance(plan, SiloPlan):
+        warnings, facts = find_silo_warnings(plan), _describe_plan(plan) | describe_silo_plan(plan)
+    else:
+        warnings, facts = find_warnings(plan), _describe_plan(plan) | _describe_local_plan(plan)
+    texts = _describe_texts(replace(plan, kind=LOCAL).compile() if isinstance(plan, Survey) else plan)
+    problems = [
+        _problem("warning", file, find_line(text, each.path), ".".join(each.path), each.message)
+        for each in warnings
+    ]
+    return {"valid": True, "problems": problems, "survey": facts | {"texts": texts}}
+
+
+def _describe_plan(plan: AnyPlan) -> dict[str, Any]:
+    return {
         "id": plan.id,
         "family": plan.family,
         "digest": plan.digest,
         "epsilon": float(plan.epsilon),
         "by_invitation": plan.by_invitation,
         **({"label": plan.row_label.name} if plan.row_label.exists else {}),
-        **({"relay": describe_relay(plan.relay, plan.ratio)} if plan.relay else {}),
         "features": [each.name for each in plan.features],
-        "questions": [_describe_question(plan, each) for each in plan.questions],
-        "texts": _describe_texts(plan),
     }
-    return {"valid": True, "problems": problems, "survey": survey}
+
+
+def _describe_local_plan(plan: Plan) -> dict[str, Any]:
+    return {
+        **({"relay": describe_relay(plan.relay, plan.ratio)} if plan.relay else {}),
+        "questions": [_describe_question(plan, each) for each in plan.questions],
+    }
 
 
 def describe_mistakes(error: SurveyError) -> dict[str, Any]:
@@ -147,13 +153,6 @@ def describe_mistakes(error: SurveyError) -> dict[str, Any]:
 def describe_unreadable(file: str, message: str) -> dict[str, Any]:
     """Return the result for a file that cannot be opened."""
     return {"valid": False, "problems": [_problem("error", file, None, "", message)], "survey": None}
-
-
-def _warnings(warnings: Iterable[SurveyWarning], file: str, text: str) -> list[dict[str, Any]]:
-    return [
-        _problem("warning", file, find_line(text, each.path), ".".join(each.path), each.message)
-        for each in warnings
-    ]
 
 
 def _problem(severity: str, file: str, line: int | None, field: str, message: str) -> dict[str, Any]:

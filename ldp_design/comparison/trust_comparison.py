@@ -254,33 +254,31 @@ class TrustComparison:
             )
         return found
 
-    def list_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield one object for each trust model and epsilon; without protection, one for each learner."""
+    def list_lines(self) -> Iterator[Curve]:
+        """Yield the curves in the order of the trust models; without protection, a point for each learner."""
         curve_of = {curve.trust: curve for curve in self.curves}
         for trust in self.trusts:
-            if trust.kind == NONE:
-                for learner, accuracies in self.ceilings.items():
-                    yield self._describe(trust, learner, None, accuracies)
+            if trust.kind != NONE:
+                yield curve_of[trust]
                 continue
-            curve = curve_of[trust]
-            for epsilon, learner, accuracies in zip(
-                self.epsilons, curve.learners, curve.accuracies, strict=True
-            ):
-                yield self._describe(trust, learner, epsilon, accuracies)
+            for learner, accuracies in self.ceilings.items():
+                yield Curve(trust=trust, learners=(learner,), accuracies=accuracies[None])
 
-    def _describe(
-        self, trust: Trust, learner: str, epsilon: float | None, accuracies: FloatArray
-    ) -> dict[str, Any]:
-        mean = self.average(accuracies)
-        return {
-            "trust": trust.text,
-            "learner": learner,
-            "adjacency": trust.adjacency,
-            "epsilon": epsilon,
-            "accuracy": mean.value,
-            "stderr": mean.stderr,
-            "splits": self.splits,
-        }
+    def list_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one object for each trust model and epsilon; without protection, one for each learner."""
+        for curve in self.list_lines():
+            epsilons = [None] if curve.trust.kind == NONE else self.epsilons
+            for epsilon, learner, each in zip(epsilons, curve.learners, curve.accuracies, strict=True):
+                mean = self.average(each)
+                yield {
+                    "trust": curve.trust.text,
+                    "learner": learner,
+                    "adjacency": curve.trust.adjacency,
+                    "epsilon": epsilon,
+                    "accuracy": mean.value,
+                    "stderr": mean.stderr,
+                    "splits": self.splits,
+                }
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -315,16 +315,13 @@ def _run_trials(
         local = trust.find_local_epsilon(epsilon)
         settings = ask_as_written(experiment.survey, local).seed_settings
     seeds = seed_trials(experiment.seed, len(experiment.repeats), local, *settings)
-    found = run_trials(partial(_run_trial, experiment, trust, epsilon), experiment.repeats, seeds, progress)
+
+    def trial(rows: EncodedRows, seed: np.random.SeedSequence) -> tuple[float, str]:
+        predicted, learner = _predict(experiment, trust, epsilon, rows, seed)
+        return float(np.mean(predicted == rows.table.labels[rows.split.test])), learner
+
+    found = run_trials(trial, experiment.repeats, seeds, progress)
     return np.array([accuracy for accuracy, _ in found]), found[-1][1]
-
-
-def _run_trial(
-    experiment: Experiment, trust: Trust, epsilon: Decimal, rows: EncodedRows, seeds: np.random.SeedSequence
-) -> tuple[float, str]:
-    """Train once under a trust model; return the accuracy on the test rows, and the learner."""
-    predicted, learner = _predict(experiment, trust, epsilon, rows, seeds)
-    return float(np.mean(predicted == rows.table.labels[rows.split.test])), learner
 
 
 def _predict(

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from encoders.randomness import RandomSource
+from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality
 from ldp_design.simulation.experiment import (
@@ -205,8 +205,8 @@ def simulate(
     )
 
 
-def _test_variant(rows: EncodedRows, variant: Variant, rng: RandomSource) -> PredictionQuality:
-    return run_trial(rows, variant, rng).quality
+def _test_variant(variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence) -> PredictionQuality:
+    return run_trial(rows, variant, FastStream(seed)).quality
 
 
 def _average(values: Sequence[float]) -> float:

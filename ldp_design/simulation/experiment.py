@@ -11,12 +11,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from encoders.randomness import FastStream, RandomSource
+from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.arrays import IntArray
@@ -66,7 +66,7 @@ def run_trials(
 
 
 def run_variants(
-    trial: Callable[[EncodedRows, Variant, RandomSource], Found],
+    trial: Callable[[Variant, EncodedRows, np.random.SeedSequence], Found],
     table: LabelledTable,
     splits: Sequence[RowSplit],
     variants: Iterable[Variant],
@@ -79,19 +79,9 @@ def run_variants(
     for variant in variants:
         if variant.encoding != encoding:  # adjacent variants with equal encodings share the codes
             encoded, encoding = encode_repeats(table, splits, variant), variant.encoding
-        yield variant, encoded, run_variant(trial, encoded, variant, seed, progress)
-
-
-def run_variant(
-    trial: Callable[[EncodedRows, Variant, RandomSource], Found],
-    repeats: Sequence[EncodedRows],
-    variant: Variant,
-    seed: int,
-    progress: Progress = int,
-) -> list[Found]:
-    """Return the results of the trials of one variant."""
-    seeds = seed_trials(seed, len(repeats), variant.epsilon, *variant.seed_settings)
-    return run_trials(lambda rows, each: trial(rows, variant, FastStream(each)), repeats, seeds, progress)
+        seeds = seed_trials(seed, len(splits), variant.epsilon, *variant.seed_settings)
+        found = run_trials(partial(trial, variant), encoded, seeds, progress)
+        yield variant, encoded, found
 
 
 def seed_trials(seed: int, repeats: int, epsilon: Decimal, *settings: object) -> list[np.random.SeedSequence]:

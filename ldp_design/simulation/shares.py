@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.randomness import RandomSource
+from encoders.randomness import FastStream
 from encoders.survey import Feature, NumericFeature, Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import (
@@ -107,9 +107,9 @@ def simulate_shares(
             )
 
 
-def _estimate(rows: EncodedRows, variant: Variant, rng: RandomSource) -> Estimates:
+def _estimate(variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence) -> Estimates:
     survey = variant.apply(rows.table.survey)
-    return estimate_snapshot(rows.simulate_reports(survey, rows.split.draw_people(), rng))
+    return estimate_snapshot(rows.simulate_reports(survey, rows.split.draw_people(), FastStream(seed)))
 
 
 def _find_mean(feature: Feature, numbers: FloatArray) -> FloatArray:

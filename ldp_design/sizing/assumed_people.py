@@ -166,8 +166,8 @@ class Pilot:
             )
         if pilot.values != survey.values:
             raise PilotError(
-                f"{self.name}: its label {quote(pilot.name)} has the values {_join_quoted(pilot.values)}, "
-                f"the survey's has {_join_quoted(survey.values)}: {_REMEDY}"
+                f"{self.name}: its label {quote(pilot.name)} has the values {_join(pilot.values)}, "
+                f"the survey's has {_join(survey.values)}: {_REMEDY}"
             )
         return SyntheticPopulation(self.prior, tuple(map(self._find_conditional, plan.features)))
 
@@ -224,10 +224,6 @@ def read_pilot(path: Path) -> Pilot:
     if not reports:
         raise PilotError(f"{path.name}: it does not contain a report yet: leave --pilot out")
     return Pilot(name=path.name, plan=plan, prior=prior, conditionals=conditionals, reports=reports)
-
-
-def _join_quoted(names: Sequence[str]) -> str:
-    return ", ".join(map(quote, names))
 
 
 def assume_population(

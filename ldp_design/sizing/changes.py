@@ -214,10 +214,6 @@ class TableCost:
     """Number of people that any other feature then needs for the same margin, as a multiple of today's; None
     without other features."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the cost for JSON."""
-        return asdict(self)
-
 
 def compute_table_costs(
     survey: Survey, plan: Plan, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
@@ -265,10 +261,6 @@ class RelaySize:
     local one; None if no number is enough."""
     too_few: float
     """The probability that fewer people than a batch answer, if each decides independently."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the comparison for JSON."""
-        return asdict(self)
 
 
 def size_relay(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from encoders.survey import CategoricalFeature, Feature, Label, Plan, Survey
@@ -122,14 +122,14 @@ class Size(ExpectedMargins):
             "pilot": self.pilot.as_dict() if self.pilot else None,
             "requested_margin": self.requested_margin,
             "margins": [margin.as_dict() for margin in self.margins],
-            "tables": [table.as_dict() for table in self.tables],
+            "tables": [asdict(table) for table in self.tables],
             "noise": list(self.noise),
             "narrower_ranges": [each.as_dict() for each in self.narrower_ranges],
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
         if self.relay:
-            found["relay"] = self.relay.as_dict()
+            found["relay"] = asdict(self.relay)
         if not self.label_margin:
             return found
         return found | {

@@ -274,7 +274,7 @@ def test_a_text_that_names_no_trust_is_refused(trust, why):
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_runs(options, why, monkeypatch):
-    monkeypatch.setattr(module, "_run_trial", lambda *_: pytest.fail("a model was trained"))
+    monkeypatch.setattr(module, "_predict", lambda *_: pytest.fail("a model was trained"))
     trusts = options.pop("trusts", ())
     with pytest.raises(LdpError, match=why):
         prepare_small(*trusts, **options)  # type: ignore[misc, arg-type]

@@ -24,7 +24,7 @@ from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulated_population import simulate_total
 from ldp_aggregator.snapshot import Snapshot
-from ldp_design.simulation.trial import EncodedRows, compile_survey, run_trial, train_model
+from ldp_design.simulation.experiment import EncodedRows, compile_survey, run_trial, train_model
 from ldp_design.simulation.variants import Variant
 
 
@@ -52,7 +52,7 @@ def measure(path: Path, epsilon: Decimal, repeats: int) -> Iterator[list[str]]:
         found = []
         for every_question in (False, True):
             models = (train(view, way, epsilon, seed, every_question) for seed, view in enumerate(views))
-            accuracies = [view.compute_accuracy(model) for view, model in zip(views, models, strict=True)]
+            accuracies = [view.measure(model).accuracy for view, model in zip(views, models, strict=True)]
             found.append("{:.3f} ± {:.3f}".format(*mean_error(np.array(accuracies))))
         yield [way, *found]
 

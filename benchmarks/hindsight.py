@@ -24,7 +24,7 @@ from encoders.survey import Survey
 from encoders.text_table import format_table
 from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
-from ldp_design.simulation.trial import EncodedRows, run_survey
+from ldp_design.simulation.experiment import EncodedRows, run_trial
 from ldp_design.simulation.variants import Variant
 
 EPSILON = Decimal(1)
@@ -54,12 +54,12 @@ def rows(directory: Path, users: int, repeats: int, seed: int) -> Iterator[list[
         found: dict[int, list[float]] = {}
         for kept in (*(each for each in KEPT if each < features), features):
             trials = [
-                run_survey(
-                    view, ask_most_relevant(view, kept, users), Variant(epsilon=EPSILON), FastStream(seed)
+                run_trial(
+                    view, Variant(epsilon=EPSILON), FastStream(seed), ask_most_relevant(view, kept, users)
                 )
                 for view in seen
             ]
-            found[kept] = [trial.accuracy for trial in trials]
+            found[kept] = [trial.quality.accuracy for trial in trials]
         known = estimate_snapshot(trials[0].snapshot).features  # of all features
         errors = [each.conditionals.stderr.ravel() for each in known if isinstance(each, FeatureResult)]
         best = max(found, key=lambda kept: float(np.mean(found[kept])))

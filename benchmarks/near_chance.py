@@ -35,7 +35,7 @@ from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_design.simulation.trial import EncodedRows, Trial, run_trial
+from ldp_design.simulation.experiment import EncodedRows, Trial, run_trial
 from ldp_design.simulation.variants import Variant
 
 SEED = 7
@@ -53,11 +53,11 @@ def measure(view: EncodedRows, epsilon: str, number: int) -> list[float]:
         variant = Variant(epsilon=Decimal(epsilon), mechanism=mechanism, estimator=estimator)
         devices = FastStream(np.random.SeedSequence(SEED, spawn_key=(number, place)))
         trial = run_trial(view, variant, devices)
-        accuracies.append(trial.accuracy)
+        accuracies.append(trial.quality.accuracy)
     k = len(view.table.survey.label.values)
     labels = view.table.labels[view.split.train]
     for shares in (np.bincount(labels, minlength=k) / len(labels), np.full(k, 1 / k)):
-        accuracies.append(view.compute_accuracy(train_with_shares(trial, shares)))
+        accuracies.append(view.measure(train_with_shares(trial, shares)).accuracy)
     return accuracies
 
 

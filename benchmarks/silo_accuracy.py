@@ -27,9 +27,8 @@ from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_central.coded_rows import CodedRows
 from ldp_design.authoring.draft import draft_survey
-from ldp_design.simulation.reports import simulate_silos
-from ldp_design.simulation.rows import split_rows
-from ldp_design.simulation.trial import compute_accuracy
+from ldp_design.comparison.trust_experiment import simulate_silos
+from ldp_design.simulation.experiment import compute_accuracy, split_rows
 
 DATA_SETS = ("mushroom", "chess", "car", "australian", "pima")
 EPSILONS = ("0.1", "0.5", "1", "2", "5")
@@ -60,7 +59,7 @@ def measure(plan: SiloPlan, rows: CodedRows, silos: int, splits: int, seed: int)
         snapshot = simulate_silos(plan, codes[split.train], labels[split.train], silos, SystemEntropy())
         found = estimate_parameters(snapshot)
         model = LogProbabilities.from_probabilities(found.prior, found.conditionals)
-        yield compute_accuracy(model, codes, labels, split.test)
+        yield compute_accuracy(model, codes[split.test], labels[split.test])
 
 
 @click.command()

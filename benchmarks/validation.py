@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from encoders.survey import CategoricalFeature, Label, Survey
 from encoders.text_table import format_table
-from ldp_design.simulation.simulate import SimulationGrid, simulate
+from ldp_design.simulation.accuracies import SimulationGrid, simulate
 
 PEOPLE = 5_000
 

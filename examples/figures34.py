@@ -21,8 +21,8 @@ from pathlib import Path
 from encoders.survey import Survey
 from ldp_aggregator.classifiers.infer_survey import infer_survey
 from ldp_aggregator.rows.csv_rows import read_text_columns
+from ldp_design.simulation.accuracies import Simulation, SimulationGrid, SimulationRow, simulate
 from ldp_design.simulation.plot import group_rows, plot_simulation
-from ldp_design.simulation.simulate import Simulation, SimulationGrid, SimulationRow, simulate
 
 EPSILONS = ("0.1", "0.5", "1", "2", "3", "4", "5")
 BINS = {"australian": 2, "pima": 4}

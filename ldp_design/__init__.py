@@ -16,7 +16,7 @@ require_own_encoders()
 from encoders import __version__  # noqa: E402 - another package has no version
 
 if TYPE_CHECKING:
-    from ldp_design.simulation.simulate import Simulation, SimulationGrid, simulate
+    from ldp_design.simulation.accuracies import Simulation, SimulationGrid, simulate
 
 __all__ = ["Simulation", "SimulationGrid", "__version__", "simulate"]
 
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needs_extra("train", f"{__name__}.{name}"):
-        return getattr(import_module(f"{__name__}.simulation.simulate"), name)
+        return getattr(import_module(f"{__name__}.simulation.accuracies"), name)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ MODULES = (
     "ldp_aggregator.classifiers.naive_bayes",
     "ldp_client",
     "ldp_client.report_maker",
-    "ldp_design.simulation.simulate",
+    "ldp_design.simulation.accuracies",
     "ldp_silo",
     "ldp_silo.silo",
 )

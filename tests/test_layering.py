@@ -105,7 +105,7 @@ LAYERS = {
     ],
     "ldp_design": [
         {"authoring"},
-        {"validation_round"},
+        {"model_validation"},
         {"simulation"},
         {"__init__", "sizing"},
         {"comparison", "dossier"},

@@ -14,8 +14,8 @@ from benchmarks.accuracy.grid import EPSILONS, NON_PRIVATE, OURS, PAPER, VALIDAT
 from benchmarks.accuracy.results import MissingError, Results
 from benchmarks.accuracy.tables import calibration, mean_error, peers, scaling
 from encoders.errors import LdpError
+from ldp_design.simulation.accuracies import Simulation, SimulationRow
 from ldp_design.simulation.plot import plot_simulation
-from ldp_design.simulation.simulate import Simulation, SimulationRow
 from ldp_design.simulation.variants import AS_AUTHORED, NO_PROJECTION
 
 SUMMARIES: dict[str, Callable[[Results, Sequence[str]], str]] = {

@@ -30,8 +30,15 @@ from ldp_aggregator.classifiers.prediction_quality import measure_predictions
 from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.csv_rows import TableError, read_text_columns
-from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows
-from ldp_design.simulation.trial import EncodedRows, Trial, encode_repeats, run_trial
+from ldp_design.simulation.experiment import (
+    EncodedRows,
+    LabelledTable,
+    Trial,
+    encode_repeats,
+    read_labelled_table,
+    run_trial,
+    split_rows,
+)
 from ldp_design.simulation.variants import Variant
 
 CLASS = "class"

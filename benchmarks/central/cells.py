@@ -17,7 +17,7 @@ from benchmarks.central import ours, peers
 from benchmarks.central.data_sets import TWO_CLASSES, DataSet, read_data_set
 from benchmarks.central.ours import OURS
 from benchmarks.central.peers import BOOSTING, FIVE, PEERS
-from ldp_design.simulation.rows import split_rows
+from ldp_design.simulation.experiment import split_rows
 
 EPSILONS = ("0.1", "0.5", "1", "2", "5")
 MAJORITY = "majority class"

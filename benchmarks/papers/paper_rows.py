@@ -18,7 +18,7 @@ from ldp_aggregator.curator_privacy import ADD_REMOVE
 from ldp_central.coded_rows import CodedRows
 from ldp_central.learner import train
 from ldp_central.promise import Promise
-from ldp_design.simulation.rows import split_rows
+from ldp_design.simulation.experiment import split_rows
 
 MANY_ROWS, FEW_SPLITS = 10_000, 5
 """With more rows, splits differ by so little that a few are enough."""

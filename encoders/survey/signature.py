@@ -3,7 +3,7 @@
 A collector can serve a plan of its own to one device, but it cannot sign it. The signature is Ed25519
 (RFC 8032) over ``PREFIX`` and the plan's digest, see docs/wire-format.md. Verifying a signature needs
 cryptography, the extra [signed]; reading its text form does not. The author's side is in
-:mod:`ldp_design.authoring.author_key`.
+:mod:`ldp_design.authoring.signing`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,113 @@
-"""Writes an author's key file, and the signature file of a survey."""
+"""An author's keys, their files, and the signature of a plan; needs cryptography, the extra [signed].
+
+:mod:`encoders.survey.signature` has the device's side.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from encoders.errors import SignatureError
+from encoders.file_kind import describe_other
 from encoders.key_file import write_key_file
 from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_files import load_signature_file, signature_path
-from encoders.survey.signature import signature_text
+from encoders.survey.signature import base64_text, require_cryptography, signature_text, signed_message
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_design.authoring.author_key import make_keys, public_key_of, sign
+
+# -- the key of an author ---------------------------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """An author's keys."""
+
+    private_pem: bytes = field(repr=False)
+    """PKCS #8 in PEM form, without a password; anyone with this text can sign."""
+    public_key: str
+    """One line of base64, which apps pin."""
+
+
+def make_keys() -> KeyPair:
+    """Make a new pair of keys from the operating system's randomness.
+
+    Raises
+    ------
+    SignatureError
+        If cryptography is not installed.
+    """
+    with require_cryptography():
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return KeyPair(pem, public_key_of(pem))
+
+
+def public_key_of(private_key_pem: bytes) -> str:
+    """Return the public key that belongs to a private one.
+
+    Raises
+    ------
+    SignatureError
+        If the text is not a private key, or cryptography is not installed.
+    """
+    return base64_text(_private(private_key_pem).public_key().public_bytes_raw())
+
+
+def sign(plan: AnyPlan, private_key_pem: bytes) -> bytes:
+    """Sign a plan; the same plan and key give the same signature.
+
+    Parameters
+    ----------
+    plan : Plan or SiloPlan
+    private_key_pem : bytes
+        An Ed25519 key, PKCS #8 in PEM form, without a password.
+
+    Returns
+    -------
+    bytes
+        The signature, 64 bytes; see also :func:`encoders.survey.signature.signature_text`.
+
+    Raises
+    ------
+    SignatureError
+        If the text is not such a key, or cryptography is not installed.
+    """
+    return _private(private_key_pem).sign(signed_message(plan.json))
+
+
+def _private(pem: bytes) -> Ed25519PrivateKey:
+    with require_cryptography():
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    try:
+        key = load_pem_private_key(pem, password=None)
+    except TypeError as error:  # raised by the library if a password is needed
+        raise SignatureError(
+            "the private key is protected by a password; give a key without a password"
+        ) from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        why = f"not a private key in PEM form; ldp-survey keygen makes one{describe_other(pem, 'key')}"
+        raise SignatureError(why) from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise SignatureError("a private key, but not for Ed25519; ldp-survey keygen makes one")
+    return key
+
+
+# -- the signature of a plan ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import SurveyError
 from encoders.explain.text import Counted
-from encoders.survey import Survey
+from encoders.survey import Plan, Question, Survey
 from encoders.survey.any_survey import load_checked_file
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import LOCAL
+from encoders.survey.questions import MEAN
 from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.toml_lines import find_line
 from ldp_aggregator.cli.help import Command, argument, option
-from ldp_design.authoring.central_overview import format_central_overview
-from ldp_design.authoring.check_result import describe_any_plan, describe_mistakes, describe_unreadable
-from ldp_design.authoring.overview import format_overview
-from ldp_design.authoring.silo_overview import format_silo_overview
+from ldp_design.authoring.organisation_overview import (
+    describe_central_survey,
+    describe_silo_plan,
+    find_central_warnings,
+    find_silo_warnings,
+    format_central_overview,
+    format_silo_overview,
+)
+from ldp_design.authoring.overview import (
+    SurveyWarning,
+    describe_relay,
+    describe_shape,
+    find_warnings,
+    format_overview,
+    report_bytes,
+)
+from ldp_design.authoring.survey_texts import find_missing_texts
 
 
 class _CheckedFile(click.Path):
@@ -64,10 +84,101 @@ def check(survey: Path, as_json: bool) -> None:
             click.echo(f"{error}\n{Counted(count, 'mistake')}", err=True)
         raise click.exceptions.Exit(1) from error
     if as_json:
-        click.echo(json.dumps(describe_any_plan(plan, survey.name, survey.read_text("utf-8-sig"))))
+        click.echo(json.dumps(describe_survey(plan, survey.name, survey.read_text("utf-8-sig"))))
     elif isinstance(plan, Survey):
         click.echo(format_central_overview(plan))
     elif isinstance(plan, SiloPlan):
         click.echo(format_silo_overview(plan))
     else:
         click.echo(format_overview(plan))
+
+
+# -- the result as JSON -----------------------------------------------------------------------------
+
+
+def describe_survey(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
+    """Return the result for a survey that can be used.
+
+    Parameters
+    ----------
+    plan : Plan, SiloPlan or Survey
+        A survey for a curator is not compiled.
+    file : str
+        Name of the file.
+    text : str
+        Content of the file, in which the lines of warnings are found if it is TOML.
+    """
+    warnings: Iterable[SurveyWarning]
+    if isinstance(plan, Survey):
+        warnings, facts = find_central_warnings(plan), describe_central_survey(plan)
+    elif isinstance(plan, SiloPlan):
+        warnings, facts = find_silo_warnings(plan), _describe_plan(plan) | describe_silo_plan(plan)
+    else:
+        warnings, facts = find_warnings(plan), _describe_plan(plan) | _describe_local_plan(plan)
+    texts = _describe_texts(replace(plan, kind=LOCAL).compile() if isinstance(plan, Survey) else plan)
+    problems = [
+        _problem("warning", file, find_line(text, each.path), ".".join(each.path), each.message)
+        for each in warnings
+    ]
+    return {"valid": True, "problems": problems, "survey": facts | {"texts": texts}}
+
+
+def _describe_plan(plan: AnyPlan) -> dict[str, Any]:
+    return {
+        "id": plan.id,
+        "family": plan.family,
+        "digest": plan.digest,
+        "epsilon": float(plan.epsilon),
+        "by_invitation": plan.by_invitation,
+        **({"label": plan.row_label.name} if plan.row_label.exists else {}),
+        "features": [each.name for each in plan.features],
+    }
+
+
+def _describe_local_plan(plan: Plan) -> dict[str, Any]:
+    return {
+        **({"relay": describe_relay(plan.relay, plan.ratio)} if plan.relay else {}),
+        "questions": [_describe_question(plan, each) for each in plan.questions],
+    }
+
+
+def describe_mistakes(error: SurveyError) -> dict[str, Any]:
+    """Return the result for a survey that cannot be used: its mistakes, in the order of the file."""
+    problems = [
+        _problem("error", error.file, each.line, each.field, each.why or str(each)) for each in error.problems
+    ]
+    return {"valid": False, "problems": problems, "survey": None}
+
+
+def describe_unreadable(file: str, message: str) -> dict[str, Any]:
+    """Return the result for a file that cannot be opened."""
+    return {"valid": False, "problems": [_problem("error", file, None, "", message)], "survey": None}
+
+
+def _problem(severity: str, file: str, line: int | None, field: str, message: str) -> dict[str, Any]:
+    return {"severity": severity, "file": file, "line": line, "field": field or None, "message": message}
+
+
+def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
+    moment = ("mean" if question.moment == MEAN else "square") if question.moment else None
+    return {
+        "name": question.name,
+        "features": [each.name for each in question.asked_features],
+        "moment": moment,
+        "shape": list(describe_shape(question)),
+        "mechanism": question.mechanism.name,
+        "realised_epsilon": float(realised_epsilon(question.mechanism.ratio)),
+        "probability": plan.question_probability(question),
+        "report_bytes": report_bytes(plan, question),
+    }
+
+
+def _describe_texts(plan: AnyPlan) -> dict[str, Any] | None:
+    """Return the missing texts of each language; None without texts, empty if their file was not found."""
+    if not plan.texts_digest:
+        return None
+    missing = None
+    if plan.texts:
+        languages = plan.texts.languages.items()
+        missing = {name: list(find_missing_texts(plan, table)) for name, table in languages}
+    return {"sha256": plan.texts_digest, "missing": missing}

@@ -14,10 +14,10 @@ from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, require_no_i
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.wording.values import count_people
 from ldp_design.cli.option_values import count_options
-from ldp_design.dossier.page import render_dossier
-from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
+from ldp_design.dossier.people_dossier import render_dossier
+from ldp_design.dossier.silo_dossier import read_silo_source, render_silo_dossier
 from ldp_design.dossier.source import read_source
-from ldp_design.sizing.label_shares import LabelSharesError
+from ldp_design.sizing.assumed_people import LabelSharesError
 
 
 def _announce_simulation(users: int) -> None:

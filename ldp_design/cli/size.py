@@ -20,21 +20,32 @@ from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.wording.values import count_people
 from ldp_design.cli.option_values import Share, count_options, parse_epsilons
-from ldp_design.sizing.forecast import DEFAULT_REPEATS
-from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
-from ldp_design.sizing.pilot import Pilot, read_pilot
-from ldp_design.sizing.questions import DEFAULT_MARGIN, format_questions, size_questions
-from ldp_design.sizing.silos import compare_silo_sizes, find_rows_for_margin
-from ldp_design.sizing.size import (
+from ldp_design.sizing.assumed_people import (
     FEATURE_STRENGTHS,
     LabelShares,
+    LabelSharesError,
+    Pilot,
+    parse_label_shares,
+    read_pilot,
+)
+from ldp_design.sizing.forecast import DEFAULT_REPEATS
+from ldp_design.sizing.silo_size import compare_silo_sizes, find_rows_for_margin
+from ldp_design.sizing.size_summary import (
+    format_comparison,
+    format_epsilons,
+    format_questions,
+    format_silo_sizes,
+    format_size,
+)
+from ldp_design.sizing.survey_size import (
+    DEFAULT_MARGIN,
     Size,
     compare_sizes,
     size_for_accuracy,
     size_for_margin,
     size_for_users,
+    size_questions,
 )
-from ldp_design.sizing.summary import format_comparison, format_epsilons, format_silo_sizes, format_size
 
 
 @click.command(cls=Command)

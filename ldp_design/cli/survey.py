@@ -40,12 +40,12 @@ from ldp_design.authoring.sample_row import (
 )
 from ldp_design.authoring.signing import sign_file, write_key
 from ldp_design.authoring.survey_texts import write_plan
+from ldp_design.cli.answer_page import page
 from ldp_design.cli.check import check
 from ldp_design.cli.dossier import dossier
 from ldp_design.cli.init import init
-from ldp_design.cli.page import page
 from ldp_design.cli.size import size
-from ldp_design.validation_round import write_validation_round
+from ldp_design.model_validation import write_validation_round
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
 

@@ -20,11 +20,10 @@ from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.texts import Texts
 from ldp_aggregator.wording.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.comparison.curves import Crossing, Mean
 from ldp_design.comparison.learners import LEARNERS
-from ldp_design.comparison.people import NoiseLevels
-from ldp_design.comparison.result import Candidate, NeededTrust, TrustComparison
-from ldp_design.comparison.trusts import LABELS, NONE, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
+from ldp_design.comparison.noise_levels import NoiseLevels
+from ldp_design.comparison.trust_comparison import Candidate, Crossing, Mean, NeededTrust, TrustComparison
+from ldp_design.comparison.trusts import LABELS, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
 
 TEXTS = Texts("ldp_design.comparison")
 ACCEPTED_LOSS = 0.05
@@ -331,16 +330,11 @@ def _tabulate_accuracies(comparison: TrustComparison, sign: str) -> PlainTable:
         mean = comparison.average(accuracies)
         return f"{100 * mean.value:.1f} {sign} {100 * (mean.high - mean.value):.1f}"
 
-    curve_of = {curve.trust: curve for curve in comparison.curves}
     rows: list[list[str]] = []
-    for trust in comparison.trusts:
-        adjacency = trust.adjacency or "none"
-        if trust.kind == NONE:
-            for learner, accuracies in comparison.ceilings.items():
-                rows.append([trust.text, learner, adjacency, *[write(accuracies)] * len(comparison.epsilons)])
-        else:
-            learners = ", ".join(dict.fromkeys(curve_of[trust].learners))
-            rows.append([trust.text, learners, adjacency, *map(write, curve_of[trust].accuracies)])
+    for curve in comparison.list_lines():
+        cells = list(map(write, curve.accuracies)) * (len(comparison.epsilons) // len(curve.accuracies))
+        learners = ", ".join(dict.fromkeys(curve.learners))
+        rows.append([curve.trust.text, learners, curve.trust.adjacency or "none", *cells])
     head = ["trust model", "learner", "adjacency", *_name_epsilons(comparison)]
     return PlainTable(
         caption=str(TEXTS.find("comparison.accuracies-caption", sign=sign)),

@@ -20,7 +20,7 @@ from encoders.survey import CategoricalFeature, Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.prediction.linear_model import Design, place_columns
-from ldp_design.simulation.trial import EncodedRows, predict_labels
+from ldp_design.simulation.experiment import EncodedRows
 
 RIDGE = 20.0
 """The ridge for one row whose label is certain; it falls with the root of the number of informative rows."""
@@ -112,7 +112,7 @@ def _softmax(scores: FloatArray) -> FloatArray:
 
 def predict_naive_bayes(rows: EncodedRows, _coordinates: FloatArray) -> IntArray:
     """Return the labels that Naive Bayes of the training rows predicts for the test rows."""
-    return predict_labels(rows.baseline, rows.codes, rows.split.test)
+    return rows.predict(rows.baseline)
 
 
 def predict_logistic(rows: EncodedRows, coordinates: FloatArray) -> IntArray:

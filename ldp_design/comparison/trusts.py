@@ -12,7 +12,7 @@ from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import largest_local_epsilon
 from ldp_aggregator.curator_privacy import REPLACE
 from ldp_central.learner import AUTO, LEARNERS
-from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
+from ldp_design.authoring.overview import MAX_LOCAL_EPSILON
 
 NONE, LABELS, RELAY = "none", "labels", "relay"
 REPLACE_LABEL = "replace-label"

@@ -8,10 +8,12 @@ from typing import Any
 
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
-from ldp_design.dossier.facts import TEXTS
+from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
-from ldp_design.sizing import facts as size_facts
-from ldp_design.sizing.facts import (
+from ldp_design.sizing import size_facts
+from ldp_design.sizing.assumed_people import make_rare_shares
+from ldp_design.sizing.margins import Grade
+from ldp_design.sizing.size_facts import (
     Cell,
     Facts,
     MarginCells,
@@ -20,9 +22,7 @@ from ldp_design.sizing.facts import (
     describe_size,
     list_margins,
 )
-from ldp_design.sizing.label_shares import make_rare_shares
-from ldp_design.sizing.margins import Grade
-from ldp_design.sizing.size import ExpectedMargins, Size
+from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 _TABLES = ("grade_tables", "size_notes", "margins", "comparison", "accuracies", "accuracy_notes")
 

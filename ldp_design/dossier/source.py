@@ -8,16 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_files import read_survey_file
+from ldp_aggregator.privacy_statement import read_audit_document
 from ldp_aggregator.statements.privacy import update_belief
 from ldp_aggregator.wording.values import ShareAtMost
-from ldp_design.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary
-from ldp_design.sizing.label_shares import make_rare_shares, parse_label_shares
-from ldp_design.sizing.size import COMPARED_USERS, LabelShares, Size, compare_sizes, size_for_users
+from ldp_design.sizing.assumed_people import LabelShares, make_rare_shares, parse_label_shares
+from ldp_design.sizing.survey_size import COMPARED_USERS, Size, compare_sizes, size_for_users
 
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
 """Beliefs before a report, for which the dossier shows what a report changes at most."""
@@ -179,3 +180,57 @@ def _compute_scenarios(
             Scenario(label_shares=rare, sizes=compare_sizes(survey, users=counts, label_shares=rare))
         )
     return scenarios
+
+
+# -- the audit --------------------------------------------------------------------------------------
+
+
+_DATED = ("date", "audited_at", "client", "version")
+"""Entries that an audit may have about its date and the version of the client."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSummary:
+    """An audit of a plan."""
+
+    name: str
+    """The name of its file."""
+    passed: bool
+    bound: float
+    """The largest lower bound on epsilon of all questions and pairs of people."""
+    trials: int
+    """Number of messages of each made-up person."""
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What this audit could not detect with its number of messages."""
+    dated: tuple[tuple[str, str], ...]
+    """What the file contains about its date and the version of the client."""
+
+
+def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
+    """Read what ``ldp-audit --json`` printed.
+
+    Raises
+    ------
+    AuditError
+        If the file is not an audit, or is the audit of another plan.
+    """
+    checked, document = read_audit_document(path, plan)
+    return AuditSummary(
+        name=displayable_name(path),
+        passed=checked.passed,
+        bound=checked.bound,
+        trials=checked.trials,
+        faults=_list_texts(document.get("faults")),
+        notes=_list_texts(document.get("notes")),
+        dated=tuple((key, str(document[key])) for key in _DATED if key in document),
+    )
+
+
+def displayable_name(path: Path) -> str:
+    """Return the name of a file; bytes that are not UTF-8 become question marks."""
+    return path.name.encode(errors="replace").decode()
+
+
+def _list_texts(entry: Any) -> tuple[str, ...]:
+    return tuple(map(str, entry)) if isinstance(entry, list) else ()

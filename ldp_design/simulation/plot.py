@@ -10,7 +10,7 @@ from pathlib import Path
 from encoders.errors import LdpError
 from encoders.extras import needs_extra
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_design.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow
+from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow
 
 _Z95 = 1.96
 _DASHES = (":", "-.", (0, (1, 4)), (0, (6, 2)), (0, (4, 1, 1, 1, 1, 1)))

@@ -6,7 +6,7 @@ The rows are the population: the people of each repeat are drawn from them with 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,22 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Feature, NumericFeature, Survey
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
+from ldp_aggregator.estimation import (
+    Estimates,
+    FeatureResult,
+    IntervalEstimate,
+    NumberResult,
+    estimate_snapshot,
+)
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.rows.encode_table import project_columns
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_design.simulation.rows import read_labelled_table
-from ldp_design.simulation.trial import compile_survey, encode_columns, seed_cell
+from ldp_design.simulation.experiment import (
+    EncodedRows,
+    Progress,
+    RowSplit,
+    read_labelled_table,
+    run_variants,
+)
 from ldp_design.simulation.variants import SimulationError, Variant
 
 
@@ -53,12 +63,12 @@ def simulate_shares(
     repeats: int = 10,
     seed: int = 0,
     users: int = 0,
-    progress: Callable[[int], object] = int,
+    progress: Progress = int,
 ) -> Iterator[ShareErrors]:
     """Simulate a survey without a label; yield the errors of each variant and feature.
 
     `users` is the number of people, 0 for as many as there are rows. The other parameters are those of
-    :func:`~ldp_design.simulation.simulate.simulate`; variants are without a model.
+    :func:`~ldp_design.simulation.accuracies.simulate`; variants are without a model.
 
     Raises
     ------
@@ -68,17 +78,13 @@ def simulate_shares(
     table = read_labelled_table(survey, rows)
     if not len(table.labels):
         raise SimulationError("a simulation needs at least one row")
-    for variant in variants:
-        plan = compile_survey(variant.apply(survey))
-        codes, columns = encode_columns(table, plan), table.columns
+    everybody, nobody = np.arange(len(table.labels)), np.arange(0)
+    count = users or len(everybody)
+    splits = [RowSplit(everybody, nobody, nobody, count, (seed, repeat)) for repeat in range(repeats)]
+    for variant, encoded, trials in run_variants(_estimate, table, splits, variants, seed, progress):
+        plan, codes, columns = encoded[0].plan, encoded[0].codes, table.columns
         if plan.projection:
             columns = columns | project_columns(plan.projection, columns)
-        trials = []
-        for repeat in range(repeats):
-            people = np.random.default_rng((seed, repeat)).integers(len(codes), size=users or len(codes))
-            source = FastStream(seed_cell(seed, repeat, variant.epsilon, *variant.seed_settings))
-            trials.append(estimate_snapshot(simulate_reports(plan, codes, table.labels, source, people)))
-            progress(1)
         for index in sorted({index for question in plan.questions for index in question.feature_indices}):
             feature = plan.features[index]
             is_number = isinstance(feature, NumericFeature)
@@ -99,6 +105,11 @@ def simulate_shares(
                 margin=Z95 * float(np.sqrt(np.mean([each.stderr**2 for each in found]))),
                 coverage=float(np.mean([(each.low <= truth) & (truth <= each.high) for each in found])),
             )
+
+
+def _estimate(variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence) -> Estimates:
+    survey = variant.apply(rows.table.survey)
+    return estimate_snapshot(rows.simulate_reports(survey, rows.split.draw_people(), FastStream(seed)))
 
 
 def _find_mean(feature: Feature, numbers: FloatArray) -> FloatArray:

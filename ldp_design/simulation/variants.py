@@ -43,7 +43,7 @@ class Variant:
     projection: str = NO_PROJECTION
     """"none", or a method and its number of components, for example "dca:1" or "pca:6"."""
     validated: bool = False
-    """Whether some people validate the model, see :mod:`ldp_design.validation_round`."""
+    """Whether some people validate the model, see :mod:`ldp_design.model_validation`."""
     estimator: str = "default"
     """"paper" also asks the questions of Yilmaz et al. 2019: a label question too, all questions equally
     often, and THE at its threshold of .25. {"default", "paper"}."""
@@ -55,7 +55,7 @@ class Variant:
 
     @property
     def seed_settings(self) -> tuple[object, ...]:
-        """What seeds the variant's reports beside epsilon, see :mod:`ldp_design.simulation.trial`.
+        """What seeds the variant's reports beside epsilon, see :mod:`ldp_design.simulation.experiment`.
 
         The 1 was a number of rounds; without it, every published simulation would draw other reports.
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from encoders.survey import Plan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
-from ldp_design.simulation.trial import compute_accuracy, train_model
+from ldp_design.simulation.experiment import Progress, compute_accuracy, run_trials, train_model
 from ldp_design.sizing.sample_size import SizeError, round_up
 
 DEFAULT_REPEATS = 20
@@ -24,8 +23,6 @@ _TEST_ROWS = 20_000
 _MIN_USERS = 100
 _SEARCH_RATIO = 1.1
 """A search ends when a sufficient number of people is within this factor of an insufficient one."""
-
-Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +62,13 @@ class Forecaster:
         population: SyntheticPopulation,
         repeats: int = DEFAULT_REPEATS,
         seed: int = 0,
-        progress: Progress | None = None,
+        progress: Progress = int,
     ) -> None:
         self.plan = plan
         self.population = population
         self.repeats = repeats
         self.seed = seed
-        self._progress = progress or (lambda _: None)
+        self._progress = progress
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         # test rows have exactly the population's share of each label, so that `majority` is exact
         quantiles = (np.arange(_TEST_ROWS) + 0.5) / _TEST_ROWS
@@ -84,14 +81,15 @@ class Forecaster:
     def forecast(self, users: int) -> Forecast:
         """Return the accuracy to expect if `users` people answer."""
         users = min(users, MAX_SIMULATED_USERS)
-        accuracies = []
-        for repeat in range(self.repeats):
-            people, devices = np.random.SeedSequence(self.seed, spawn_key=(1, repeat)).spawn(2)
-            snapshot = simulate_survey(
-                self.plan, self.population, users, np.random.default_rng(people), FastStream(devices)
-            )
-            self._progress(1)
-            accuracies.append(compute_accuracy(train_model(snapshot), self._codes, self._labels))
+
+        def trial(_repeat: int, seeds: np.random.SeedSequence) -> float:
+            people, devices = seeds.spawn(2)
+            rng, source = np.random.default_rng(people), FastStream(devices)
+            snapshot = simulate_survey(self.plan, self.population, users, rng, source)
+            return compute_accuracy(train_model(snapshot), self._codes, self._labels)
+
+        seeds = (np.random.SeedSequence(self.seed, spawn_key=(1, repeat)) for repeat in range(self.repeats))
+        accuracies = run_trials(trial, range(self.repeats), seeds, self._progress)
         low, high = np.quantile(accuracies, [0.1, 0.9]).tolist()
         return Forecast(
             users=users,

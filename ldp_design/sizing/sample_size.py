@@ -1,4 +1,4 @@
-"""Searches for the smallest number of people that is enough."""
+"""Searches for the smallest number, of people or of something else, that is enough."""
 
 from __future__ import annotations
 
@@ -49,3 +49,16 @@ def round_up(users: int, digits: int) -> int:
     """Round a number of people up to `digits` digits."""
     step: int = 10 ** max(len(str(users)) - digits, 0)
     return -(-users // step) * step
+
+
+def find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
+    """Return the smallest of low, ..., high that is enough; None if `high` is not enough.
+
+    Every number above an enough one must be enough too.
+    """
+    if low > high or not is_enough(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
+    return low

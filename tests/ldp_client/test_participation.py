@@ -8,7 +8,7 @@ from encoders.survey import read_survey
 from encoders.survey.signature import signature_text
 from ldp_client import Client, ConsentError, PlanError, Response, State, TransportError
 from ldp_client.sending.process_exit import get_sender
-from ldp_design.authoring.author_key import make_keys, sign
+from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.surveys import SLEEP
 

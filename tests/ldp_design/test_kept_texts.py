@@ -3,7 +3,7 @@
 from encoders.survey import Survey, read_survey
 from encoders.survey.display_texts import display_texts
 from ldp_design.authoring.project import write_projection
-from ldp_design.validation_round import write_validation_round
+from ldp_design.model_validation import write_validation_round
 from tests.ldp_design import test_validation_round_file as validate
 from tests.ldp_design.authoring import test_project as project
 

@@ -12,8 +12,8 @@ from encoders.survey import read_survey
 from ldp_design.cli import compare
 from ldp_design.cli.simulate import main as simulate_main
 from ldp_design.cli.survey import main
+from ldp_design.simulation.accuracies import SimulationError, SimulationGrid, simulate
 from ldp_design.simulation.shares import simulate_shares
-from ldp_design.simulation.simulate import SimulationError, SimulationGrid, simulate
 from tests.support.html_page import parse_page
 from tests.support.surveys import survey_toml
 

@@ -15,13 +15,12 @@ from ldp_aggregator.statements.features import find_warnings as find_warnings_of
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import find_warnings, format_overview
 from ldp_design.cli.survey import main
-from ldp_design.dossier.page import render_dossier
+from ldp_design.dossier.people_dossier import render_dossier
 from ldp_design.dossier.source import read_source
-from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.simulation.simulate import SimulationGrid, simulate
-from ldp_design.sizing.questions import size_questions
-from ldp_design.sizing.size import size_for_margin, size_for_users
-from ldp_design.sizing.summary import format_size
+from ldp_design.simulation.accuracies import SimulationGrid, simulate
+from ldp_design.sizing.margins import ExpectedTotals
+from ldp_design.sizing.size_summary import format_size
+from ldp_design.sizing.survey_size import size_for_margin, size_for_users, size_questions
 from tests.support.html_page import parse_page
 
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'

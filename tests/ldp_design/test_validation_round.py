@@ -8,7 +8,7 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import validate_table
-from ldp_design.validation_round import ValidationError, build_validation, top_k_sizes
+from ldp_design.model_validation import ValidationError, build_validation, top_k_sizes
 
 SURVEY = """
 [survey]

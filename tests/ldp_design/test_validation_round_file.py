@@ -14,8 +14,8 @@ from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
 from ldp_design.cli.survey import main
-from ldp_design.simulation.simulate import simulate
-from ldp_design.validation_round import ValidationError, write_validation_round
+from ldp_design.model_validation import ValidationError, write_validation_round
+from ldp_design.simulation.accuracies import simulate
 from tests.support.snapshots import train_model
 from tests.support.surveys import RELAY_KEYS
 

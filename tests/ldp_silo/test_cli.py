@@ -14,7 +14,7 @@ from encoders.survey.invitation import format_token
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client import Response
-from ldp_design.authoring.author_key import make_keys, sign
+from ldp_design.authoring.signing import make_keys, sign
 from ldp_silo import SiloJournal
 from ldp_silo import silo as silo_module
 from ldp_silo.cli import main

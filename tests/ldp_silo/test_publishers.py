@@ -13,7 +13,7 @@ import pytest
 from encoders.survey.invitation import format_token
 from encoders.survey.signature import signature_text
 from ldp_client import Receipt, Response, State
-from ldp_design.authoring.author_key import KeyPair, make_keys, sign
+from ldp_design.authoring.signing import KeyPair, make_keys, sign
 from ldp_silo import Epoch, Silo, SiloJournal
 from ldp_silo.ledger_checks import sum_epsilon
 from tests.ldp_client.conftest import Collector

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from encoders.survey import read_survey
-from ldp_design.comparison.result import Curve, TrustComparison
+from ldp_design.comparison.trust_comparison import Curve, TrustComparison
 from ldp_design.comparison.trusts import Trust, parse_trust
 from tests.support.central_surveys import survey_text
 

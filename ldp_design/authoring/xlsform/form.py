@@ -26,7 +26,7 @@ from pyxform.xls2json_backends import DefinitionData, get_xlsform
 from encoders.nfc import to_nfc
 from ldp_design.authoring.draft import DraftError
 from ldp_design.authoring.toml_edit import quote
-from ldp_design.authoring.xlsform.conditions import Formula
+from ldp_design.authoring.xlsform.form_conditions import Formula
 
 _MAX_FILE_BYTES = 10_000_000
 _MAX_UNPACKED_BYTES = 20_000_000

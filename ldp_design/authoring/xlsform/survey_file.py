@@ -19,7 +19,7 @@ from encoders.survey.texts import SPACING
 from ldp_design.authoring.draft import ABOUT, SURVEY_TABLE, DraftError, format_features_note, make_survey_id
 from ldp_design.authoring.toml_edit import format_array, format_comment, format_key, quote
 from ldp_design.authoring.xlsform.form import Form, Question, Row, read_form
-from ldp_design.authoring.xlsform.questions import UNLIMITED, decide
+from ldp_design.authoring.xlsform.form_questions import UNLIMITED, decide
 
 _HEADER = "A draft from the XLSForm {}: check it, then run  ldp-survey check  and  ldp-survey preview."
 _NO_TAG = (

@@ -6,7 +6,7 @@ import pytest
 
 from encoders.survey import read_survey
 from encoders.survey.signature import signature_text
-from ldp_design.authoring.author_key import KeyPair, make_keys, sign
+from ldp_design.authoring.signing import KeyPair, make_keys, sign
 from tests.support.firefox import Firefox
 from tests.support.firefox_tab import Tab
 from tests.support.surveys import SLEEP

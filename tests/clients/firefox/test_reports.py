@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from ldp_design.authoring.author_key import make_keys
+from ldp_design.authoring.signing import make_keys
 from tests.support.servers import wait_for
 from tests.support.web_client import REPORT, REPORT_AT, STORED, call
 

@@ -14,7 +14,7 @@ from encoders.errors import SignatureError
 from encoders.survey import Plan
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import read_public_key, read_signature, signature_text, verify
-from ldp_design.authoring.author_key import make_keys, public_key_of, sign
+from ldp_design.authoring.signing import make_keys, public_key_of, sign
 
 # The private key of RFC 8032, section 7.1, test 1, in the PKCS #8 form of RFC 8410
 SEED = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")

@@ -25,8 +25,8 @@ from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.cli.survey import main
-from ldp_design.sizing.pilot import read_pilot
-from ldp_design.validation_round import build_validation
+from ldp_design.model_validation import build_validation
+from ldp_design.sizing.assumed_people import read_pilot
 from tests.ldp_aggregator.classifiers.conftest import NUMBERS
 
 VECTORS = Path(__file__).parents[2] / "vectors"

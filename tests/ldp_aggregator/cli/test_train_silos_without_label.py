@@ -9,7 +9,7 @@ import pytest
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
 from ldp_aggregator.simulated_population import simulate_reports
-from ldp_design.simulation.reports import simulate_silos
+from ldp_design.comparison.trust_experiment import simulate_silos
 from tests.support.commands import command
 from tests.support.silo_surveys import HABITS, read_silo_survey
 from tests.support.surveys import make_plan

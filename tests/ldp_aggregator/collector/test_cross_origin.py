@@ -21,7 +21,7 @@ from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
-from ldp_design.authoring.author_key import make_keys, sign
+from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, make_client, rejected
 from tests.support.servers import TOKEN, collector, wait_for
 from tests.support.surveys import SLEEP, SLEEP_TEXTS

@@ -12,8 +12,8 @@ from ldp_aggregator.statements.features import find_warnings
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_aggregator.views.feature_sections import format_relevance
-from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.size import size_for_users
+from ldp_design.sizing.margins import ExpectedTotals
+from ldp_design.sizing.survey_size import size_for_users
 from tests.support.surveys import survey_toml
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from encoders.survey import read_survey
 from encoders.survey.signature import read_signature, verify
-from ldp_design.authoring.author_key import public_key_of
+from ldp_design.authoring.signing import public_key_of
 from ldp_design.cli.survey import main
 from tests.support.surveys import TEA
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from ldp_design.comparison.page import render_comparison
+from ldp_design.comparison.comparison_page import render_comparison
 from tests.ldp_design.comparison.test_page import COMPARISON
 from tests.support.browser import (
     LOOKS,

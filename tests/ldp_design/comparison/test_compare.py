@@ -20,14 +20,12 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_central.count_tables import exact_tables
 from ldp_central.promise import Promise
-from ldp_design.comparison import compare as module
-from ldp_design.comparison.compare import compare
-from ldp_design.comparison.experiment import Experiment, prepare
+from ldp_design.comparison import trust_experiment as module
 from ldp_design.comparison.learners import RandomisedResponse, fit_logistic, place_rows
+from ldp_design.comparison.trust_experiment import Experiment, compare, prepare, simulate_silos
 from ldp_design.comparison.trusts import TrustComparisonError, parse_trust
-from ldp_design.simulation.reports import simulate_silos
-from ldp_design.simulation.rows import split_rows
-from ldp_design.simulation.simulate import simulate
+from ldp_design.simulation.accuracies import simulate
+from ldp_design.simulation.experiment import split_rows
 from ldp_design.simulation.variants import SimulationGrid
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.surveys import survey_toml
@@ -276,7 +274,7 @@ def test_a_text_that_names_no_trust_is_refused(trust, why):
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_runs(options, why, monkeypatch):
-    monkeypatch.setattr(module, "_run_trial", lambda *_: pytest.fail("a model was trained"))
+    monkeypatch.setattr(module, "_predict", lambda *_: pytest.fail("a model was trained"))
     trusts = options.pop("trusts", ())
     with pytest.raises(LdpError, match=why):
         prepare_small(*trusts, **options)  # type: ignore[misc, arg-type]

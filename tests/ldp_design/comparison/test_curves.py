@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from ldp_design.comparison.curves import Crossing, average, find_crossing
+from ldp_design.comparison.trust_comparison import Crossing, average, find_crossing
 from tests.support.comparisons import EPSILONS, spread
 
 TEST_SHARE = 0.25

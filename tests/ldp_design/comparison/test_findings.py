@@ -16,8 +16,8 @@ from ldp_design.comparison.findings import (
     recommend,
     state_findings,
 )
-from ldp_design.comparison.people import NoiseLevels
-from ldp_design.comparison.result import TrustComparison
+from ldp_design.comparison.noise_levels import NoiseLevels
+from ldp_design.comparison.trust_comparison import TrustComparison
 from tests.support.central_surveys import survey_text
 from tests.support.comparisons import CURVES, EPSILONS, make_comparison
 

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from ldp_design.comparison.page import render_comparison
-from ldp_design.comparison.picture import Scale, draw_picture
+from ldp_design.comparison.comparison_page import Scale, draw_picture, render_comparison
 from tests.support.comparisons import CURVES, EPSILONS, make_comparison
 from tests.support.html_page import list_lines, named_findings, parse_page
 

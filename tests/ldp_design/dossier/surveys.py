@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 from encoders.survey import Survey
 from ldp_design.dossier.source import DossierSource, read_source
-from ldp_design.sizing.size import LabelShares, Size, size_for_users
+from ldp_design.sizing.assumed_people import LabelShares
+from ldp_design.sizing.survey_size import Size, size_for_users
 from tests.ldp_design.sizing.surveys import make_forecast
 from tests.support.surveys import PROJECTED, SLEEP, SLEEP_TEXTS, TEA, VALIDATED
 

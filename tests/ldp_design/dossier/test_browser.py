@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from ldp_design.dossier.page import render_dossier
-from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
+from ldp_design.dossier.people_dossier import render_dossier
+from ldp_design.dossier.silo_dossier import read_silo_source, render_silo_dossier
 from tests.ldp_design.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source
 from tests.support.browser import (
     LOOKS,

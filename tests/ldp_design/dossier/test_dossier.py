@@ -16,12 +16,11 @@ from encoders.survey.randomise import read_report
 from ldp_aggregator.privacy_statement import AuditError
 from ldp_aggregator.statements.privacy import update_belief
 from ldp_aggregator.wording.finding import Basis, Finding
-from ldp_design.dossier.facts import TEXTS, anchor_of
-from ldp_design.dossier.page import find_common_mark, render_dossier
-from ldp_design.dossier.people import describe_people
+from ldp_design.dossier.dossier_page import TEXTS, anchor_of, find_common_mark
+from ldp_design.dossier.people_dossier import describe_people, render_dossier
 from ldp_design.dossier.source import BELIEFS, DossierSource, read_source
 from ldp_design.dossier.source import SURVEYS as NUMBERS_OF_SURVEYS
-from ldp_design.sizing.label_shares import LabelSharesError
+from ldp_design.sizing.assumed_people import LabelSharesError
 from tests.ldp_design.dossier.surveys import (
     INVITED,
     NUMBERS,

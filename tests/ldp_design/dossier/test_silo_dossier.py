@@ -12,7 +12,7 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.wording.finding import Basis
 from ldp_design.cli.survey import main
-from ldp_design.dossier.silo import read_silo_source, render_silo_dossier
+from ldp_design.dossier.silo_dossier import read_silo_source, render_silo_dossier
 from tests.support.html_page import Node, list_lines, named_findings, parse_page
 from tests.support.silo_surveys import WARDS
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow
 from ldp_design.simulation.plot import group_rows, non_private_accuracies, plot_simulation
-from ldp_design.simulation.simulate import UNCOVERED_WARNING, Simulation, SimulationRow
 
 pytest.importorskip("matplotlib")
 

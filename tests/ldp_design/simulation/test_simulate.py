@@ -13,8 +13,8 @@ from encoders.survey.numeric_features import GRID
 from ldp_design import SimulationGrid, simulate
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs
-from ldp_design.simulation.rows import split_rows
-from ldp_design.simulation.simulate import SimulationError
+from ldp_design.simulation.accuracies import SimulationError
+from ldp_design.simulation.experiment import split_rows
 from ldp_design.simulation.variants import Variant
 from reduction.errors import FitError
 from reduction.fit import fit

@@ -10,11 +10,11 @@ from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.forecast import Forecaster
 from ldp_design.sizing.sample_size import SizeError
-from ldp_design.sizing.size import (
+from ldp_design.sizing.size_summary import format_size
+from ldp_design.sizing.survey_size import (
     size_for_accuracy,
     size_for_users,
 )
-from ldp_design.sizing.summary import format_size
 from tests.ldp_design.sizing.surveys import PLAN, SURVEY, make_pilot, make_rare_pilot
 
 

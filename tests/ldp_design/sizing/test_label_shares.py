@@ -2,8 +2,8 @@
 
 import pytest
 
-from ldp_design.sizing.label_shares import LabelSharesError, parse_label_shares
-from ldp_design.sizing.size import compare_sizes, size_for_margin
+from ldp_design.sizing.assumed_people import LabelSharesError, parse_label_shares
+from ldp_design.sizing.survey_size import compare_sizes, size_for_margin
 from tests.ldp_design.sizing.surveys import SURVEY
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ldp_design.sizing.margins import Grade, Margin
-from ldp_design.sizing.size import (
+from ldp_design.sizing.survey_size import (
     compare_sizes,
     size_for_margin,
     size_for_users,

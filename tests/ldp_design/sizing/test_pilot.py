@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from ldp_design.sizing.pilot import PilotError, read_pilot
-from ldp_design.sizing.size import (
+from ldp_design.sizing.assumed_people import PilotError, read_pilot
+from ldp_design.sizing.size_summary import format_size
+from ldp_design.sizing.survey_size import (
     size_for_users,
 )
-from ldp_design.sizing.summary import format_size
 from tests.ldp_design.sizing.surveys import SURVEY, TEXT, make_pilot
 from tests.support.snapshots import make_snapshot, train_model
 from tests.support.surveys import make_plan

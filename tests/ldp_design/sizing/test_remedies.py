@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 
 from encoders.survey import read_survey
-from ldp_design.sizing.size import (
+from ldp_design.sizing.size_summary import format_size
+from ldp_design.sizing.survey_size import (
     Size,
     size_for_users,
 )
-from ldp_design.sizing.summary import format_size
 from tests.ldp_design.sizing.surveys import SURVEY, TEXT
 
 

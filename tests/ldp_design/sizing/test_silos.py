@@ -20,12 +20,12 @@ from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_central.noise import draw_laplace_array
 from ldp_design.sizing.margins import Margin
 from ldp_design.sizing.sample_size import SizeError
-from ldp_design.sizing.silos import (
+from ldp_design.sizing.silo_size import (
     compare_silo_sizes,
     find_rows_for_margin,
     size_silos,
 )
-from ldp_design.sizing.summary import format_silo_sizes
+from ldp_design.sizing.size_summary import format_silo_sizes
 from tests.support.silo_surveys import count_rows, read_silo_survey
 from tests.support.statistical_checks import ALARM, small_and_full
 

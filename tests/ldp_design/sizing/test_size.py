@@ -3,11 +3,11 @@
 import pytest
 
 from encoders.survey import read_survey
-from ldp_design.sizing.size import (
+from ldp_design.sizing.size_summary import format_size
+from ldp_design.sizing.survey_size import (
     compare_sizes,
     size_for_users,
 )
-from ldp_design.sizing.summary import format_size
 from tests.ldp_design.sizing.surveys import SURVEY, make_survey
 
 

@@ -10,9 +10,9 @@ from encoders.errors import SurveyError
 from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.toml_reader import read_curator_survey
-from ldp_design.sizing.silos import size_silos
-from ldp_design.sizing.size import size_for_users
-from ldp_design.sizing.summary import format_size
+from ldp_design.sizing.silo_size import size_silos
+from ldp_design.sizing.size_summary import format_size
+from ldp_design.sizing.survey_size import size_for_users
 from tests.ldp_design.sizing.surveys import make_pilot
 from tests.support.surveys import survey_toml
 

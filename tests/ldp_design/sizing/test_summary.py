@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from ldp_aggregator.wording.values import count_people
-from ldp_design.sizing.size import compare_sizes, size_for_margin, size_for_users
-from ldp_design.sizing.summary import format_comparison, format_epsilons, format_size
+from ldp_design.sizing.size_summary import format_comparison, format_epsilons, format_size
+from ldp_design.sizing.survey_size import compare_sizes, size_for_margin, size_for_users
 from tests.ldp_design.sizing.surveys import SURVEY, make_forecast, make_pilot, make_rare_pilot, make_survey
 
 SIZES = {

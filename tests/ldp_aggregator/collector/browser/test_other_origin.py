@@ -16,7 +16,7 @@ from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import signature_text
 from ldp_client import make_report
-from ldp_design.authoring.author_key import make_keys, sign
+from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, ask
 from tests.support.servers import TOKEN, collector, front_proxy, wait_for
 from tests.support.surveys import SLEEP, SLEEP_TEXTS

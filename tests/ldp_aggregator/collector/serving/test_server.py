@@ -10,7 +10,7 @@ import pytest
 from encoders.report import MEDIA_TYPE
 from encoders.survey.signature import read_signature, signature_text, verify
 from ldp_client import make_report
-from ldp_design.authoring.author_key import make_keys, sign
+from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, SURVEY, ask
 from tests.support.servers import collector, wait_for, workers_of
 

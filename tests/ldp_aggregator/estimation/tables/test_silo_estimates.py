@@ -24,7 +24,7 @@ from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_es
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
 from ldp_aggregator.statements.features import find_feature_warning, find_warnings
-from ldp_design.simulation.reports import simulate_silos
+from ldp_design.comparison.trust_experiment import simulate_silos
 from tests.ldp_aggregator.collector.conftest import make_store, outcomes_of
 from tests.support.silo_surveys import make_message
 from tests.support.statistical_checks import (

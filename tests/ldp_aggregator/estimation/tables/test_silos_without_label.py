@@ -21,7 +21,7 @@ from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.pooling import check_same_features
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Snapshot
-from ldp_design.simulation.reports import simulate_silos
+from ldp_design.comparison.trust_experiment import simulate_silos
 from tests.ldp_aggregator.estimation.tables.test_silo_estimates import (
     FEATURES,
     GIVEN,

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from ldp_design.authoring.xlsform.conditions import ExpressionError, Group, parse_expression
 from ldp_design.authoring.xlsform.form import Question, read_form
-from ldp_design.authoring.xlsform.questions import decide
+from ldp_design.authoring.xlsform.form_conditions import ExpressionError, Group, parse_expression
+from ldp_design.authoring.xlsform.form_questions import decide
 from tests.ldp_design.authoring.xlsform.workbooks import write_workbook
 
 CHOICES = """

@@ -26,10 +26,11 @@ from ldp_aggregator.estimation.tables.silo_tables import SiloTables
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
+from ldp_design.sizing.assumed_people import LabelShares, to_prior
+from ldp_design.sizing.changes import EPSILON_STEP
 from ldp_design.sizing.margins import Margin, build_feature_margins, build_label_margin, features_of
-from ldp_design.sizing.remedies import EPSILON_STEP, find_smallest
-from ldp_design.sizing.sample_size import SizeError, find_min_users
-from ldp_design.sizing.size import COMPARED_USERS, ExpectedMargins, LabelShares, to_prior
+from ldp_design.sizing.sample_size import SizeError, find_min_users, find_smallest
+from ldp_design.sizing.survey_size import COMPARED_USERS, ExpectedMargins
 
 COMPARED_SILOS = (1, 10, 100)
 _COPIES = 1e9

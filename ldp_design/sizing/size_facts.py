@@ -8,14 +8,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import NamedTuple
 
-import numpy as np
-
 from encoders.explain.text import Counted
-from encoders.survey import NumericFeature, Plan, Survey
+from encoders.survey import NumericFeature, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
-from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.texts import Texts
 from ldp_aggregator.wording.values import (
@@ -30,19 +27,20 @@ from ldp_aggregator.wording.values import (
     count_people,
 )
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.simulation.expected_totals import ExpectedTotals
+from ldp_design.sizing.assumed_people import FEATURE_STRENGTHS, compute_rare_label_factor, make_rare_shares
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
-from ldp_design.sizing.label_shares import make_rare_shares
-from ldp_design.sizing.margins import GOOD_RATIO, Margin, compute_expected_margins, features_of
-from ldp_design.sizing.silos import SiloSize
-from ldp_design.sizing.size import FEATURE_STRENGTHS, ExpectedMargins, Size
+from ldp_design.sizing.margins import (
+    GOOD_RATIO,
+    Margin,
+)
+from ldp_design.sizing.silo_size import SiloSize
+from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1
 """Classes whose margins differ by less than this factor count as equally precise."""
 _MAX_NAMES_LENGTH = 60
 """Longer lists of feature names are not written, in characters."""
-_MANY_PEOPLE = 10**9
 _LEAST_PROBABILITY = 1e-5
 """Smaller probabilities are not written."""
 _MIN_CHANGE = 0.001
@@ -161,27 +159,10 @@ def _describe_population(size: Size) -> Facts:
         "pilot_reports": Counted(pilot.reports if pilot else 0, "report"),
         "pilot_noise": Counted(len(noise), "feature"),
         "pilot_noise_names": names if len(names) < _MAX_NAMES_LENGTH else "",
-        "rare_factor": _compute_rare_label_factor(size.plan) if is_equal else None,
+        "rare_factor": compute_rare_label_factor(size.plan) if is_equal else None,
         "rare_share": RoundShare(rare_shares[0]),
         "rare_example": example + (",..." if len(label.values) > 2 else ""),
     }
-
-
-def _compute_rare_label_factor(plan: Plan) -> str | None:
-    """Return the factor of people that the widest margin needs if the first label is rare.
-
-    With many people a margin is proportional to one over the root of their number. None if the survey asks
-    about no feature.
-    """
-    k = len(plan.label.values)
-    margins = []
-    for prior in (np.full(k, 1 / k), np.array(make_rare_shares(k))):
-        expected = ExpectedTotals(plan, SyntheticPopulation.uniform(plan, prior))
-        found = features_of(compute_expected_margins(expected, _MANY_PEOPLE))
-        if not found:
-            return None
-        margins.append(max(margin.share for margin in found))
-    return f"{(margins[1] / margins[0]) ** 2:.0f}"
 
 
 def _describe_label_question(survey: Survey, users: int) -> Facts:

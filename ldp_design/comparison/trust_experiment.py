@@ -1,15 +1,25 @@
-"""Prepares a comparison: checks the survey, the rows and the trust models before anything is trained."""
+"""Compares trust models on labelled rows: each trust model, at each epsilon, trains and tests in each split.
+
+The survey, the rows and the trust models are checked before anything is trained. Splits, coding and test rows
+are those of :func:`ldp_design.simulation.accuracies.simulate`. Noise comes from a seeded generator, because
+nothing here may be published as private: not even with noise from the operating system would an epsilon cover
+accuracies that are measured on the rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from encoders.epsilon_proof import MIN_EPSILON
+from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
@@ -18,19 +28,39 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.curator_privacy import REPLACE
+from ldp_aggregator.prediction import NAIVE_BAYES
+from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import parse_epsilon
+from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_central.coded_rows import CodedRows
+from ldp_central.count_tables import exact_tables
+from ldp_central.learner import train
+from ldp_central.naive_bayes import CentralNaiveBayes
+from ldp_central.noise import draw_laplace_array
 from ldp_central.promise import Promise
-from ldp_design.comparison.learners import LEARNERS, place_rows
+from ldp_design.comparison.learners import LEARNERS, RandomisedResponse, fit_logistic, place_rows
+from ldp_design.comparison.trust_comparison import Curve, TrustComparison
 from ldp_design.comparison.trusts import LABELS, NONE, RELAY, Trust, TrustComparisonError
-from ldp_design.simulation.rows import LabelledTable, read_labelled_table, split_rows
-from ldp_design.simulation.trial import EncodedRows, encode_repeats
+from ldp_design.simulation.experiment import (
+    EncodedRows,
+    LabelledTable,
+    Progress,
+    encode_repeats,
+    read_labelled_table,
+    run_trial,
+    run_trials,
+    seed_trials,
+    split_rows,
+    train_model,
+)
 from ldp_design.simulation.variants import Variant
 
 MIN_ROWS = 10
 """With fewer rows a split would test on a single one."""
 MIN_SPLITS = 2
 """One split has no spread, so nothing would have an interval."""
+_NO_EPSILON = Decimal("Infinity")
+"""Stands for the epsilon of a model without protection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +124,7 @@ def prepare(
     written : Survey or SiloSurvey
         A survey of silos or of a curator cannot be compared as a local one, because people answer nothing.
     rows : DataFrame, list of dicts, or dict of columns
-        See :func:`~ldp_design.simulation.simulate.simulate`.
+        See :func:`~ldp_design.simulation.accuracies.simulate`.
     trusts : sequence of Trust
     epsilons : sequence of numbers
     splits : int
@@ -227,3 +257,123 @@ def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int
 def make_promise(epsilon: Decimal, rows_per_person: int) -> Promise:
     """Return the promise of a curator that equals that of a local survey: about replaced rows."""
     return Promise(Fraction(epsilon), adjacency=REPLACE, rows_per_person=rows_per_person)
+
+
+# -- training and testing -----------------------------------------------------------------------
+
+
+def compare(experiment: Experiment, progress: Progress = int) -> TrustComparison:
+    """Run a comparison; call `progress` with 1 after every training.
+
+    The accuracies of all trust models in one split belong together.
+    """
+    with _use_one_thread():
+        unprotected = [Trust(text=NONE, kind=NONE, learner=each) for each in LEARNERS]
+        ceilings = [_run_trials(experiment, trust, _NO_EPSILON, progress) for trust in unprotected]
+        curves = {
+            trust: [_run_trials(experiment, trust, epsilon, progress) for epsilon in experiment.epsilons]
+            for trust in experiment.trusts
+            if trust.kind != NONE
+        }
+    split = experiment.repeats[0].split
+    return TrustComparison(
+        plan=experiment.published,
+        epsilons=tuple(map(float, experiment.epsilons)),
+        trusts=experiment.trusts,
+        curves=tuple(
+            Curve(
+                trust=trust,
+                learners=tuple(learner for _, learner in found),
+                accuracies=np.array([accuracies for accuracies, _ in found]),
+            )
+            for trust, found in curves.items()
+        ),
+        ceilings={learner: accuracies for accuracies, learner in ceilings},
+        majorities=np.array([rows.majority for rows in experiment.repeats]),
+        training_rows=len(split.train),
+        test_rows=len(split.test),
+    )
+
+
+def _use_one_thread() -> AbstractContextManager[object]:
+    """Return a context in which libraries use one thread: on a busy machine more are many times slower."""
+    import scipy.optimize  # noqa: F401 - the limit applies to libraries that are loaded
+    import sklearn.ensemble  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(1)
+    return limits
+
+
+def _run_trials(
+    experiment: Experiment, trust: Trust, epsilon: Decimal, progress: Progress
+) -> tuple[FloatArray, str]:
+    """Return the accuracy under a trust model in each split, and the learner."""
+    settings: tuple[object, ...] = (trust.text,)
+    local = epsilon
+    if trust.kind in (LOCAL, RELAY):  # seeded as in simulate, so that the accuracies are the same
+        local = trust.find_local_epsilon(epsilon)
+        settings = ask_as_written(experiment.survey, local).seed_settings
+    seeds = seed_trials(experiment.seed, len(experiment.repeats), local, *settings)
+
+    def trial(rows: EncodedRows, seed: np.random.SeedSequence) -> tuple[float, str]:
+        predicted, learner = _predict(experiment, trust, epsilon, rows, seed)
+        return float(np.mean(predicted == rows.table.labels[rows.split.test])), learner
+
+    found = run_trials(trial, experiment.repeats, seeds, progress)
+    return np.array([accuracy for accuracy, _ in found]), found[-1][1]
+
+
+def _predict(
+    experiment: Experiment, trust: Trust, epsilon: Decimal, rows: EncodedRows, seeds: np.random.SeedSequence
+) -> tuple[IntArray, str]:
+    """Return the labels of the test rows that a model predicts, and its learner."""
+    split, labels, people = rows.split, rows.table.labels, experiment.rows_per_person
+    if trust.kind == NONE:
+        return LEARNERS[trust.learner](rows, experiment.coordinates), trust.learner
+    if trust.kind == LABELS:
+        response = RandomisedResponse(len(rows.plan.label.values), float(epsilon) / people)
+        sent = response.randomise(labels[split.train], np.random.default_rng(seeds))
+        weights = fit_logistic(experiment.coordinates[split.train], sent, response)
+        return (experiment.coordinates[split.test] @ weights).argmax(axis=1), "logistic"
+    source = FastStream(seeds)
+    if trust.kind in (LOCAL, RELAY):
+        variant = ask_as_written(experiment.survey, trust.find_local_epsilon(epsilon))
+        return rows.predict(run_trial(rows, variant, source).model), NAIVE_BAYES
+    if trust.kind == SILO:  # the training rows of a split are in random order
+        plan = experiment.silo_plans[epsilon]
+        messages = simulate_silos(plan, rows.codes[split.train], labels[split.train], trust.silos, source)
+        return rows.predict(train_model(messages)), NAIVE_BAYES
+    promise = make_promise(epsilon, people)
+    coded = experiment.take_rows(split.train)
+    trained = train(coded, promise, users=experiment.users, learner=trust.learner, source=source)
+    if not isinstance(model := trained.model, CentralNaiveBayes):
+        return model.scores(rows.codes[split.test]).argmax(axis=1), trained.learner
+    bayes = LogProbabilities.from_probabilities(model.prior, model.conditionals)
+    return rows.predict(bayes), trained.learner
+
+
+def simulate_silos(
+    plan: SiloPlan, codes: IntArray, labels: IntArray, silos: int, source: RandomSource
+) -> SiloSnapshot:
+    """Divide rows among silos, and return the counters of a survey after each silo has sent one message.
+
+    The noise has the distribution of :meth:`CountTable.perturb`, drawn for many cells at once.
+
+    Parameters
+    ----------
+    plan : SiloPlan
+    codes : (m, F) array
+        The coded rows of all silos. The first silo has the first of them, and so on, in equal parts.
+    labels : (m,) array
+    silos : int
+    source : RandomSource
+    """
+    k, mechanism = len(plan.label.values), plan.mechanism
+    cells = np.zeros(mechanism.cells, dtype=np.int64)
+    for rows in np.array_split(np.arange(len(labels)), silos):
+        tables = exact_tables(CodedRows(plan.features, k, codes[rows], labels[rows]))
+        for table, (counts, _) in zip(mechanism.tables, tables, strict=True):
+            noisy = counts.ravel() + draw_laplace_array(table.scale, counts.size, source)
+            cells[table.start : table.end] += np.clip(noisy, *table.clamp)
+    return SiloSnapshot(plan, {plan.question.key: Total(silos, cells)})

@@ -1,12 +1,13 @@
-"""Finds changes after which nothing is noise, in closed form: more people, more epsilon, or asking less.
+"""Compares a survey with changed ones: when nothing is noise any more, and what tables and a relay cost.
 
-Each remedy is the smallest change of its kind after which no feature or table that is asked about is noise.
+Each remedy is the smallest change of its kind after which no feature or table that is asked about is noise:
+more people, more epsilon, or asking less. All are computed in closed form.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -14,14 +15,19 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import SurveyError
-from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan, Survey
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
-from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of
-from ldp_design.sizing.sample_size import SizeError, find_min_users
+from ldp_design.sizing.margins import (
+    ExpectedTotals,
+    Margin,
+    compute_expected_margins,
+    features_of,
+    find_users_for_margin,
+)
+from ldp_design.sizing.sample_size import SizeError, find_min_users, find_smallest
 
 EPSILON_STEP = Decimal("0.01")
 _RANGE_SPREADS = 6
@@ -188,14 +194,103 @@ def _merge_values(
     return merged, np.full((merged.size, k), 1 / merged.size)
 
 
-def find_smallest(low: int, high: int, is_enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest of low, ..., high that is enough; None if `high` is not enough.
+# -- what each table costs --------------------------------------------------------------------------
 
-    Every number above an enough one must be enough too.
+
+@dataclass(frozen=True, kw_only=True)
+class TableCost:
+    """What to expect of a table, and of the survey if it is left out and its features are asked alone."""
+
+    features: tuple[str, ...]
+    cells: int
+    """Number of combinations."""
+    question_probability: float
+    """Probability that a person is asked for the table."""
+    margin: float
+    """Margin of the share of one combination: the root mean square over all."""
+    without: Mapping[str, float]
+    """Without the table, the margin of P(value) of each of its features."""
+    other_people: float | None
+    """Number of people that any other feature then needs for the same margin, as a multiple of today's; None
+    without other features."""
+
+
+def compute_table_costs(
+    survey: Survey, plan: Plan, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
+) -> Iterator[TableCost]:
+    """Yield the cost of each table if `users` people answer, given the margins of the survey."""
+    cells = {each.name: each.overall for each in margins if each.kind == "table"}
+    for table in survey.tables:
+        names = tuple(survey.features[index].name for index in table.feature_indices)
+        reduced = survey.keep_tables([each for each in survey.tables if each is not table]).compile()
+        alone = compute_expected_margins(ExpectedTotals(reduced, population), users)
+        [question] = [each for each in plan.questions if each.feature_indices == table.feature_indices]
+        others = set(range(len(plan.features))) - set(table.feature_indices)
+        ratios = [
+            _ask_rate(plan, each) / _ask_rate(reduced, each) for each in others if _ask_rate(plan, each)
+        ]
+        yield TableCost(
+            features=names,
+            cells=question.domain,
+            question_probability=plan.question_probability(question),
+            margin=cells[" x ".join(names)] or 0.0,
+            without={each.name: _overall_margin(each) for each in alone if each.name in names},
+            other_people=max(ratios, default=None),
+        )
+
+
+def _ask_rate(plan: Plan, feature: int) -> float:
+    return sum(plan.question_probability(each) for each in plan.questions if feature in each.feature_indices)
+
+
+def _overall_margin(margin: Margin) -> float:
+    return margin.margin if margin.overall is None else margin.overall
+
+
+# -- what the relay changes -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelaySize:
+    """A survey with a relay, compared with one of the same promise without."""
+
+    batch: int
+    promised_epsilon: float
+    users_without: int | None
+    """How many people would be needed without a relay for the same margins, if the promised epsilon were the
+    local one; None if no number is enough."""
+    too_few: float
+    """The probability that fewer people than a batch answer, if each decides independently."""
+
+
+def size_relay(
+    survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
+) -> RelaySize | None:
+    """Return the comparison; None for a survey without a relay.
+
+    Parameters
+    ----------
+    survey : Survey
+    population : SyntheticPopulation
+        The assumed population.
+    users : int
+        Number of people who are expected to answer.
+    margins : sequence of Margin
+        The margins to expect with the relay.
     """
-    if low > high or not is_enough(high):
+    if survey.relay is None:
         return None
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
-    return low
+    from scipy.special import pdtr  # late: seldom needed
+
+    plan = replace(survey, relay=None, epsilon=survey.relay.epsilon).compile()
+    try:
+        widest = max(each.share for each in margins)
+        without = find_users_for_margin(ExpectedTotals(plan, population), widest, survey.tables)
+    except SizeError:
+        without = None
+    return RelaySize(
+        batch=survey.relay.batch,
+        promised_epsilon=float(survey.relay.epsilon),
+        users_without=without,
+        too_few=float(pdtr(survey.relay.batch - 1, users)),
+    )

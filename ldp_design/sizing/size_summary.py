@@ -8,7 +8,8 @@ from encoders.explain.text import wrap_text
 from encoders.survey.decimals import decimal_text
 from encoders.text_table import format_table
 from ldp_aggregator.wording.finding import Finding
-from ldp_design.sizing.facts import (
+from ldp_design.sizing.silo_size import SiloSize
+from ldp_design.sizing.size_facts import (
     TEXTS,
     Cell,
     Facts,
@@ -21,8 +22,20 @@ from ldp_design.sizing.facts import (
     list_narrower_ranges,
     list_table_costs,
 )
-from ldp_design.sizing.silos import SiloSize
-from ldp_design.sizing.size import ExpectedMargins, Size
+from ldp_design.sizing.survey_size import ExpectedMargins, PeopleNeeded, Size
+
+_NEEDED_HEAD = [
+    "epsilon",
+    "yes/no questions",
+    "without a label",
+    "with a label, all people",
+    "people of one class",
+]
+_NEEDED_LEGEND = (
+    "Each person answers one question, so more questions need more people. Assumed: half of the people say "
+    "yes, and the label has two classes of equal size. A margin is half of a 95% confidence interval: of the "
+    "share who say yes among all people, or among the people of one class."
+)
 
 
 def format_size(size: Size) -> str:
@@ -77,6 +90,13 @@ def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
         lines += _format_cells([["", *_find_heads(facts)], *rows], "<" * len(rows[0]))
     lines += ["", *_wrap_section("silo_margins", facts)]
     return "\n".join([*lines, *([] if is_comparison else ["", *_conclude(facts)])])
+
+
+def format_questions(found: Sequence[PeopleNeeded], margin: float) -> str:
+    """Return a small table of the people that yes/no questions need."""
+    rows = [[f"{epsilon:g}", *(f"{each:,}" for each in counts)] for epsilon, *counts in found]
+    lines = [f"people needed for margins of at most {100 * margin:.3g}%", ""]
+    return "\n".join([*lines, *format_table([_NEEDED_HEAD, *rows], ">>>>>"), "", *wrap_text(_NEEDED_LEGEND)])
 
 
 def _conclude(facts: Facts) -> Iterator[str]:

@@ -8,7 +8,7 @@ the totals and predicts the test rows. Non-private Naive Bayes and the majority 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -17,8 +17,14 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import Survey
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality
-from ldp_design.simulation.rows import read_labelled_table, split_rows
-from ldp_design.simulation.trial import EncodedRows, encode_repeats, run_trial, seed_cell
+from ldp_design.simulation.experiment import (
+    EncodedRows,
+    Progress,
+    read_labelled_table,
+    run_trial,
+    run_variants,
+    split_rows,
+)
 from ldp_design.simulation.variants import NO_PROJECTION, SimulationError, SimulationGrid, Variant
 
 __all__ = ["Simulation", "SimulationError", "SimulationGrid", "SimulationRow", "simulate"]
@@ -128,7 +134,7 @@ def simulate(
     seed: int = 0,
     public_share: float = 0.0,
     users: int = 0,
-    progress: Callable[[int], object] | None = None,
+    progress: Progress = int,
 ) -> Simulation:
     """Simulate a survey in memory, and return the accuracy of each variant's models.
 
@@ -187,19 +193,9 @@ def simulate(
     splits = split_rows(len(table.labels), repeats, seed, public_share, users)
     results: list[SimulationRow] = []
     encoded: list[EncodedRows] = []
-    for index, variant in enumerate(variants):
-        # Encode the rows. Variants with equal numeric mechanism and projection share the codes.
-        if not index or variant.encoding != variants[index - 1].encoding:
-            encoded = encode_repeats(table, splits, variant)
-        # Run one trial per repeat: compile the plan, simulate reports, estimate and train, then test on the
-        # rows that did not report.
-        found: list[PredictionQuality] = []
-        for repeat, each in enumerate(encoded):
-            source = FastStream(seed_cell(seed, repeat, variant.epsilon, *variant.seed_settings))
-            found.append(run_trial(each, variant, source).quality)
-            if progress:
-                progress(1)
-        # Average over the repeats.
+    # One trial of a variant in each repeat: compile the plan, simulate reports, estimate and train, then test
+    # on the rows that did not report.
+    for variant, encoded, found in run_variants(_test_variant, table, splits, variants, seed, progress):
         results.append(SimulationRow.from_trials(variant, found, encoded))
     return Simulation(
         rows=tuple(results),
@@ -207,6 +203,10 @@ def simulate(
         majority_class=survey.label.values[np.bincount(table.labels).argmax()],
         public_share=public_share,
     )
+
+
+def _test_variant(variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence) -> PredictionQuality:
+    return run_trial(rows, variant, FastStream(seed)).quality
 
 
 def _average(values: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""The facts of a survey of people, from which its dossier is made; the words are in texts/."""
+"""The dossier of a survey of people: its facts, tables and commands; the words are in texts/."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
-from ldp_design.dossier.asked import describe_choice, list_languages, list_questions
-from ldp_design.dossier.facts import TEXTS, describe_plan
-from ldp_design.dossier.sample_report import describe_sample
+from ldp_design.dossier.asked import describe_choice, describe_sample, list_languages, list_questions
+from ldp_design.dossier.dossier_page import TEXTS, describe_plan, render_page
 from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
-from ldp_design.sizing.facts import Facts
+from ldp_design.sizing.size_facts import Facts
 
 _WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""
@@ -36,6 +35,11 @@ _MAX_TITLE = 100
 """A longer title of a question is not repeated, in characters."""
 _MAX_QUESTIONS = 12
 """More questions are not repeated."""
+
+
+def render_dossier(source: DossierSource) -> bytes:
+    """Return the dossier in UTF-8; the same source gives the same bytes."""
+    return render_page("dossier.html", describe_people(source), source.commands)
 
 
 def describe_people(source: DossierSource) -> Facts:

@@ -1,12 +1,15 @@
-"""A pilot: the model or snapshot of an earlier survey, which describes the people of the next one."""
+"""The people that a size assumes: equal shares, shares of the labels that the author expects, or a pilot."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from encoders.errors import LdpError
 from encoders.file_kind import describe_other, find_kind
@@ -17,8 +20,111 @@ from ldp_aggregator.results_file import read_trained
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote
-from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.margins import compute_expected_margins, features_of
+from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins, features_of
+
+FEATURE_STRENGTHS = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
+"""Without a pilot, how strongly features are related to the label: the ratio and the mean shift of
+:meth:`SyntheticPopulation.from_strength`."""
+PILOT = "pilot"
+LabelShares = tuple[float, ...]
+"""The assumed share of each label, in the order of the survey."""
+_MANY_PEOPLE = 10**9
+
+
+# -- the shares of the labels that an author expects ------------------------------------------------
+
+
+_MAX_SUM_ERROR = 0.01
+_RARE_SHARE = 0.1
+"""The share of the example of a rare label; smaller if the survey has many labels."""
+
+
+class LabelSharesError(LdpError):
+    """Shares that do not describe the labels of a survey."""
+
+
+def make_rare_shares(labels: int) -> tuple[float, ...]:
+    """Return shares of the labels of which the first is rare, and all others are equally frequent."""
+    share = min(_RARE_SHARE, 1 / (2 * labels))
+    return share, *[(1 - share) / max(labels - 1, 1)] * (labels - 1)
+
+
+def parse_label_shares(text: str, labels: Sequence[str]) -> tuple[float, ...]:
+    """Return the share of each label, in the order of `labels`; they add up to 1.
+
+    A label may contain commas and equals signs: names are matched from the longest one on.
+
+    Raises
+    ------
+    LabelSharesError
+        If the survey has no label, if a label is unknown, missing or named twice, if a share is not a
+        number above 0, or if the shares do not add up to 1 within 0.01.
+    """
+    if len(labels) < 2:
+        raise LabelSharesError("the survey has no label: leave this option out")
+    shares: dict[str, float] = {}
+    rest = text.strip()
+    while rest:
+        name = next(
+            (each for each in sorted(labels, key=len, reverse=True) if rest.startswith(f"{each}=")), None
+        )
+        if name is None:
+            unknown = rest.partition("=")[0]
+            raise LabelSharesError(f"{quote(unknown)} is not a label: choose among {_join(labels)}")
+        value, _, rest = rest[len(name) + 1 :].partition(",")
+        if name in shares:
+            raise LabelSharesError(f"{quote(name)} occurs twice: give each label once")
+        shares[name] = _parse_share(name, value.strip())
+        rest = rest.lstrip()
+    missing = [label for label in labels if label not in shares]
+    if missing:
+        raise LabelSharesError(
+            f"there is no share of {_join(missing)}: give each label a share, as in yes=0.1,no=0.9"
+        )
+    total = math.fsum(shares.values())
+    if abs(total - 1) > _MAX_SUM_ERROR:
+        raise LabelSharesError(f"the shares add up to {total:.4g}: change them so that they add up to 1")
+    return tuple(shares[label] / total for label in labels)
+
+
+def _parse_share(name: str, text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 < share < 1:
+        raise LabelSharesError(f"{quote(name)} has the share {text!r}: write a number as in 0.05")
+    return share
+
+
+def _join(names: Sequence[str]) -> str:
+    return ", ".join(map(quote, names))
+
+
+def to_prior(label_shares: LabelShares | None) -> FloatArray | None:
+    """Return the shares of the labels as a distribution; None if they are equal."""
+    return None if label_shares is None else np.array(label_shares) / sum(label_shares)
+
+
+def compute_rare_label_factor(plan: Plan) -> str | None:
+    """Return the factor of people that the widest margin needs if the first label is rare.
+
+    With many people a margin is proportional to one over the root of their number. None if the survey asks
+    about no feature.
+    """
+    k = len(plan.label.values)
+    margins = []
+    for prior in (np.full(k, 1 / k), np.array(make_rare_shares(k))):
+        expected = ExpectedTotals(plan, SyntheticPopulation.uniform(plan, prior))
+        found = features_of(compute_expected_margins(expected, _MANY_PEOPLE))
+        if not found:
+            return None
+        margins.append(max(margin.share for margin in found))
+    return f"{(margins[1] / margins[0]) ** 2:.0f}"
+
+
+# -- a pilot: an earlier survey ---------------------------------------------------------------------
+
 
 _REMEDY = "size the survey that the pilot answered, or leave --pilot out"
 
@@ -60,8 +166,8 @@ class Pilot:
             )
         if pilot.values != survey.values:
             raise PilotError(
-                f"{self.name}: its label {quote(pilot.name)} has the values {_join_quoted(pilot.values)}, "
-                f"the survey's has {_join_quoted(survey.values)}: {_REMEDY}"
+                f"{self.name}: its label {quote(pilot.name)} has the values {_join(pilot.values)}, "
+                f"the survey's has {_join(survey.values)}: {_REMEDY}"
             )
         return SyntheticPopulation(self.prior, tuple(map(self._find_conditional, plan.features)))
 
@@ -122,5 +228,10 @@ def read_pilot(path: Path) -> Pilot:
     )
 
 
-def _join_quoted(names: Sequence[str]) -> str:
-    return ", ".join(map(quote, names))
+def assume_population(
+    plan: Plan, pilot: Pilot | None, label_shares: LabelShares | None
+) -> SyntheticPopulation:
+    """Return the pilot's population, or one in which no feature depends on the label."""
+    if pilot:
+        return pilot.build_population(plan)
+    return SyntheticPopulation.uniform(plan, to_prior(label_shares))

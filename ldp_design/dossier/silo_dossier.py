@@ -12,23 +12,21 @@ from encoders.explain.text import Counted
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.wording.values import Count, RoundShare
-from ldp_design.authoring.silo_overview import describe_tables, find_silo_warnings
+from ldp_design.authoring.organisation_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate
 from ldp_design.dossier.asked import list_languages, list_questions
-from ldp_design.dossier.audit_file import displayable_name
-from ldp_design.dossier.facts import TEXTS, describe_plan
-from ldp_design.dossier.page import render_page
-from ldp_design.dossier.source import BELIEFS, PlanSource
-from ldp_design.sizing import facts as size_facts
-from ldp_design.sizing.facts import (
+from ldp_design.dossier.dossier_page import TEXTS, describe_plan, render_page
+from ldp_design.dossier.source import BELIEFS, PlanSource, displayable_name
+from ldp_design.sizing import size_facts
+from ldp_design.sizing.assumed_people import parse_label_shares
+from ldp_design.sizing.silo_size import SiloSize, compare_silo_sizes
+from ldp_design.sizing.size_facts import (
     Cell,
     Facts,
     build_silo_comparison,
     describe_silo_size,
     list_margins,
 )
-from ldp_design.sizing.label_shares import parse_label_shares
-from ldp_design.sizing.silos import SiloSize, compare_silo_sizes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,8 @@ from encoders.survey.text_tables import exclude_each_other
 from encoders.survey.toml_lines import parse_toml
 from ldp_design.authoring.draft import DraftError
 from ldp_design.authoring.toml_edit import quote
-from ldp_design.authoring.xlsform.conditions import (
+from ldp_design.authoring.xlsform.form import Form, Question, get_cell
+from ldp_design.authoring.xlsform.form_conditions import (
     ALWAYS,
     MAX_LENGTH,
     NEVER,
@@ -33,7 +34,6 @@ from ldp_design.authoring.xlsform.conditions import (
     join,
     parse_expression,
 )
-from ldp_design.authoring.xlsform.form import Form, Question, get_cell
 
 MAX_CHOICES = 1_000
 _MAX_TEXTS = 200_000

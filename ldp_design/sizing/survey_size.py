@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from encoders.survey import Feature, Plan, Survey
-from ldp_aggregator.arrays import FloatArray
+from encoders.survey import CategoricalFeature, Feature, Label, Plan, Survey
+from encoders.survey.choices import TICKS
+from encoders.survey.features import NO_LABEL
 from ldp_aggregator.synthetic_people import SyntheticPopulation
-from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster, Progress
-from ldp_design.sizing.margins import Margin, compute_expected_margins, features_of, find_users_for_margin
-from ldp_design.sizing.pilot import Pilot
-from ldp_design.sizing.relay import RelaySize, size_relay
-from ldp_design.sizing.remedies import Remedies, find_narrower_ranges, find_remedies
-from ldp_design.sizing.sample_size import SizeError
-from ldp_design.sizing.tables import TableCost, compute_table_costs
+from ldp_design.simulation.experiment import Progress
+from ldp_design.sizing.assumed_people import (
+    FEATURE_STRENGTHS,
+    PILOT,
+    LabelShares,
+    Pilot,
+    assume_population,
+    to_prior,
+)
+from ldp_design.sizing.changes import (
+    RelaySize,
+    Remedies,
+    TableCost,
+    compute_table_costs,
+    find_narrower_ranges,
+    find_remedies,
+    size_relay,
+)
+from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster
+from ldp_design.sizing.margins import (
+    ExpectedTotals,
+    Margin,
+    compute_expected_margins,
+    features_of,
+    find_users_for_margin,
+)
+from ldp_design.sizing.sample_size import SizeError, round_up
 
-FEATURE_STRENGTHS = {"little": (1.25, 0.25), "much": (2.0, 1.0)}
-"""Without a pilot, how strongly features are related to the label: the ratio and the mean shift of
-:meth:`SyntheticPopulation.from_strength`."""
-PILOT = "pilot"
-LabelShares = tuple[float, ...]
-"""The assumed share of each label, in the order of the survey."""
 COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
+DEFAULT_MARGIN = 0.05
+"""For :func:`size_questions`."""
+_QUESTION_COUNTS = (1, 5, 10)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +122,14 @@ class Size(ExpectedMargins):
             "pilot": self.pilot.as_dict() if self.pilot else None,
             "requested_margin": self.requested_margin,
             "margins": [margin.as_dict() for margin in self.margins],
-            "tables": [table.as_dict() for table in self.tables],
+            "tables": [asdict(table) for table in self.tables],
             "noise": list(self.noise),
             "narrower_ranges": [each.as_dict() for each in self.narrower_ranges],
             "white_noise": self.white_noise,
             "remedies": self.remedies.as_dict() if self.remedies else None,
         }
         if self.relay:
-            found["relay"] = self.relay.as_dict()
+            found["relay"] = asdict(self.relay)
         if not self.label_margin:
             return found
         return found | {
@@ -129,7 +145,7 @@ def size_for_users(
     pilot: Pilot | None = None,
     repeats: int = DEFAULT_REPEATS,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = int,
     label_shares: LabelShares | None = None,
 ) -> Size:
     """Return the expected precision if `users` people answer.
@@ -170,7 +186,7 @@ def size_for_margin(
         SizeError if no number of people is enough.
     """
     plan = survey.compile()
-    population = _assume_population(plan, pilot, label_shares)
+    population = assume_population(plan, pilot, label_shares)
     users = find_users_for_margin(ExpectedTotals(plan, population), margin, survey.tables)
     return replace(_build_size(survey, plan, users, pilot, {}, label_shares), requested_margin=margin)
 
@@ -213,7 +229,7 @@ def compare_sizes(
 ) -> list[Size]:
     """Return the expected precision for several numbers of people, without accuracies or remedies."""
     plan = survey.compile()
-    expected = ExpectedTotals(plan, _assume_population(plan, pilot, label_shares))
+    expected = ExpectedTotals(plan, assume_population(plan, pilot, label_shares))
     return [
         Size(
             survey=survey,
@@ -229,19 +245,6 @@ def compare_sizes(
     ]
 
 
-def to_prior(label_shares: LabelShares | None) -> FloatArray | None:
-    """Return the shares of the labels as a distribution; None if they are equal."""
-    return None if label_shares is None else np.array(label_shares) / sum(label_shares)
-
-
-def _assume_population(
-    plan: Plan, pilot: Pilot | None, label_shares: LabelShares | None
-) -> SyntheticPopulation:
-    if pilot:
-        return pilot.build_population(plan)
-    return SyntheticPopulation.uniform(plan, to_prior(label_shares))
-
-
 def _build_size(
     survey: Survey,
     plan: Plan,
@@ -250,7 +253,7 @@ def _build_size(
     forecasts: Mapping[str, Forecast],
     label_shares: LabelShares | None = None,
 ) -> Size:
-    population = _assume_population(plan, pilot, label_shares)
+    population = assume_population(plan, pilot, label_shares)
     margins = compute_expected_margins(ExpectedTotals(plan, population), users, survey.tables)
     has_noise = any(margin.is_noise for margin in features_of(margins))
 
@@ -272,3 +275,29 @@ def _build_size(
         else None,
         relay=size_relay(survey, population, users, margins),
     )
+
+
+class PeopleNeeded(NamedTuple):
+    """The people that a number of questions needs, so that every margin is small enough."""
+
+    epsilon: float
+    questions: int
+    without_label: int
+    with_label: int
+    """In a survey with a label: for the shares among all people, and among the people of one class."""
+    by_label: int
+
+
+def size_questions(survey: Survey, margin: float) -> list[PeopleNeeded]:
+    """Return the people that 1, 5 and 10 questions need with the epsilon and the mechanism of a survey."""
+    found = []
+    for count in _QUESTION_COUNTS:
+        features = tuple(CategoricalFeature(f"question {number}", TICKS) for number in range(count))
+        asked = replace(survey, features=features, users=None, projection=None, tables=(), texts=None)
+        alone = size_for_margin(replace(asked, label=NO_LABEL, weights=(0, *[1] * count)), margin)
+        label = Label("label", TICKS)
+        coupled = size_for_margin(replace(asked, label=label, weights=(None, *[1] * count)), margin)
+        ratio = max(each.overall_share for each in coupled.features) / margin
+        with_label = round_up(math.ceil(coupled.users * ratio**2), 3)  # margins fall with the root of people
+        found.append(PeopleNeeded(float(survey.epsilon), count, alone.users, with_label, coupled.users))
+    return found

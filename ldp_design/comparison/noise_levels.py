@@ -19,10 +19,9 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation
-from ldp_design.simulation.expected_totals import ExpectedTotals
-from ldp_design.simulation.trial import compile_survey
+from ldp_design.simulation.experiment import compile_survey
 from ldp_design.simulation.variants import Variant
-from ldp_design.sizing.margins import compute_expected_margins
+from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins
 
 _MANY_PEOPLE = 10**12
 """With as many people, margins fall exactly with the root of their number."""

@@ -1,4 +1,4 @@
-"""Draws accuracy against epsilon as an inline SVG image: a line for each trust model, with 95% intervals."""
+"""Renders a comparison as a page: one HTML file with a picture, without scripts, other files or requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ldp_design.comparison.curves import Mean
-from ldp_design.comparison.result import TrustComparison
+from encoders.survey.display_texts import display_texts
+from ldp_aggregator.render.html import load_template
+from ldp_design.comparison.findings import TEXTS, explain_trust, state_findings
+from ldp_design.comparison.noise_levels import NoiseLevels
+from ldp_design.comparison.trust_comparison import Mean, TrustComparison
+
+# -- the picture ------------------------------------------------------------------------------------
+
 
 _WIDTH, _HEIGHT = 480, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 466, 14, 284
@@ -121,3 +127,24 @@ def _draw_line(scale: Scale, index: int, means: Sequence[Mean], shift: float) ->
 
 def _draw_mark(index: int, x: float, y: float) -> str:
     return _SHAPES[index % len(_SHAPES)](x, y)
+
+
+# -- the page ---------------------------------------------------------------------------------------
+
+
+def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> bytes:
+    """Return the page in UTF-8; the same arguments, those of :func:`state_findings`, give the same bytes."""
+    plan = comparison.plan
+    page = load_template("ldp_design.comparison", "compare.html", "compare.css")
+    return page.render(
+        title=display_texts(plan).about.get("title"),
+        survey=plan.id,
+        digest=plan.digest,
+        found=state_findings(comparison, levels, target),
+        picture=draw_picture(comparison, target),
+        trusts=[(curve.trust.text, explain_trust(curve.trust)) for curve in comparison.curves],
+        is_wanted=bool(target),
+        draw_swatch=draw_swatch,
+        draw_level_swatch=draw_level_swatch,
+        terms=TEXTS.section("terms", {}),
+    ).encode()

@@ -1,0 +1,289 @@
+"""The result of a comparison: the accuracy of each split, and the weakest trust model for an accuracy.
+
+A trust model is weaker than another if people must trust fewer others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import LOCAL
+from ldp_aggregator.arrays import FloatArray
+from ldp_design.comparison.trusts import NONE, Trust
+
+# -- means over overlapping splits, and the epsilon at which a curve reaches a level ----------------
+
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over splits with its 95% interval; the mean of an accuracy is written 91.0% (90.2 to 91.8)."""
+
+    value: float
+    stderr: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        low, high = (100 * min(max(end, 0.0), 1.0) for end in (self.low, self.high))
+        return f"{100 * self.value:.1f}% ({low:.1f} to {high:.1f})"
+
+
+def average(values: FloatArray, test_share: float) -> Mean:
+    """Return the mean of one number per split, (J,), for J of at least 2.
+
+    The splits share most of their training rows, so the numbers are correlated. The variance of their mean is
+    (1/J + test rows / training rows) s^2, where s^2 is their sample variance (Nadeau and Bengio 2003). The
+    interval is that of Student's t with J - 1 degrees of freedom.
+    """
+    from scipy.special import stdtrit
+
+    mean = math.fsum(values) / len(values)
+    stderr = math.sqrt((1 / len(values) + test_share) * float(np.var(values, ddof=1)))
+    margin = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * stderr
+    return Mean(mean, stderr, mean - margin, mean + margin)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The epsilon from which on a curve is at or above a level, within the tested ones.
+
+    0 stands for the smallest tested epsilon or less, infinity for more than the largest.
+    """
+
+    value: float
+    low: float
+    high: float
+    """The ends of the 95% interval."""
+    tested: tuple[float, float]
+    """The smallest and the largest tested epsilon."""
+    is_repeated: bool = False
+    """Whether the curve is at or above the level at a smaller tested epsilon too, and below it in between."""
+
+    def __str__(self) -> str:
+        smallest, largest = self.tested
+        return self.write(lambda epsilon: f"{min(max(epsilon, smallest), largest):.2g}", "or less")
+
+    def write(self, write: Callable[[float], str], or_less: str) -> str:
+        """Return the text of the epsilon with its interval, such as "1.4 (1.1 to more than 5)".
+
+        `write` gets 0 and infinity too, for which it writes what belongs to the smallest and largest epsilon.
+        """
+
+        def bound(epsilon: float) -> str:
+            if epsilon == 0:
+                return f"{write(epsilon)} {or_less}"
+            return f"more than {write(epsilon)}" if math.isinf(epsilon) else write(epsilon)
+
+        value, low, high = map(bound, (self.value, self.low, self.high))
+        is_open = self.low == self.high and self.low in (0, math.inf)
+        return value if is_open else f"{value} ({low} to {high})"
+
+
+def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share: float) -> Crossing:
+    """Return the epsilon from which on the mean of differences is at least zero.
+
+    Between tested values, the mean and the ends of its intervals are interpolated in log epsilon. The
+    interval holds the epsilons at which zero is within the interval of the mean. Interpolated ends are
+    further from the mean than the ends of an interpolated mean, so it is rather too wide.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Ascending.
+    differences : (epsilons, J) array
+        The accuracy minus the level, in each split.
+    test_share : float
+        See :func:`average`.
+    """
+    means = [average(each, test_share) for each in differences]
+    values = [mean.value for mean in means]
+    is_above = [value >= 0 for value in values]
+    last_below = max((index for index, above in enumerate(is_above) if not above), default=-1)
+    return Crossing(
+        value=_cross(epsilons, values),
+        low=_cross(epsilons, [mean.high for mean in means]),
+        high=_cross(epsilons, [mean.low for mean in means]),
+        tested=(epsilons[0], epsilons[-1]),
+        is_repeated=any(is_above[: last_below + 1]),
+    )
+
+
+def _cross(epsilons: Sequence[float], values: Sequence[float]) -> float:
+    """Return the epsilon from which on values are at least zero, see :class:`Crossing`."""
+    below = [index for index, value in enumerate(values) if value < 0]
+    if not below:
+        return 0.0
+    last = below[-1]
+    if last == len(values) - 1:
+        return math.inf
+    low, high = math.log(epsilons[last]), math.log(epsilons[last + 1])
+    share = values[last] / (values[last] - values[last + 1])
+    return math.exp(low + share * (high - low))
+
+
+# -- the result of a comparison ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The accuracies of one trust model."""
+
+    trust: Trust
+    learners: tuple[str, ...]
+    """The learner at each epsilon; it follows from public numbers."""
+    accuracies: FloatArray
+    """Shape (epsilons, splits)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A trust model with its accuracy at one epsilon."""
+
+    trust: Trust
+    epsilon: float
+    accuracy: Mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeededTrust:
+    """The weakest trust model that reaches an accuracy at one epsilon."""
+
+    epsilon: float
+    reaches: Candidate | None
+    """The weakest compared trust model whose whole 95% interval is at or above the accuracy."""
+    may_reach: tuple[Candidate, ...]
+    """Weaker trust models whose interval contains the accuracy."""
+    best: Candidate
+    """The compared trust model with the highest accuracy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustComparison:
+    """The result of :func:`~ldp_design.comparison.trust_experiment.compare`."""
+
+    plan: AnyPlan
+    """That of the survey as it is written."""
+    epsilons: tuple[float, ...]
+    """Ascending."""
+    trusts: tuple[Trust, ...]
+    """As they were asked for."""
+    curves: tuple[Curve, ...]
+    """Of the trust models with a promise, in this order."""
+    ceilings: Mapping[str, FloatArray]
+    """The accuracies without protection, by learner. Dict of str to (splits,) array."""
+    majorities: FloatArray
+    """The accuracies of always predicting the most frequent label. Shape (splits,)."""
+    training_rows: int
+    test_rows: int
+    """Of each split."""
+
+    @property
+    def splits(self) -> int:
+        """Number of splits."""
+        return len(self.majorities)
+
+    @property
+    def test_share(self) -> float:
+        """Test rows divided by training rows, from which the overlap of the splits follows."""
+        return self.test_rows / self.training_rows
+
+    def average(self, values: FloatArray) -> Mean:
+        """Return the mean of one number per split, with an interval that allows for overlapping splits."""
+        return average(values, self.test_share)
+
+    def find_crossing(self, differences: FloatArray) -> Crossing:
+        """Return from which epsilon on differences of accuracies, (epsilons, splits), are at least zero."""
+        return find_crossing(self.epsilons, differences, self.test_share)
+
+    @cached_property
+    def best_learner(self) -> str:
+        """The learner without protection that has the best mean accuracy."""
+        return max(self.ceilings, key=lambda name: float(self.ceilings[name].mean()))
+
+    @cached_property
+    def ceiling(self) -> Mean:
+        """The accuracy of this learner."""
+        return self.average(self.ceilings[self.best_learner])
+
+    @cached_property
+    def majority(self) -> Mean:
+        """The accuracy of always predicting the most frequent label."""
+        return self.average(self.majorities)
+
+    @cached_property
+    def ranked(self) -> Sequence[Curve]:
+        """The curves of trust models that protect whole rows, the weakest trust model first."""
+        return sorted((each for each in self.curves if each.trust.is_ranked), key=lambda c: c.trust.rank)
+
+    def find(self, kind: str) -> Curve | None:
+        """Return the first curve of a kind of trust model."""
+        return next((each for each in self.curves if each.trust.kind == kind), None)
+
+    @property
+    def local(self) -> Curve | None:
+        """The curve of the local survey."""
+        return self.find(LOCAL)
+
+    def find_needed_trusts(self, target: float) -> list[NeededTrust]:
+        """Return the weakest trust model that an accuracy needs, at each epsilon; empty if none is ranked."""
+        found = []
+        for index, epsilon in enumerate(self.epsilons if self.ranked else []):
+            candidates = [
+                Candidate(trust=curve.trust, epsilon=epsilon, accuracy=self.average(curve.accuracies[index]))
+                for curve in self.ranked
+            ]
+            sure = [index for index, each in enumerate(candidates) if each.accuracy.low >= target]
+            first = sure[0] if sure else len(candidates)
+            found.append(
+                NeededTrust(
+                    epsilon=epsilon,
+                    reaches=candidates[first] if sure else None,
+                    may_reach=tuple(each for each in candidates[:first] if each.accuracy.high >= target),
+                    best=max(candidates, key=lambda each: each.accuracy.value),
+                )
+            )
+        return found
+
+    def list_lines(self) -> Iterator[Curve]:
+        """Yield the curves in the order of the trust models; without protection, a point for each learner."""
+        curve_of = {curve.trust: curve for curve in self.curves}
+        for trust in self.trusts:
+            if trust.kind != NONE:
+                yield curve_of[trust]
+                continue
+            for learner, accuracies in self.ceilings.items():
+                yield Curve(trust=trust, learners=(learner,), accuracies=accuracies[None])
+
+    def list_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one object for each trust model and epsilon; without protection, one for each learner."""
+        for curve in self.list_lines():
+            epsilons = [None] if curve.trust.kind == NONE else self.epsilons
+            for epsilon, learner, each in zip(epsilons, curve.learners, curve.accuracies, strict=True):
+                mean = self.average(each)
+                yield {
+                    "trust": curve.trust.text,
+                    "learner": learner,
+                    "adjacency": curve.trust.adjacency,
+                    "epsilon": epsilon,
+                    "accuracy": mean.value,
+                    "stderr": mean.stderr,
+                    "splits": self.splits,
+                }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result for JSON."""
+        return {
+            "rows": list(self.list_rows()),
+            "majority": self.majority.value,
+            "non_private": self.ceiling.value,
+        }

@@ -175,7 +175,7 @@ def _plan(survey: str) -> Plan | SiloPlan:
 
 
 def _kind(plan: Plan | SiloPlan) -> dict[str, str]:
-    return {"kind": SILO} if isinstance(plan, SiloPlan) else {}
+    return {"kind": SILO} if plan.kind == SILO else {}
 
 
 def _require_phase(survey: str, *wanted: Phase) -> None:

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 
 from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.any_survey import read_survey_file
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
-from encoders.survey.plan_files import read_survey_file
 from ldp_aggregator.statements.privacy import update_belief
 from ldp_aggregator.statements.values import ShareAtMost
 from ldp_design.dossier.audit_file import AuditSummary, displayable_name, read_audit_summary

@@ -34,7 +34,6 @@ import ldp_client
 from encoders.progress import hide_progress, show_progress
 from encoders.survey import Plan
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.plan_files import load_plan_file
 from ldp_aggregator import NaiveBayes, load_model
 from ldp_aggregator.estimation import Estimates, FeatureResult
 
@@ -67,7 +66,7 @@ Person = tuple[dict[str, object], str | None]
 )
 def main(people: int | None, picture: str | None, keep: bool, store: str) -> None:
     """Collect reports, train a model, and compare the results with the truth."""
-    plan = load_plan_file(SURVEY)
+    plan = ldp_client.load_plan(SURVEY)
     everyone = read_people(plan)
     random.Random(2026).shuffle(everyone)
     everyone = everyone[:people]

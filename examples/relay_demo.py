@@ -27,7 +27,6 @@ from demo import collector, run, tool
 
 import ldp_client
 from encoders.progress import show_progress
-from encoders.survey.plan_files import load_plan_file
 
 OUTPUT = Path("build", "relay-demo")
 HOUR_SECONDS = 10
@@ -73,7 +72,7 @@ def main(people: int, seconds: int) -> None:
     step("2. The author checks the promise, and compiles the plan. All three publish its digest.")
     run("ldp-survey", "check", str(survey))
     run("ldp-survey", "compile", str(survey), "-o", f"{OUTPUT}/plan.json")
-    plan = load_plan_file(OUTPUT / "plan.json")
+    plan = ldp_client.load_plan(OUTPUT / "plan.json")
     os.environ["LDP_RELAY_TOKEN"] = secrets.token_urlsafe()
     step("3. The collector starts, with its private key beside the plan. Then the relay starts.")
     with (

@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.errors import LdpError, SurveyError
 from encoders.explain.text import Counted
-from encoders.survey.any_survey import read_any_plan
+from encoders.survey.any_survey import ANY_PLANS
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.snapshot import counter_names
@@ -232,7 +232,7 @@ class _Migration:
 def _counter_names(plan: bytes) -> list[str]:
     """Return the counters of a plan, or none if another version made it."""
     try:
-        return counter_names(read_any_plan(plan))
+        return counter_names(ANY_PLANS.from_json(plan))
     except SurveyError:
         return []
 

@@ -16,7 +16,7 @@ import numpy as np
 from encoders.errors import SurveyError
 from encoders.file_kind import describe_other
 from encoders.survey import Plan
-from encoders.survey.any_survey import read_any_plan
+from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.plan_checks import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
@@ -273,4 +273,4 @@ def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
     plans = store.plans()
     if survey not in plans:
         raise unknown_survey_error(survey, plans)
-    return read_any_plan(plans[survey])
+    return ANY_PLANS.from_json(plans[survey])

@@ -8,7 +8,7 @@ from typing import Any
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from encoders.survey.any_survey import read_any_plan
+from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.silo_plan import SiloPlan
 
@@ -62,6 +62,6 @@ def read_plan_entry(content: Mapping[str, Any]) -> Plan | SiloPlan:
         If the plan is invalid, or the texts are not its texts.
     """
     # the plan was canonical when it was written; sorting its keys restores those bytes
-    plan = read_any_plan(dump_canonical_json(content["plan"]))
+    plan = ANY_PLANS.from_json(dump_canonical_json(content["plan"]))
     texts = content.get("texts")
     return plan if texts is None else plan.with_texts(dump_canonical_json(texts))

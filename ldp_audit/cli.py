@@ -14,8 +14,8 @@ import click
 from encoders.errors import LdpError
 from encoders.progress import show_progress
 from encoders.survey import Plan
+from encoders.survey.any_survey import SILO_PLANS, read_survey_file
 from encoders.survey.plan_checks import CENTRAL, SILO
-from encoders.survey.plan_files import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import Count, amount_parser
@@ -28,7 +28,6 @@ from ldp_audit.result import AuditResult
 from ldp_audit.served_surveys import describe_served_surveys
 from ldp_audit.silo import audit_silo, count_stages
 from ldp_client import load_plan
-from ldp_silo.silo_survey import load_silo_plan_file
 
 TIMED_REPORTS = 20_000
 """Timed reports of each person."""
@@ -190,7 +189,7 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
     $ ldp-audit silo survey.toml
     """
     with _exit_on_errors(context, survey):
-        plan = load_silo_plan_file(survey)
+        plan = SILO_PLANS.load(survey)
         with show_progress("auditing", count_stages(plan), "stages") as progress:
             found = audit_silo(plan, trials, advance=progress.advance)
     if as_json:

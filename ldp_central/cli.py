@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from encoders.commands import EXPECTED_ERRORS, describe_error
-from encoders.survey.plan_files import read_survey_file
+from encoders.survey.any_survey import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically

@@ -9,10 +9,11 @@ from typing import Generic
 
 from encoders.errors import SurveyError
 from encoders.survey.compiled_plan import PlanT
+from encoders.survey.plan_files import PlanReader
 from ldp_client.errors import ConsentError
 from ldp_client.journal.journal import Journal
 from ldp_client.journal.table import JournalEntry, require_pinned_plan
-from ldp_client.plan_source import COLLECTOR, RELAY, PlanReader, is_url, load_any_plan
+from ldp_client.plan_source import COLLECTOR, RELAY, is_url, load_any_plan
 from ldp_client.policy import ClientPolicy
 from ldp_client.relay import check_plan, check_plan_url
 from ldp_client.survey_identity import SurveyIdentity
@@ -57,9 +58,9 @@ class BoundSurvey(ABC, Generic[PlanT]):
     def _load_plan(self, entry: JournalEntry | None, may_fetch: bool = True) -> PlanT:
         """Return the checked plan: given by the application, stored in the journal, or fetched."""
         public_key = self.policy.public_key
-        if not isinstance(self.source, self.reader.plan_type) and is_url(self.source):
+        if not isinstance(self.source, self.reader.plan_types) and is_url(self.source):
             check_plan_url(self.policy, self.url)
-        if isinstance(self.source, self.reader.plan_type):
+        if isinstance(self.source, self.reader.plan_types):
             plan = self.source
         elif not is_url(self.source):
             plan = load_any_plan(self.reader, str(self.source), public_key=public_key or None)

@@ -12,12 +12,13 @@ from functools import partial
 from typing import NoReturn
 
 from encoders.survey.plan import Plan
+from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_client.debug_log import log
 from ldp_client.errors import ClosedError
 from ldp_client.journal.journal import Journal
 from ldp_client.options import SPREAD_SECONDS, check_options, parse_seconds
 from ldp_client.participation import Participation
-from ldp_client.plan_source import PEOPLE, find_survey_url
+from ldp_client.plan_source import find_survey_url
 from ldp_client.policy import MAX_EPSILON, MAX_LOCAL_EPSILON, ClientPolicy
 from ldp_client.receipt import Receipt, State, return_errors, warn_of_repeats
 from ldp_client.rehearsal import RehearsalParticipation, choose_rehearsal, rehearse
@@ -150,7 +151,7 @@ class Client(SurveyDisplay):
             self._journal, self.transport, self._sender = rehearse(self._journal, self.transport)
         participation_type = RehearsalParticipation if self.rehearsal else Participation
         self._participation = participation_type(
-            reader=PEOPLE,
+            reader=PEOPLE_PLANS,
             identity=self.identity,
             url=self._url,
             source=self._source,

@@ -6,16 +6,14 @@ import os
 from base64 import b64decode
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic
 from urllib.parse import urlsplit
 
 from encoders.errors import Reason, SignatureError, SurveyError
 from encoders.survey.compiled_plan import AnyPlan, CompiledPlan, PlanT
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import is_survey_id
-from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.plan_files import PEOPLE_PLANS, PlanReader, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import collector_reason, describe_reason, is_survey_closed
 from ldp_client.errors import BAD_OPTION, ExpiredError, OptionError, PlanError, TransportError
@@ -24,21 +22,6 @@ from ldp_client.transport import HttpTransport, Response, Transport
 
 COLLECTOR, RELAY = "collector", "relay"
 _TIMEOUT_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class PlanReader(Generic[PlanT]):
-    """The functions that read plans of one kind; each refuses the other kind."""
-
-    plan_type: type[PlanT]
-    from_json: Callable[[bytes], PlanT]
-    """Reads and checks the bytes of a compiled plan."""
-    load_file: Callable[[Path], PlanT]
-    """Reads a survey in TOML, or a compiled plan."""
-
-
-PEOPLE = PlanReader(Plan, Plan.from_json, load_plan_file)
-"""Reads the plans that people answer."""
 
 
 def load_plan(
@@ -61,7 +44,7 @@ def load_plan(
     TransportError, ExpiredError
         If the collector does not send the plan, or says that the survey is closed.
     """
-    return load_any_plan(PEOPLE, source, transport, public_key)
+    return load_any_plan(PEOPLE_PLANS, source, transport, public_key)
 
 
 def load_any_plan(
@@ -74,7 +57,7 @@ def load_any_plan(
     """Load and check a plan of the reader's kind; see :func:`load_plan`. `server`: COLLECTOR or RELAY."""
     if not is_url(source):
         path = Path(source)
-        plan = reader.load_file(path)
+        plan = reader.load(path)
         if public_key is not None:
             signature = load_signature_file(signature_path(path))
             if signature is None:

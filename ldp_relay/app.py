@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from time import time
-from typing import Any
 
-from flask import Flask, Response, abort, current_app, jsonify, request
+from flask import Flask, Response, current_app, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
+from encoders.problem import Problem
 from encoders.survey.invitation import hash_token
 from encoders.survey.opening import open_outer
 from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_bytes
@@ -104,9 +104,13 @@ def post_message(survey: str, digest: str) -> Response:
     relay = message.survey.relay
     if (left := relay.opens - time()) > 0:
         seconds = min(int(left) + 1, 86_400)
-        return _problem(403, Reason.SURVEY_NOT_OPEN, "the survey has not opened yet", seconds)
-    outcome = _relay().held.hold(digest, message.inner, relay.closes, message.code, message.admission)
-    return _answer(outcome, message) or _json(202, {"status": "held"})
+        raise Problem(Reason.SURVEY_NOT_OPEN, "the survey has not opened yet", retry_seconds=seconds)
+    _require_accepted(
+        _relay().held.hold(digest, message.inner, relay.closes, message.code, message.admission), message
+    )
+    response = jsonify(status="held")
+    response.status_code = 202
+    return response
 
 
 def delete_message(survey: str, digest: str) -> Response:
@@ -116,30 +120,27 @@ def delete_message(survey: str, digest: str) -> Response:
     outcome = _relay().held.withdraw(digest, message.inner, closes, message.code, message.admission)
     if outcome in (Outcome.CODE_USED, Outcome.CODE_UNKNOWN):  # the message is not here, and never will be
         outcome = Outcome.KNOWN
-    return _answer(outcome, message) or Response(status=204)
+    _require_accepted(outcome, message)
+    return Response(status=204)
 
 
-def _answer(outcome: Outcome, message: _Message) -> Response | None:
-    """Return the refusal that an outcome means; None if there is nothing to refuse."""
+def _require_accepted(outcome: Outcome, message: _Message) -> None:
+    """Raise the refusal that an outcome means, if it means one."""
     match outcome:
         case Outcome.FULL:
             plan, fix = message.survey.plan, "give codes, or raise messages_per_network if you know who sends"
             if message.admission.limit.is_turned_away_first(name_of(message.inner)):
                 _relay().refusals[plan.digest][Outcome.FULL] += 1
                 log_event_once(Outcome.FULL, survey=plan.id, fix=fix)
-            return _problem(
-                429, Outcome.FULL, "too many people have answered from this network", _FULL_SECONDS
-            )
+            raise Problem(Outcome.FULL, "too many people have answered from this network", 429, _FULL_SECONDS)
         case Outcome.CLOSED:
-            return _problem(410, Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
+            raise Problem(Reason.SURVEY_CLOSED, "the survey is closed: do not send its reports again")
         case Outcome.LEFT:
-            return _problem(409, outcome, "the message has left")
+            raise Problem(outcome, "the message has left", 409)
         case Outcome.CODE_USED:
-            return _problem(409, outcome, "this code was used before, and the first answer counts")
+            raise Problem(outcome, "this code was used before, and the first answer counts", 409)
         case Outcome.CODE_UNKNOWN:
-            return _problem(403, outcome, "the relay did not give this code: use the link that you received")
-        case _:
-            return None
+            raise Problem(outcome, "the relay did not give this code: use the link that you received", 403)
 
 
 def plan(survey: str) -> Response:
@@ -151,7 +152,7 @@ def texts(survey: str) -> Response:
     """Send the texts that people read."""
     texts = _survey(survey).plan.texts
     if texts is None:
-        return _problem(404, Reason.NO_TEXTS, "the relay has no texts of this survey")
+        raise Problem(Reason.NO_TEXTS, "the relay has no texts of this survey")
     return Response(texts.json, content_type="application/json")
 
 
@@ -159,13 +160,15 @@ def signature(survey: str) -> Response:
     """Send the author's signature of the plan."""
     signature = _survey(survey).signature
     if signature is None:
-        return _problem(404, Reason.NO_SIGNATURE, "the relay has no signature of this survey")
+        raise Problem(Reason.NO_SIGNATURE, "the relay has no signature of this survey")
     return Response(signature_text(signature), content_type="text/plain; charset=utf-8")
 
 
 def _survey(survey: str) -> RelayedSurvey:
-    surveys = _relay().settings.surveys
-    return surveys.get(survey) or abort(_problem(404, Reason.UNKNOWN_SURVEY, "no such survey"))
+    found = _relay().settings.surveys.get(survey)
+    if not found:
+        raise Problem(Reason.UNKNOWN_SURVEY, "no such survey")
+    return found
 
 
 def _read_message(survey: str, digest: str) -> _Message:
@@ -173,27 +176,31 @@ def _read_message(survey: str, digest: str) -> _Message:
     found, limit = _survey(survey), _relay().refusal_limit
     size = outer_bytes(found.plan) + (CODE_BYTES if found.codes else 0)
     if digest != found.plan.digest:
-        abort(_problem(404, OTHER_PLAN, "the relay has another plan of this survey: send nothing"))
+        raise Problem(OTHER_PLAN, "the relay has another plan of this survey: send nothing", 404)
     if request.content_length is None:
-        abort(_problem(411, Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding"))
+        raise Problem(Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding")
     if found.codes and request.content_length == outer_bytes(found.plan):
-        abort(_problem(403, CODE_MISSING, "the survey needs a code: use the link that you received"))
+        raise Problem(CODE_MISSING, "the survey needs a code: use the link that you received", 403)
     if request.content_length != size:
-        abort(_problem(400, Reason.MALFORMED, f"a message of this survey has {size} bytes"))
+        raise Problem(Reason.MALFORMED, f"a message of this survey has {size} bytes")
     sender = _relay().sender
     if request.method == "POST" and (seconds := limit.find_pause(sender)):  # a withdrawal cannot wait
-        abort(_problem(429, Reason.TOO_MANY_REQUESTS, "too many refused messages from this address", seconds))
+        raise Problem(
+            Reason.TOO_MANY_REQUESTS, "too many refused messages from this address", retry_seconds=seconds
+        )
     try:
         body = request.get_data(cache=False)
     except (ClientDisconnected, OSError):
         body = b""
     if len(body) != size:
-        abort(_problem(400, Reason.INCOMPLETE, "the body is shorter than its Content-Length", _RETRY_SECONDS))
+        raise Problem(
+            Reason.INCOMPLETE, "the body is shorter than its Content-Length", retry_seconds=_RETRY_SECONDS
+        )
     try:
         content = open_outer(found.plan, body, found.key, has_code=found.codes)
     except SealError as error:
         limit.count(sender)
-        abort(_problem(400, Reason.BAD_SEAL, str(error)))
+        raise Problem(Reason.BAD_SEAL, str(error)) from error
     code, inner = content[: -inner_bytes(found.plan)], content[-inner_bytes(found.plan) :]
     admission = Admission(_relay().limits[survey], sender)
     return _Message(found, inner, hash_token(found.plan, code) if code else b"", admission)
@@ -224,27 +231,14 @@ def _add_headers(response: Response) -> Response:
     return response
 
 
-def _json(status: int, document: dict[str, Any]) -> Response:
-    response = jsonify(document)
-    response.status_code = status
-    return response
-
-
-def _problem(status: int, reason: str, detail: str, retry_seconds: int = 0) -> Response:
-    document = {"reason": reason, "detail": detail, "status": status, "retryable": retry_seconds > 0}
-    response = _json(status, document)
-    response.content_type = "application/problem+json"
-    if retry_seconds:
-        response.headers["Retry-After"] = str(retry_seconds)
-    return response
-
-
 def _handle_error(error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        return error.response or _problem(  # type: ignore[return-value]
-            error.code or 500, Reason.NO_SUCH_PAGE, "the relay has no such page"
-        )
-    log_event("unexpected-error", kind=type(error).__name__)  # its text might quote a request
-    if isinstance(error, sqlite3.Error):
-        return _problem(503, Reason.STORE_UNAVAILABLE, "the message cannot be held now", _RETRY_SECONDS)
-    return _problem(500, Reason.INTERNAL, "unexpected error; try again later", _RETRY_SECONDS)
+        error = Problem(Reason.NO_SUCH_PAGE, "the relay has no such page", error.code)
+    elif not isinstance(error, Problem):
+        log_event("unexpected-error", kind=type(error).__name__)  # its text might quote a request
+        if isinstance(error, sqlite3.Error):
+            reason, detail = Reason.STORE_UNAVAILABLE, "the message cannot be held now"
+        else:
+            reason, detail = Reason.INTERNAL, "unexpected error; try again later"
+        error = Problem(reason, detail, retry_seconds=_RETRY_SECONDS)
+    return Response(*error.response)

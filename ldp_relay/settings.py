@@ -13,7 +13,7 @@ from encoders.errors import LdpError
 from encoders.file_kind import describe_other
 from encoders.survey import Plan
 from encoders.survey.opening import MAX_MESSAGES, PrivateKey, load_private_key
-from encoders.survey.plan_files import load_plan_file, load_signature_file, signature_path
+from encoders.survey.plan_files import PEOPLE_PLANS, load_signature_file, signature_path
 from encoders.survey.relay import Relay
 from encoders.survey.sealing import inner_bytes
 from encoders.survey.toml_lines import parse_toml
@@ -134,7 +134,7 @@ def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> Rela
     codes = entry.get("codes", False)
     if not isinstance(codes, bool):
         raise RelaySettingsError(f"{where}.codes: needs true or false")
-    plan = load_plan_file(folder / texts["plan"])
+    plan = PEOPLE_PLANS.load(folder / texts["plan"])
     if plan.id != name:
         raise RelaySettingsError(f"{where}: the plan is of survey {plan.id}: write [surveys.{plan.id}]")
     if plan.relay is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from encoders.randomness import SystemEntropy
+from encoders.survey.any_survey import SILO_PLANS
 from encoders.survey.invitation import read_invitation
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
@@ -22,7 +23,7 @@ from ldp_silo.epoch_reports import EpochReports, require_person_column
 from ldp_silo.ledger import Epoch
 from ldp_silo.message import make_message
 from ldp_silo.silo_journal import SiloJournal
-from ldp_silo.silo_survey import SILOS, SiloSurveyBinding
+from ldp_silo.silo_survey import SiloSurveyBinding
 
 if TYPE_CHECKING:
     from ldp_silo.preview import SiloPreview
@@ -117,7 +118,7 @@ class Silo:
         self._token = token
         self._strict = strict
         self._binding = SiloSurveyBinding(
-            reader=SILOS,
+            reader=SILO_PLANS,
             identity=self.identity,
             url=self._url,
             source=survey,

@@ -16,7 +16,7 @@ import pytest
 
 import ldp_client
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_aggregator import load_model
 from ldp_client import Receipt, State
 from tests.support.servers import TOKEN, collector
@@ -72,7 +72,7 @@ def test_the_demo_counts_every_device_and_leaves_its_results(store, tmp_path):
 
 
 def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path):
-    plan = load_plan_file(SURVEY)
+    plan = PEOPLE_PLANS.load(SURVEY)
     with collector([SURVEY], f"sqlite:///{tmp_path}/ldp.db", workers=1) as (base, _):
         url = f"{base}/v1/surveys/{plan.id}"
         environment = {"LDP_SURVEY_URL": url, "LDP_JOURNAL": str(tmp_path / "journal.db")}
@@ -126,7 +126,7 @@ def test_a_person_answers_in_the_terminal_once(base, person):
     url = f"{base}/yrbss-2013"
     first = run("terminal_survey.py", url, typed=["yes", *ANSWERS, "y"], **person)
     assert "at most 74% sure" in first
-    assert load_plan_file(SURVEY).digest in first
+    assert PEOPLE_PLANS.load(SURVEY).digest in first
     assert first.count("Please type a number in brackets") == 1
     assert first.count("Please type a number like 7.5") == 2
     assert first.count("outside the survey's range") == 1
@@ -168,7 +168,7 @@ def test_a_terminal_survey_waits_for_the_network_and_can_be_withdrawn(person):
 def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(ldp_recorder, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     questionnaire = importlib.import_module("questionnaire")
-    plan = load_plan_file(SURVEY)
+    plan = PEOPLE_PLANS.load(SURVEY)
     ldp_recorder.offline = True
 
     async def answer() -> None:
@@ -213,7 +213,7 @@ def test_the_questionnaire_sends_after_consent_and_shows_the_answer_arrive(ldp_r
 def test_a_survey_without_a_label_and_with_several_answers(ldp_recorder, tmp_path, monkeypatch, person):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     (tmp_path / "shares.toml").write_text(SHARES)
-    plan = load_plan_file(tmp_path / "shares.toml")
+    plan = PEOPLE_PLANS.load(tmp_path / "shares.toml")
     questionnaire = importlib.import_module("questionnaire")
 
     async def answer() -> None:
@@ -248,7 +248,7 @@ def test_a_survey_without_a_label_and_with_several_answers(ldp_recorder, tmp_pat
 
 
 def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base, tmp_path):
-    plan, pumps = load_plan_file(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
+    plan, pumps = PEOPLE_PLANS.load(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
     bad = ['{"sensor": "../secret", "reading": {}, "label": "no"}', "secret", '["secret"]', "[" * 9999]
     odd = ['{"sensor": "odd", "reading": {"model": "secret"}, "label": "no"}']
     call = ["edge_gateway.py", PUMPS, f"{base}/{plan.id}", "--folder", tmp_path / "pumps"]
@@ -275,7 +275,7 @@ def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base, tmp_p
 
 
 def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path):
-    plan, pumps = load_plan_file(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
+    plan, pumps = PEOPLE_PLANS.load(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
     (tmp_path / "token").write_text("a-token-of-the-gateway\n")
     options = ["--rate", "1", "--gateway-token-file", tmp_path / "token"]
     with collector([PUMPS], f"sqlite:///{tmp_path}/ldp.db", workers=1, options=options) as (base, _):

@@ -46,6 +46,7 @@ LAYERS = {
             "file_kind",
             "installation",
             "key_file",
+            "problem",
             "progress",
             "randomness",
             "report",
@@ -325,7 +326,9 @@ FOR_AUTHORS = tuple(
 PLAN_FILES = "encoders.survey.plan_files"
 
 
-@pytest.mark.parametrize("module", ["encoders.progress", "encoders.explain.nonresponse", *FOR_SILOS])
+@pytest.mark.parametrize(
+    "module", ["encoders.problem", "encoders.progress", "encoders.explain.nonresponse", *FOR_SILOS]
+)
 def test_devices_import_no_module_for_desks(module):
     importers = {
         module_name(path)

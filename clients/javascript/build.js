@@ -3,17 +3,16 @@
  *
  * `node build.js` writes dist/: ldp-bayes.js, a module with everything but the form; ldp-survey.js, a script that
  * defines `<ldp-survey>` and the global `LdpBayes` with everything; integrity.json. `--page` copies ldp-survey.js, with
- * the English words of the form, to the Python package for its command `ldp-survey page`. Two runs write equal bytes.
+ * the English words of the form, to the Python package for its command `ldp-survey page`, and copies the words of
+ * previews from the Python package into src/. Two runs write equal bytes.
  */
 
 import { createHash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 import { minify } from "terser";
-
-import { ENGLISH } from "./src/form/words.js";
 
 const root = new URL("./", import.meta.url);
 const PAGE = new URL("../../ldp_aggregator/form_page/", root);
@@ -24,6 +23,17 @@ const FILES = {
   "ldp-survey.js": { names: [...EVERYTHING, "form"], isModule: false },
 };
 
+const writesPage = process.argv.includes("--page");
+if (writesPage) {
+  const previews = readFileSync(new URL("../../encoders/explain/words.json", root), "utf8");
+  const { answers, sentences } = JSON.parse(previews);
+  const constants = Object.entries({ ANSWERS: answers, SENTENCES: sentences }).map(
+    ([name, words]) => `export const ${name} = ${JSON.stringify(words, null, 2)};\n`,
+  );
+  const notice = "/** Words of previews; `node build.js --page` copies them from encoders/explain/words.json. */\n";
+  writeFileSync(new URL("src/explain/english.js", root), [notice, ...constants].join("\n"));
+}
+const { ENGLISH } = await import("./src/form/words.js");
 mkdirSync(new URL("dist/", root), { recursive: true });
 /** @type {Record<string, string>} */
 const integrity = {};
@@ -45,7 +55,7 @@ for (const [file, { isModule, names }] of Object.entries(FILES)) {
   const { code = "" } = await minify(bundle.outputFiles[0].text, options);
   const notice = "/*! ldp-bayes | Apache-2.0 */\n";
   writeFileSync(new URL(`dist/${file}`, root), `${notice}${code}\n`);
-  if (!isModule && process.argv.includes("--page")) {
+  if (!isModule && writesPage) {
     writeFileSync(new URL(file, PAGE), `${notice}${code}\n`);
     writeFileSync(new URL("words.json", PAGE), `${JSON.stringify(ENGLISH, null, 2)}\n`);
   }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import sentence, wrap_text
 from encoders.survey.features import CategoricalFeature
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.plan import Plan
@@ -31,13 +31,8 @@ def describe_square(question: Question) -> list[str]:
         return []
     if len(numbers) > 1:
         names = ", ".join(each.name for each in numbers)
-        return wrap_text(
-            f"It asks for the squared distances of {names} from the middle of their ranges. A squared "
-            "distance is 0 in the middle of the range and 1 at both ends."
-        )
+        return wrap_text(f"{sentence('squares', names)} {sentence('squaresEnds')}")
     (number,) = numbers
     low, middle, high = (format_number(number.original(x)) for x in (-1, 0, 1))
-    return wrap_text(
-        f"It asks for the squared distance of {number.name} from {middle}, the middle of its range. The "
-        f"squared distance is 0 at {middle} and 1 at both ends, {low} and {high}."
-    )
+    ends = sentence("squareEnds", middle, low, high)
+    return wrap_text(f"{sentence('square', number.name, middle)} {ends}")

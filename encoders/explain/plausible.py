@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.explain.text import wrap_text
+from encoders.explain.text import sentence, wrap_text
 from encoders.explain.wording import Wording
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
@@ -81,8 +81,7 @@ def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fracti
     if question.moment:  # the ratio of two numbers that are not listed may be greater
         reached = "Numbers that are not listed may have a higher or a lower chance."
     return wrap_text(
-        f"{reached} No report of this survey changes the odds between any two answers by more than the "
-        f"factor e^{epsilon} = {most}. Sending it spends epsilon = {epsilon}; sending the same bytes "
+        f"{reached} {sentence('bound', epsilon, most)} {sentence('spends', epsilon)}; sending the same bytes "
         "again spends no more."
     )
 

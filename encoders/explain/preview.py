@@ -14,7 +14,7 @@ from typing import Any
 from encoders.explain.numbers_text import describe_clipping, describe_square
 from encoders.explain.plausible import compute_likelihoods, describe_likelihoods, describe_payload
 from encoders.explain.relay import describe_relay
-from encoders.explain.text import wrap_text
+from encoders.explain.text import sentence, wrap_text
 from encoders.explain.wording import Wording
 from encoders.randomness import RandomSource
 from encoders.survey.plan import Plan
@@ -135,12 +135,12 @@ def explain(shown: Preview) -> str:
         _describe_questions(plan, question, "is", wording),
         _describe_validation(plan),
         describe_square(question),
-        ["The true answer, which stays on the device:", f"  {wording.titled_answer(shown.truth)}", *clipped],
+        [sentence("truth"), f"  {wording.titled_answer(shown.truth)}", *clipped],
         [
-            f"The device sends a random answer instead, drawn by the mechanism {question.mechanism.name}:",
+            f"{sentence('mechanism', question.mechanism.name)}:",
             *wrap_text(f"{question.mechanism.describe_output(truth)}.", "  "),
         ],
-        _describe_bytes(report, "What would be sent")
+        _describe_bytes(report, sentence("bytes", len(report)))
         + _describe_randomised_answer(question, payload, wording),
         _describe_invitation(plan),
         describe_relay(plan),
@@ -162,7 +162,8 @@ def explain_report(plan: Plan, report: bytes) -> str:
         _describe_questions(plan, question, "was", wording),
         _describe_validation(plan),
         describe_square(question),
-        _describe_bytes(report, "The report") + _describe_randomised_answer(question, read.payload, wording),
+        _describe_bytes(report, f"The report, {len(report)} bytes:")
+        + _describe_randomised_answer(question, read.payload, wording),
         _describe_invitation(plan),
         describe_relay(plan),
         describe_likelihoods(plan, question, read.payload, wording),
@@ -175,7 +176,7 @@ def _paragraphs(*parts: list[str]) -> str:
 
 def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wording) -> list[str]:
     if plan.by_invitation:
-        how, chances = "chosen by the invitation", ["" for _ in plan.questions]
+        how, chances = sentence("invited"), ["" for _ in plan.questions]
     else:
         how = "drawn at random, without looking at the answers"
         chances = [f"{plan.question_probability(each):.1%}" for each in plan.questions]
@@ -203,9 +204,8 @@ def _describe_validation(plan: Plan) -> list[str]:
 
 def _describe_invitation(plan: Plan) -> list[str]:
     text = (
-        "The report contains the invitation, which chooses the question. People who know that you were given "
-        "this invitation know that the report is yours. The answer in it is randomised as without an "
-        "invitation."
+        f"The report contains the invitation, which chooses the question. {sentence('invitation')} "
+        "The answer in it is randomised as without an invitation."
     )
     return wrap_text(text) if plan.by_invitation else []
 
@@ -213,7 +213,7 @@ def _describe_invitation(plan: Plan) -> list[str]:
 def _describe_bytes(report: bytes, head: str) -> list[str]:
     digits = report.hex(" ").split()
     lines = [" ".join(digits[start : start + 24]) for start in range(0, len(digits), 24)]
-    return [f"{head}, {len(report)} bytes:", *(f"  {line}" for line in lines)]
+    return [head, *(f"  {line}" for line in lines)]
 
 
 def _describe_randomised_answer(question: Question, payload: bytes, wording: Wording) -> list[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
 
 class Counted(int):
@@ -20,6 +23,18 @@ class Counted(int):
 
     def __str__(self) -> str:
         return f"{int(self):,} {self.one if self == 1 else self.many}"
+
+
+def sentence(name: str, *parts: object) -> str:
+    """Return a sentence of words.json, the words of previews in all languages, with its holes filled."""
+    text: str = _load_sentences()[name]
+    return text.format(*parts)
+
+
+@cache
+def _load_sentences() -> dict[str, str]:
+    words: dict[str, dict[str, str]] = json.loads(files(__package__).joinpath("words.json").read_bytes())
+    return words["sentences"]
 
 
 def wrap_text(text: str, indent: str = "") -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from encoders.errors import SurveyError
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import CENTRAL, LOCAL, REFUSALS, SILO
-from encoders.survey.plan_files import load_file, named_lines
+from encoders.survey.plan_files import PlanReader, load_file, named_errors, named_lines, read_text
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey, read_silo_tables
 from encoders.survey.survey import Survey
@@ -19,6 +20,7 @@ from encoders.survey.table_entries import survey_kind
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import check_tables, parse_survey_file
 
+ReadT = TypeVar("ReadT")
 OF_PEOPLE = 'this survey is answered by people: a silo survey has kind = "silo"'
 """Why a local survey is refused where a silo survey is needed."""
 
@@ -31,52 +33,61 @@ def read_any_survey(text: str) -> Survey | SiloSurvey:
     return check_tables(read_tables(document), text)
 
 
-def read_any_plan(data: bytes) -> Plan | SiloPlan:
-    """Read a plan of either kind and check everything in it.
+def read_survey_file(path: Path, read: Callable[[str], ReadT]) -> ReadT:
+    """Read an authored survey: pass its text to `read`, and return the result.
 
     Raises
     ------
-    SurveyError, PrivacyError
-        As for `Plan.from_json` and `SiloPlan.from_json`.
+    SurveyError
+        If the file cannot be read as text, or is a plan, a model or a snapshot, and if `read` raises it. Each
+        line of the message begins with the file's name.
     """
-    return SiloPlan.from_json(data) if _is_silo_plan(data) else Plan.from_json(data)
-
-
-def load_any_plan_file(path: Path, *, of_silos: bool = False) -> Plan | SiloPlan:
-    """Load a plan of either kind; see :func:`~encoders.survey.plan_files.load_plan_file`.
-
-    If it must be `of_silos`, an authored survey of another kind is refused whatever its other entries are.
-    """
-    return load_file(path, partial(_compile_text, of_silos=of_silos), read_any_plan)
+    with named_errors(path, "a survey file: give the TOML survey", "survey"):
+        return read(read_text(path))
 
 
 def load_checked_file(path: Path) -> Plan | SiloPlan | Survey:
-    """Load a plan as :func:`load_any_plan_file`, or a central survey, which has no plan."""
-    return load_file(path, _check_text, read_any_plan)
+    """Load a plan of any kind, or a central survey, which has no plan."""
+    return load_file(path, _check_text, ANY_PLANS.from_json)
 
 
 def _check_text(text: str) -> Plan | SiloPlan | Survey:
     survey = read_any_survey(text)
-    if not (isinstance(survey, Survey) and survey.kind == CENTRAL):
-        return _compile_text(text)
+    if survey.kind != CENTRAL:
+        return _compile(text)
+    assert isinstance(survey, Survey)
     with named_lines(text, survey.features):
         replace(survey, kind=LOCAL).compile()  # finds mistakes
     return survey
 
 
-def _compile_text(text: str, of_silos: bool = False) -> Plan | SiloPlan:
-    kind = survey_kind(parse_survey_file(text)) if of_silos else SILO
-    if kind in (LOCAL, CENTRAL):
-        raise SurveyError(REFUSALS.get(kind, OF_PEOPLE), "survey.kind", find_line(text, ("survey", "kind")))
+def _compile(text: str) -> Plan | SiloPlan:
     survey = read_any_survey(text)
     with named_lines(text, survey.features):
         return survey.compile()
 
 
-def _is_silo_plan(data: bytes) -> bool:
-    """Return whether a document calls itself a silo's; the reader of that kind then checks all of it."""
+def _compile_silos(text: str) -> SiloPlan:
+    """Compile a silo survey; refuse one of another kind whatever its other entries are."""
+    kind = survey_kind(parse_survey_file(text))
+    if kind in (LOCAL, CENTRAL):
+        raise SurveyError(REFUSALS.get(kind, OF_PEOPLE), "survey.kind", find_line(text, ("survey", "kind")))
+    plan = _compile(text)
+    assert isinstance(plan, SiloPlan)  # an unknown kind is a mistake of the file
+    return plan
+
+
+def _read_any_plan(data: bytes) -> Plan | SiloPlan:
+    """Read a plan by the kind that it states; the reader of that kind checks all of it."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(document, dict) and document.get("kind") == SILO
+        document = None
+    is_silo = isinstance(document, dict) and document.get("kind") == SILO
+    return SiloPlan.from_json(data) if is_silo else Plan.from_json(data)
+
+
+SILO_PLANS = PlanReader((SiloPlan,), SiloPlan.from_json, _compile_silos)
+"""Reads the plans of silos."""
+ANY_PLANS: PlanReader[Plan | SiloPlan] = PlanReader((Plan, SiloPlan), _read_any_plan, _compile)
+"""Reads the plans of people and of silos."""

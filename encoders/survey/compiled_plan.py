@@ -51,6 +51,8 @@ QuestionT = TypeVar("QuestionT", bound=CountedQuestion, covariant=True)
 class CompiledPlan(Generic[QuestionT]):
     """A compiled survey; :class:`~encoders.survey.plan.Plan` is a survey of people."""
 
+    kind: ClassVar[str]
+    """The kind of its survey: "local" if people answer it, or "silo"."""
     max_report_bytes: ClassVar[int] = MAX_REPORT_BYTES
 
     id: str

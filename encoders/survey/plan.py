@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
@@ -19,7 +19,7 @@ from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_docume
 from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import row_entry
-from encoders.survey.plan_checks import SILO, SILO_REFUSAL, check_plan, check_validation
+from encoders.survey.plan_checks import LOCAL, SILO, SILO_REFUSAL, check_plan, check_validation
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds
@@ -32,6 +32,8 @@ MAX_HTML_QUESTIONS = 20
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(CompiledPlan[Question]):
     """A compiled survey that people answer."""
+
+    kind: ClassVar[str] = LOCAL
 
     projection: Projection | None = None
     """Computes some of the features from other numbers of the row."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
 from encoders.survey.compiled_plan import PlanT
@@ -16,24 +17,34 @@ from encoders.survey.signature import read_signature
 CompiledT = TypeVar("CompiledT")
 
 
-def load_plan_file(path: Path) -> Plan:
-    """Load a plan from an authored TOML survey or a compiled plan (canonical JSON), with its texts if found.
+@dataclass(frozen=True)
+class PlanReader(Generic[PlanT]):
+    """Reads plans of some kinds, and refuses others; encoders/survey/any_survey.py has those for desks."""
 
-    Raises
-    ------
-    SurveyError
-        If the file cannot be read or is neither, or if the texts beside it are not the plan's. Each line of
-        the message begins with the file's name.
-    """
-    return load_file(path, _compile, Plan.from_json)
+    plan_types: tuple[type[PlanT], ...]
+    from_json: Callable[[bytes], PlanT]
+    """Reads and checks the bytes of a compiled plan."""
+    compile_text: Callable[[str], PlanT]
+    """Compiles an authored survey."""
+
+    def load(self, path: Path) -> PlanT:
+        """Load a plan from an authored TOML survey or a compiled plan (canonical JSON), with texts if found.
+
+        Raises
+        ------
+        SurveyError
+            If the file cannot be read or is neither, or if the texts beside it are not the plan's. Each line
+            of the message begins with the file's name.
+        """
+        return load_file(path, self.compile_text, self.from_json)
 
 
 def load_file(
     path: Path, compile_text: Callable[[str], CompiledT], read_plan: Callable[[bytes], PlanT]
 ) -> CompiledT | PlanT:
     """Load a plan: compile an authored text, or read a compiled plan, with its texts if found."""
-    with _named_errors(path, "a survey or a plan", "survey", "plan", "json"):
-        text = _read(path)
+    with named_errors(path, "a survey or a plan", "survey", "plan", "json"):
+        text = read_text(path)
         if not text.lstrip().startswith("{"):
             return compile_text(text)
         _require_whole_plan(text)
@@ -41,8 +52,8 @@ def load_file(
     beside = texts_path(path)
     if not (plan.texts_digest and beside.exists()):
         return plan
-    with _named_errors(beside):
-        return plan.with_texts(_read(beside).strip().encode())
+    with named_errors(beside):
+        return plan.with_texts(read_text(beside).strip().encode())
 
 
 def texts_path(plan: Path) -> Path:
@@ -51,7 +62,7 @@ def texts_path(plan: Path) -> Path:
 
 
 @contextmanager
-def _named_errors(path: Path, wanted: str = "", *kinds: str) -> Iterator[None]:
+def named_errors(path: Path, wanted: str = "", *kinds: str) -> Iterator[None]:
     """Name the file in errors, and what it is if it is not one of `kinds`."""
     try:
         yield
@@ -95,7 +106,8 @@ def load_signature_file(path: Path) -> bytes | None:
         raise SignatureError(f"{path.name}: {error.why}") from error
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Read a file as UTF-8; raise SurveyError if it is not one."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -122,6 +134,10 @@ def _compile(text: str) -> Plan:
         return survey.compile()
 
 
+PEOPLE_PLANS = PlanReader((Plan,), Plan.from_json, _compile)
+"""Reads the plans that people answer."""
+
+
 @contextmanager
 def named_lines(text: str, features: Sequence[Feature]) -> Iterator[None]:
     """Add the line of its entry in `text` to each problem of a SurveyError."""
@@ -138,16 +154,3 @@ def _with_line(error: SurveyError, text: str, features: Sequence[Feature]) -> Su
     known = name in [feature.name for feature in features]
     line = find_line(text, ("features", name) if known else tuple(error.field.split(".")))
     return type(error)(error.why, error.field, line)
-
-
-def read_survey_file(path: Path, read: Callable[[str], CompiledT]) -> CompiledT:
-    """Read an authored survey: pass its text to `read`, and return the result.
-
-    Raises
-    ------
-    SurveyError
-        If the file cannot be read as text, or is a plan, a model or a snapshot, and if `read` raises it. Each
-        line of the message begins with the file's name.
-    """
-    with _named_errors(path, "a survey file: give the TOML survey", "survey"):
-        return read(_read(path))

@@ -84,6 +84,7 @@ class SiloQuestion:
 class SiloPlan(CompiledPlan[SiloQuestion]):
     """A compiled survey that silos answer; it is no :class:`~encoders.survey.plan.Plan` of people."""
 
+    kind: ClassVar[str] = SILO
     max_report_bytes: ClassVar[int] = MAX_MESSAGE_BYTES
     projection: ClassVar[None] = None
     validation: ClassVar[None] = None

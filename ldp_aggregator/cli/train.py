@@ -10,7 +10,7 @@ import click
 
 from encoders.errors import Reason
 from encoders.progress import show_progress
-from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.any_survey import ANY_PLANS
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct
 from ldp_aggregator.cli.help import (
@@ -115,7 +115,7 @@ def main(
     _require_onnx(onnx_file)
     snapshot, validation, silos = read_training_data(
         sources,
-        plan=load_any_plan_file(plan_file) if plan_file else None,
+        plan=ANY_PLANS.load(plan_file) if plan_file else None,
         surveys=surveys,
         token=os.environ.get(TOKEN_VARIABLE),
         warn=_warn,

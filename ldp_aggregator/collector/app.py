@@ -9,7 +9,7 @@ from flask import Flask
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan
-from encoders.survey.any_survey import read_any_plan
+from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.opening import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector import problems
@@ -97,7 +97,7 @@ def _read_plans(store: Store) -> dict[str, Plan | SiloPlan]:
     texts = store.texts()
     for survey, plan in store.plans().items():
         try:
-            plans[survey] = read_any_plan(plan)
+            plans[survey] = ANY_PLANS.from_json(plan)
         except SurveyError:
             logs.log_event("survey-unreadable", logging.ERROR, survey=survey)
             continue

@@ -7,7 +7,7 @@ import hmac
 from flask import Response, abort, after_this_request, current_app, request
 
 from encoders.errors import Reason
-from ldp_aggregator.collector.problems import Problem
+from encoders.problem import Problem
 from ldp_aggregator.collector.service import Service
 
 OPERATOR_ADDRESS = "LDP_OPERATOR_ADDRESS"

@@ -1,4 +1,4 @@
-"""Errors of the collector's configuration; errors over HTTP are in problems.py."""
+"""Errors of the collector's configuration; errors over HTTP are in encoders/problem.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Describes the HTTP interface of the collector: OpenAPI 3.1.
 
-Paths and methods come from the application, statuses from problems.py. This module adds the schema of each
-page's response and its reasons for refusal.
+Paths and methods come from the application, statuses from encoders/problem.py. This module adds the schema
+of each page's response and its reasons for refusal.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from flask import Flask, current_app
 from werkzeug.routing import Rule
 
 from encoders.errors import Reason
+from encoders.problem import STATUS, is_retryable
 from encoders.report import MEDIA_TYPE
 from encoders.survey.opening import MAX_MESSAGES, MESSAGES_TYPE
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX
-from ldp_aggregator.collector.problems import STATUS, is_retryable
 from ldp_aggregator.collector.request_body import PLAIN_TEXT
 from ldp_aggregator.stores.schedule import Phase
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flask import Blueprint, Response, current_app, jsonify, request
 
 from encoders.errors import Reason, ReportError
+from encoders.problem import Problem
 from encoders.survey import Plan
 from encoders.survey.opening import BATCH_HEADER, breaks_promise
 from encoders.survey.plan_checks import SILO
@@ -20,7 +21,6 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_relay
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.openapi import cached_description
-from ldp_aggregator.collector.problems import Problem
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
 from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
 from ldp_aggregator.collector.service import Service
@@ -106,7 +106,7 @@ def reports(survey: str) -> Response:
         body = read_body(service())
         _require_phase(survey, Phase.OPEN, Phase.GRACE)  # after the body, which may have arrived slowly
     except (Problem, ReportError) as error:
-        intake.count_rejection(error.reason)
+        intake.count_rejection(Reason(error.reason))
         raise
     outcomes = intake.record_body(body, allow_many=unlimited and not is_plain_text())
     if len(outcomes) == 1:
@@ -147,7 +147,7 @@ def sealed(survey: str) -> Response:
         opened, refused = open_messages(plan, body, service().keys[plan.id])
     except (Problem, ReportError) as error:
         if request.content_length:  # else a relay only asks whether its messages would be taken
-            intake.count_rejection(error.reason)
+            intake.count_rejection(Reason(error.reason))
         raise
     outcomes = intake.record_body(b"".join(opened)) if opened else []
     intake.count_rejection(*refused)  # after the reports, which the store may fail to record
@@ -175,7 +175,7 @@ def _plan(survey: str) -> Plan | SiloPlan:
 
 
 def _kind(plan: Plan | SiloPlan) -> dict[str, str]:
-    return {"kind": SILO} if isinstance(plan, SiloPlan) else {}
+    return {"kind": SILO} if plan.kind == SILO else {}
 
 
 def _require_phase(survey: str, *wanted: Phase) -> None:

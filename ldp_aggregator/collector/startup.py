@@ -12,7 +12,7 @@ from flask import Flask
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan
-from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.opening import PrivateKey
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.silo_plan import SiloPlan
@@ -95,7 +95,7 @@ def publish_surveys(
         If a file is not a survey or signature, or the store does not satisfy the settings, or has lost a
         survey, or has reports to another plan of a survey.
     """
-    plans = [load_any_plan_file(path) for path in settings.surveys]
+    plans = [ANY_PLANS.load(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
         raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")

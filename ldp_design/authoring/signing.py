@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from encoders.errors import SignatureError
 from encoders.file_kind import describe_other
 from encoders.key_file import write_key_file
-from encoders.survey.any_survey import load_any_plan_file
+from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import base64_text, require_cryptography, signature_text, signed_message
@@ -158,7 +158,7 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureF
     SurveyError, SignatureError, OSError
         If a file cannot be used; the message begins with its name.
     """
-    plan, pem = load_any_plan_file(survey), key.read_bytes()
+    plan, pem = ANY_PLANS.load(survey), key.read_bytes()
     path = output or signature_path(survey)
     try:
         signature, public_key = sign(plan, pem), public_key_of(pem)

@@ -15,7 +15,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.extras import needs_extra
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from encoders.survey.signature import read_public_key
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE
@@ -83,7 +83,7 @@ def page(
     $ ldp-survey page survey.toml --collector https://collector.example -o site
     $ ldp-survey page survey.toml --collector https://collector.example -o site --qr https://survey.example
     """
-    plan = load_plan_file(survey)
+    plan = PEOPLE_PLANS.load(survey)
     url = _survey_url(plan, collector)
     _check_epsilon(plan, max_epsilon)
     if codes and not plan.relay:

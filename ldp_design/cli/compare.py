@@ -13,10 +13,9 @@ from click.core import ParameterSource
 
 from encoders.explain.text import wrap_text
 from encoders.progress import show_progress
-from encoders.survey.any_survey import read_any_survey
+from encoders.survey.any_survey import read_any_survey, read_survey_file
 from encoders.survey.choices import row_entries
 from encoders.survey.plan_checks import LOCAL
-from encoders.survey.plan_files import read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
@@ -115,7 +114,7 @@ def main(
     entries = row_entries(parsed.features) if isinstance(parsed, SiloSurvey) else parsed.entries
     columns = read_rows(rows, entries, multiline)
     is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT
-    if is_default and (isinstance(parsed, SiloSurvey) or parsed.kind != LOCAL):
+    if is_default and parsed.kind != LOCAL:
         trusts = [each for each in trusts if each.kind != LOCAL]
     experiment = prepare(parsed, columns, trusts, epsilons, splits=splits, seed=seed)
     with show_progress("comparing", len(experiment), "models") as progress:

@@ -17,7 +17,7 @@ from encoders.mechanisms import check_name
 from encoders.progress import show_progress
 from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
-from encoders.survey.plan_files import read_survey_file
+from encoders.survey.any_survey import read_survey_file
 from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import Count

@@ -12,8 +12,7 @@ import click
 
 from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
-from encoders.survey.any_survey import read_any_survey
-from encoders.survey.plan_files import read_survey_file
+from encoders.survey.any_survey import read_any_survey, read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option

@@ -11,9 +11,9 @@ import click
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
-from encoders.survey.any_survey import load_any_plan_file
-from encoders.survey.plan_files import load_plan_file, read_survey_file
-from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.any_survey import ANY_PLANS, read_survey_file
+from encoders.survey.plan_checks import SILO
+from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.file_options import INPUT_FILE, print_notes, read_rows
 from ldp_aggregator.cli.help import (
@@ -89,12 +89,12 @@ def compile_(survey: Path, output: Path) -> None:
 
     $ ldp-survey compile survey.toml -o plan.json
     """
-    plan = load_any_plan_file(survey)
+    plan = ANY_PLANS.load(survey)
     if str(output) != "-":
         write_plan(plan, output)
         click.echo(f"wrote {output}, digest {plan.digest}")
         path = shlex.quote(str(output))
-        preview_first = "" if isinstance(plan, SiloPlan) else f"ldp-survey preview {path}, then "
+        preview_first = "" if plan.kind == SILO else f"ldp-survey preview {path}, then "
         click.echo(f"next: {preview_first}ldp-collector serve {path}")
         return
     click.echo(plan.json, nl=False)
@@ -140,7 +140,7 @@ def preview_(
     """
     if row_file and table:
         raise click.UsageError("give --row or --csv, not both")
-    plan = load_plan_file(survey)
+    plan = PEOPLE_PLANS.load(survey)
     names = [each.name for each in find_questions(plan, question)] if question else [None]
     if row_file:
         row = read_json_row(row_file, plan)

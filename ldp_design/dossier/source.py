@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.any_survey import read_survey_file
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
-from encoders.survey.plan_files import read_survey_file
 from ldp_aggregator.privacy_statement import read_audit_document
 from ldp_aggregator.statements.privacy import update_belief
 from ldp_aggregator.wording.values import ShareAtMost

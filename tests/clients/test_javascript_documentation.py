@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route
 
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from tests.support.javascript import FOLDER, run_node
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The plan of README's survey."""
     path = tmp_path_factory.mktemp("survey") / "survey.toml"
     path.write_text(blocks_of(ROOT / "README.md", "toml")[0])
-    return load_plan_file(path).json
+    return PEOPLE_PLANS.load(path).json
 
 
 def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[list[str], list[str], str]:

@@ -62,6 +62,14 @@ def test_a_preview_states_what_the_python_client_computes(port: Port, file: Path
     compare_previews(port, file)
 
 
+@pytest.mark.clients
+def test_both_clients_write_the_same_texts():
+    ports = [each.values[0] for each in PORTS]
+    printed = [json.loads(port.run(port.previews, *map(str, FILES))) for port in ports]
+    one, other = ([shown["text"] for shown in previews] for previews in printed)
+    assert one == other
+
+
 NUMBERS = """
 [survey]
 id = "numbers"

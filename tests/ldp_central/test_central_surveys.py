@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 import ldp_client
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
-from encoders.survey.any_survey import read_any_survey
+from encoders.survey.any_survey import SILO_PLANS, read_any_survey
 from encoders.survey.plan_checks import CENTRAL_REFUSAL
 from ldp_aggregator import load_model
 from ldp_aggregator.cli.serve import main as ldp_collector
@@ -19,7 +19,6 @@ from ldp_central.cli import main as ldp_central
 from ldp_design.cli.compare import main as ldp_compare
 from ldp_design.cli.simulate import main as ldp_simulate
 from ldp_design.cli.survey import main as ldp_survey
-from ldp_silo.silo_survey import load_silo_plan_file
 from tests.support.central_surveys import make_csv, survey_text
 
 LOCAL = survey_text()
@@ -71,7 +70,7 @@ def test_no_plan_for_devices_is_made_of_it(survey):
         read_any_survey(CENTRAL).compile()
     with pytest.raises(SurveyError, match="ldp-central train"):
         read_survey(CENTRAL)
-    for load in (ldp_client.load_plan, load_silo_plan_file):
+    for load in (ldp_client.load_plan, SILO_PLANS.load):
         with pytest.raises(SurveyError, match="ldp-central train"):
             load(survey)
 

@@ -18,6 +18,7 @@ FOR_DESKS = {
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
     ("encoders", "key_file.py"),
     ("encoders", "notebook_html.py"),  # loaded in a notebook alone
+    ("encoders", "problem.py"),  # loaded by collectors and relays
     ("encoders", "progress.py"),
     ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),

@@ -273,3 +273,16 @@ def test_a_bug_is_reported_without_its_text(web, monkeypatch, caplog):
     response = web.post(URL, data=message())
     assert (response.status_code, response.json["reason"]) == (500, "internal-error")
     assert "192.0.2.1" not in response.text + caplog.text
+
+
+def test_a_refusal_has_the_form_that_the_collector_gives_it(web):
+    missing = web.get("/nothing/plan")
+    assert missing.content_type == "application/problem+json"
+    assert missing.json == {
+        "type": "urn:ldp-bayes:problem:unknown-survey",
+        "title": "unknown survey",
+        "status": 404,
+        "detail": "no such survey",
+        "reason": "unknown-survey",
+        "retryable": False,
+    }

@@ -12,10 +12,10 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.report import unpack
+from encoders.survey.any_survey import SILO_PLANS
 from encoders.survey.invitation import format_token
 from ldp_client import ConsentError, Journal, PlanError, Response, State, TransportError
 from ldp_silo import Silo, SiloJournal, count_rows
-from ldp_silo.silo_survey import load_silo_plan_file
 from tests.ldp_client.conftest import FakeTransport
 from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, draw_rows
 from tests.support.silo_surveys import WARDS, read_silo_survey
@@ -398,5 +398,5 @@ def test_a_survey_of_another_kind_is_refused_for_its_kind(tmp_path, kind, why):
     path = tmp_path / "survey.toml"
     path.write_text(f'[survey]\nid = "x"\nkind = "{kind}"\n')
     with pytest.raises(SurveyError, match=f"line 3: survey.kind: {why}") as caught:
-        load_silo_plan_file(path)
+        SILO_PLANS.load(path)
     assert len(str(caught.value).splitlines()) == 1

@@ -23,7 +23,7 @@ import numpy as np
 from encoders.errors import LdpError, ReportError, RowError, SurveyError
 from encoders.report import split
 from encoders.survey import Plan
-from encoders.survey.any_survey import load_any_plan_file, load_checked_file, read_any_plan
+from encoders.survey.any_survey import ANY_PLANS, load_checked_file
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.randomise import read_report
@@ -124,16 +124,16 @@ def _outcome(plan: AnyPlan, piece: bytes) -> str:
 def _read_plan(data: bytes) -> None:
     """Read a compiled plan, with all entries as they are and in canonical form."""
     with suppress(SurveyError):
-        _check_plan(read_any_plan(data))
+        _check_plan(ANY_PLANS.from_json(data))
     with _file(data) as path:
         loaded = None
         with suppress(SurveyError):
             loaded = load_plan(path)
         if loaded is not None:
-            assert read_any_plan(loaded.json) == loaded
+            assert ANY_PLANS.from_json(loaded.json) == loaded
     with suppress(ValueError, RecursionError):
         data = dump_canonical_json(json.loads(data))
-    _check_plan(read_any_plan(data))
+    _check_plan(ANY_PLANS.from_json(data))
 
 
 def _check_plan(plan: Plan | SiloPlan) -> None:
@@ -147,8 +147,8 @@ def _read_survey(data: bytes) -> None:
     with _file(data) as path:
         loaded = load_checked_file(path)
         if not isinstance(loaded, Survey):
-            assert load_any_plan_file(path) == loaded
-            assert read_any_plan(loaded.json).digest == loaded.digest
+            assert ANY_PLANS.load(path) == loaded
+            assert ANY_PLANS.from_json(loaded.json).digest == loaded.digest
 
 
 def _read_snapshot(data: bytes) -> None:

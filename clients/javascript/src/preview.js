@@ -10,12 +10,14 @@ import { expLowerBound } from "./epsilon_proof.js";
 import { toHex } from "./bytes.js";
 import { likelihoodOf } from "./explain/likelihood.js";
 import { meaning, questionName, squareMeaning, wordingOf } from "./explain/meaning.js";
+import { SENTENCES } from "./explain/english.js";
 import { LdpError } from "./errors.js";
 import { GRID } from "./mechanisms/numeric_base.js";
 import { LAPLACE } from "./mechanisms/registry.js";
 import { systemRandom } from "./randomness.js";
 import { clippedNames } from "./survey/clipped.js";
 import { drawQuestion, randomise } from "./survey/randomise.js";
+import { fill } from "./text_form.js";
 
 /** @typedef {import("./arithmetic.js").Fraction} Fraction */
 /** @typedef {import("./explain/meaning.js").Wording} Wording */
@@ -132,26 +134,22 @@ export class Preview {
   toString() {
     const { byInvitation } = this.#plan;
     const how = byInvitation
-      ? "chosen by the invitation"
-      : `drawn at random with probability ${percent(this.questionProbability)}, without looking at the answers`;
+      ? SENTENCES.invited
+      : fill(SENTENCES.drawn, percent(this.questionProbability));
     const bytes = toHex(this.report).replace(/../g, "$& ").trim();
     return [
-      `One question is asked, ${how}: ${this.question}.`,
+      fill(SENTENCES.asked, how, this.question),
       ...squareMeaning(this.#plan, this.#randomised.question),
-      `The true answer, which stays on the device: ${writeAnswer(this.truth)}.`,
-      ...this.clipped.map((name) => `${name} is outside its range: the device moves it to the nearest end.`),
-      `The device sends a random answer instead, drawn by the mechanism ${this.mechanism}.`,
-      `What would be sent, ${this.report.length} bytes: ${bytes}`,
-      ...(byInvitation
-        ? ["People who know that you were given this invitation know that the report is yours."]
-        : []),
-      "Every possible answer can lead to this report. If all of the following were equally likely before, their " +
-        "probabilities after it are:",
+      `${SENTENCES.truth} ${writeAnswer(this.truth)}.`,
+      ...this.clipped.map((name) => fill(SENTENCES.clipped, name)),
+      `${fill(SENTENCES.mechanism, this.mechanism)}.`,
+      `${fill(SENTENCES.bytes, this.report.length)} ${bytes}`,
+      ...(byInvitation ? [SENTENCES.invitation] : []),
+      `${SENTENCES.every} ${SENTENCES.beliefs}`,
       ...this.possibleAnswers.map(
         ({ answer, belief, isTruth }) => `  ${writeAnswer(answer)}: ${percent(belief)}${isTruth ? " (the truth)" : ""}`,
       ),
-      "No report of this survey changes the odds between any two answers by more than the factor " +
-        `e^${this.epsilon} = ${roundUp(this.oddsBound)}. Sending it spends epsilon = ${this.epsilon}.`,
+      `${fill(SENTENCES.bound, this.epsilon, roundUp(this.oddsBound))} ${fill(SENTENCES.spends, this.epsilon)}.`,
     ].join("\n");
   }
 

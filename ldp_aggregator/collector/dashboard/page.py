@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from flask import Blueprint, Response, current_app
 
 from encoders.errors import Reason
+from encoders.problem import Problem
 from ldp_aggregator.collector.auth import require_operator_listener
 from ldp_aggregator.collector.cached_response import CachedResponse
-from ldp_aggregator.collector.problems import Problem
 
 page = Blueprint("page", __name__)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from encoders.extras import needs_extra
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
-from encoders.survey.any_survey import read_any_plan
+from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.reports.archives.dedup import Partition, count_distinct
 from ldp_aggregator.reports.archives.reader import (
@@ -155,7 +155,7 @@ def _count(plan: bytes, shares: Sequence[_PartRecords]) -> _PartTotals:
 @lru_cache(maxsize=4)
 def _load_plan(plan: bytes) -> Plan | SiloPlan:
     """Return a plan from its JSON, read once per worker because reading checks it."""
-    return read_any_plan(plan)
+    return ANY_PLANS.from_json(plan)
 
 
 @contextmanager

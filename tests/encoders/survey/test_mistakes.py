@@ -4,7 +4,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import read_survey, toml_lines
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from encoders.survey.toml_lines import parse_toml
 from tests.support.surveys import GOOD
 
@@ -246,7 +246,7 @@ def test_every_feature_that_is_too_large_to_compile_is_named(tmp_path):
     text = text.replace("[mechanism]", f"[features.zip]\nvalues = {list(range(32_769))}\n[mechanism]")
     (tmp_path / "survey.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SurveyError) as caught:
-        load_plan_file(tmp_path / "survey.toml")
+        PEOPLE_PLANS.load(tmp_path / "survey.toml")
     problems = caught.value.problems
     assert [(each.field, each.line) for each in problems] == [("features.age", 9), ("features.zip", 18)]
     assert problems[0].why.startswith(
@@ -263,7 +263,7 @@ def test_every_report_that_is_too_long_is_named(tmp_path):
     text = GOOD.replace('"young", "old"', many).replace("OUE", "SHE").replace("bins = 4", "bins = 1000")
     (tmp_path / "survey.toml").write_text(text.replace("epsilon = 1.5", "epsilon = 8"), encoding="utf-8")
     with pytest.raises(SurveyError) as caught:
-        load_plan_file(tmp_path / "survey.toml")
+        PEOPLE_PLANS.load(tmp_path / "survey.toml")
     assert [each.field for each in caught.value.problems] == ["age"]
 
 
@@ -278,7 +278,7 @@ def test_every_report_that_is_too_long_is_named(tmp_path):
 def test_json_that_is_no_plan_is_explained_with_the_command_that_makes_one(name, text, tmp_path):
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(SurveyError) as caught:
-        load_plan_file(tmp_path / name)
+        PEOPLE_PLANS.load(tmp_path / name)
     assert str(caught.value).startswith(
         f"{name}: is JSON, but not a whole compiled plan: a survey file is TOML"
     )

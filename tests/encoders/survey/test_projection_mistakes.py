@@ -4,7 +4,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from tests.support.surveys import PROJECTED
 
 INPUTS = """[projection.inputs.age]
@@ -216,6 +216,6 @@ def test_a_mistake_that_shows_when_compiling_is_explained_by_field_and_line(name
     mechanism = {"label.weight": "onebit", "features.hours": "sampled-laplace"}.get(field, "auto")
     (tmp_path / "survey.toml").write_text(text + f'numeric = "{mechanism}"\n', encoding="utf-8")
     with pytest.raises(SurveyError) as caught:
-        load_plan_file(tmp_path / "survey.toml")
+        PEOPLE_PLANS.load(tmp_path / "survey.toml")
     assert (caught.value.field, caught.value.line) == (field, line)
     assert words in caught.value.why

@@ -16,9 +16,9 @@ from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.randomness import SystemEntropy
 from encoders.report import MAX_MESSAGE_BYTES, MAX_REPORT_BYTES
 from encoders.survey import Plan, canonical, read_survey
-from encoders.survey.any_survey import load_any_plan_file, read_any_plan, read_any_survey
+from encoders.survey.any_survey import ANY_PLANS, read_any_survey
 from encoders.survey.plan_checks import SILO_REFUSAL
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from encoders.survey.randomise import read_report
 from encoders.survey.silo_plan import SiloPlan
 from tests.support.json_walk import leaves_of
@@ -52,7 +52,7 @@ def with_change(path: tuple[Any, ...], value: Any) -> bytes:
 
 def test_a_plan_equals_itself_after_json():
     again = SiloPlan.from_json(PLAN.json)
-    assert again == PLAN == read_any_plan(PLAN.json)
+    assert again == PLAN == ANY_PLANS.from_json(PLAN.json)
     assert hash(again) == hash(PLAN)
     assert again.digest == hashlib.sha256(PLAN.json).hexdigest()
     assert (again.rows, again.rows_per_person, again.scale) == (100_000, 1, Fraction(4))
@@ -223,7 +223,7 @@ def test_another_spelling_is_refused(data):
     with pytest.raises(SurveyError):
         SiloPlan.from_json(data)
     with pytest.raises(SurveyError):
-        read_any_plan(data)
+        ANY_PLANS.from_json(data)
 
 
 def test_a_plan_above_a_mebibyte_is_refused():
@@ -239,7 +239,7 @@ def test_the_two_kinds_of_plans_refuse_each_other():
     with pytest.raises(SurveyError) as refusal:
         SiloPlan.from_json(people.json)
     assert refusal.value.field == "kind"
-    assert read_any_plan(people.json) == people
+    assert ANY_PLANS.from_json(people.json) == people
     assert not isinstance(PLAN, Plan)
 
 
@@ -316,10 +316,10 @@ def test_what_reads_surveys_of_people_refuses_those_of_silos(tmp_path):
     authored, compiled = tmp_path / "wards.toml", tmp_path / "wards.json"
     authored.write_text(WARDS)
     compiled.write_bytes(PLAN.json)
-    assert load_any_plan_file(authored) == load_any_plan_file(compiled) == PLAN
+    assert ANY_PLANS.load(authored) == ANY_PLANS.load(compiled) == PLAN
     with pytest.raises(SurveyError) as refusal:
         read_survey(WARDS)
     assert (refusal.value.field, refusal.value.line, refusal.value.why) == ("survey.kind", 4, SILO_REFUSAL)
     for path in (authored, compiled):
         with pytest.raises(SurveyError, match="ldp-silo report"):
-            load_plan_file(path)
+            PEOPLE_PLANS.load(path)

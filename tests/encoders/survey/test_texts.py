@@ -12,7 +12,7 @@ import pytest
 from encoders.errors import SurveyError
 from encoders.survey import Plan, read_survey
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.plan_files import load_plan_file, texts_path
+from encoders.survey.plan_files import PEOPLE_PLANS, texts_path
 from encoders.survey.texts import MAX_LANGUAGES, MAX_TEXTS_BYTES
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
@@ -264,21 +264,21 @@ def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path):
     assert plan.texts
     assert texts_path(path).name == "sleep.plan.texts.json"
     path.write_bytes(plan.json)
-    assert load_plan_file(path).texts is None
+    assert PEOPLE_PLANS.load(path).texts is None
     texts_path(path).write_bytes(plan.texts.json + b"\n")
-    assert load_plan_file(path).texts == plan.texts
+    assert PEOPLE_PLANS.load(path).texts == plan.texts
     texts_path(path).write_bytes(document_of(about={}))
     with pytest.raises(
         SurveyError, match=r"^sleep\.plan\.texts\.json: texts: these texts belong to another plan"
     ):
-        load_plan_file(path)
+        PEOPLE_PLANS.load(path)
 
 
 def test_plan_without_texts_ignores_the_file_beside_it(tmp_path):
     path = tmp_path / "plan.json"
     path.write_bytes(read_survey(SLEEP).compile().json)
     texts_path(path).write_bytes(b"something else")
-    assert load_plan_file(path).texts is None
+    assert PEOPLE_PLANS.load(path).texts is None
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, Survey, read_survey
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from tests.support.surveys import GOOD
 
 
@@ -196,10 +196,10 @@ def test_a_file_is_a_survey_or_a_plan_by_its_content(tmp_path):
     plan = read_survey(GOOD).compile()
     (tmp_path / "survey.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "plan.json").write_bytes(plan.json)
-    assert load_plan_file(tmp_path / "survey.toml") == load_plan_file(tmp_path / "plan.json") == plan
+    assert PEOPLE_PLANS.load(tmp_path / "survey.toml") == PEOPLE_PLANS.load(tmp_path / "plan.json") == plan
     (tmp_path / "broken.toml").write_text(GOOD.replace("1.5", "0"), encoding="utf-8")
     (tmp_path / "cut.json").write_bytes(plan.json[:-5])
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     for name in ("broken.toml", "cut.json", "binary", "absent"):
         with pytest.raises(SurveyError, match=name):
-            load_plan_file(tmp_path / name)
+            PEOPLE_PLANS.load(tmp_path / name)

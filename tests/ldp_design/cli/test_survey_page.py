@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from encoders.survey.plan_files import load_plan_file
+from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_aggregator.form_page.words import ENGLISH
 from tests.support.commands import command
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
@@ -62,7 +62,7 @@ def test_the_folder_has_a_page_and_the_script_with_the_hash_that_the_page_requir
 def test_the_page_accepts_one_plan_and_connects_to_its_collector_only(survey):
     folder, _ = write(survey, "--collector", COLLECTOR, "--public-key", KEY)
     page = Elements(page_of(folder))
-    plan = load_plan_file(survey)
+    plan = PEOPLE_PLANS.load(survey)
     element = page.attributes("ldp-survey")
     assert element == {"src": f"{COLLECTOR}/v1/surveys/sleep", "digest": plan.digest, "public-key": KEY}
     [policy] = [each["content"] for tag, each in page.found if "http-equiv" in each and tag == "meta"]

@@ -3,6 +3,7 @@
 import { GRID } from "../mechanisms/numeric_base.js";
 import { MISSING_TEXT } from "../survey/parse_value.js";
 import { fill } from "../text_form.js";
+import { ANSWERS, SENTENCES } from "./english.js";
 
 /** @typedef {import("../survey/features.js").Feature} Feature */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
@@ -10,38 +11,27 @@ import { fill } from "../text_form.js";
 
 const SQUARE = 2;
 
-/** What previews say of an answer, besides names and texts of the survey. */
-export const ENGLISH = {
-  yes: "yes",
-  no: "no",
-  missing: MISSING_TEXT,
-  below: "below {0}",
-  between: "{0} to {1}",
-  above: "{0} and more",
-  squared: "{0} (squared distance)",
-};
-
 /**
  * How answers are written: in the texts of a language, or with the names of the survey.
  *
  * @typedef {object} Wording
  * @property {(feature: Feature) => string} title of a feature or of the label
  * @property {(feature: Feature, value: string) => string} value
- * @property {typeof ENGLISH} words
+ * @property {typeof ANSWERS} words
  */
 
 /** @type {Wording} */
-const NAMES = { title: ({ name }) => name, value: (_, value) => value, words: ENGLISH };
+const NAMES = { title: ({ name }) => name, value: (_, value) => value, words: ANSWERS };
 
 /**
  * Return the wording of the texts of a language; what they do not contain is written as its name.
  *
  * @param {Plan} plan
  * @param {import("../survey/display_texts.js").DisplayTexts} [texts]
- * @param {typeof ENGLISH} [words] the words of this language
+ * @param {typeof ANSWERS} [words] the words of this language
  * @returns {Wording}
  */
-export function wordingOf({ rowSchema }, texts, words = ENGLISH) {
+export function wordingOf({ rowSchema }, texts, words = ANSWERS) {
   if (!texts) return NAMES;
   const titles = new Map([[rowSchema.label.name, texts.label?.title]]);
   for (const { kind, name, values } of rowSchema.listed) {
@@ -129,12 +119,10 @@ export function squareMeaning(plan, { features, moment }) {
   const numbers = features.map((place) => plan.schema.features[place]);
   const names = numbers.map(({ name }) => name).join(", ");
   const [low, middle, high] = [-1, 0, 1].map((x) => numberText(numbers[0], x));
-  const text = numbers.length > 1
-    ? `squared distances of ${names} from the middle of their ranges. A squared distance is 0 in the middle of the ` +
-      "range and 1 at both ends."
-    : `squared distance of ${names} from ${middle}, the middle of its range. The squared distance is 0 at ${middle} ` +
-      `and 1 at both ends, ${low} and ${high}.`;
-  return [`It asks for the ${text}`];
+  const { square, squareEnds, squares, squaresEnds } = SENTENCES;
+  return numbers.length > 1
+    ? [`${fill(squares, names)} ${squaresEnds}`]
+    : [`${fill(square, names, middle)} ${fill(squareEnds, middle, low, high)}`];
 }
 
 /**
@@ -172,7 +160,7 @@ function codeText(feature, code, { moment, width }, { value, words }) {
 /**
  * @param {Feature} feature
  * @param {Wording["value"]} value
- * @param {typeof ENGLISH} words
+ * @param {typeof ANSWERS} words
  */
 function missingText(feature, value, { missing }) {
   const text = value(feature, MISSING_TEXT);
@@ -188,7 +176,7 @@ function numberText({ values }, x) {
 /**
  * @param {readonly string[]} edges
  * @param {number} code
- * @param {typeof ENGLISH} words
+ * @param {typeof ANSWERS} words
  */
 function binText(edges, code, { above, below, between }) {
   const last = edges.length - 2;

@@ -4,6 +4,8 @@
  * {0} and {1} are holes. A language may leave out any of these words: the English ones then stand for them.
  */
 
+import { ANSWERS } from "../explain/english.js";
+
 /** @typedef {Readonly<typeof ENGLISH>} Words */
 
 export const ENGLISH = {
@@ -88,13 +90,8 @@ export const ENGLISH = {
   "invalid-token": "Your invitation is missing, or is not for this survey. Please open the link that you received.",
   "id-reused": "Your invitation was used before, and the first answer counts.",
   "closed-once": "The survey is closed. If it stays closed, the answer is deleted.",
-  yes: "yes",
-  no: "no",
+  ...ANSWERS,
   missing: "no answer",
-  below: "below {0}",
-  between: "{0} to {1}",
-  above: "{0} and more",
-  squared: "{0} (squared distance)",
   andLabel: " and your answer to “{0}”",
   preview: "What would be sent",
 };

@@ -171,14 +171,12 @@ final class Meaning {
         String names = featureNames(plan, question);
         int[] places = question.features();
         if (places.length > 1) {
-            return "It asks for the squared distances of " + names + " from the middle of their ranges. "
-                + "A squared distance is 0 in the middle of the range and 1 at both ends.";
+            return Wording.sentence("squares", names) + " " + Wording.sentence("squaresEnds");
         }
         Feature number = plan.schema().features().get(places[0]);
         String middle = numberText(number, 0);
-        return "It asks for the squared distance of " + names + " from " + middle
-            + ", the middle of its range. The squared distance is 0 at " + middle + " and 1 at both ends, "
-            + numberText(number, -1) + " and " + numberText(number, 1) + ".";
+        return Wording.sentence("square", names, middle) + " "
+            + Wording.sentence("squareEnds", middle, numberText(number, -1), numberText(number, 1));
     }
 
     /** Returns a normalised number in the feature's own unit. */

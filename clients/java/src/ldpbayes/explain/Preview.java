@@ -230,36 +230,33 @@ public final class Preview {
     public String text() {
         List<String> lines = new ArrayList<>();
         String how = plan.byInvitation()
-            ? "chosen by the invitation"
-            : "drawn at random with probability " + percent(questionProbability())
-                + ", without looking at the answers";
-        lines.add("One question is asked, " + how + ": " + question() + ".");
+            ? Wording.sentence("invited")
+            : Wording.sentence("drawn", percent(questionProbability()));
+        lines.add(Wording.sentence("asked", how, question()));
         if (randomised.question().moment() == SQUARE) {
             lines.add(Meaning.ofSquare(plan, randomised.question()));
         }
-        lines.add("The true answer, which stays on the device: " + writeAnswer(truth()) + ".");
+        lines.add(Wording.sentence("truth") + " " + writeAnswer(truth()) + ".");
         for (String name : clipped) {
-            lines.add(name + " is outside its range: the device moves it to the nearest end.");
+            lines.add(Wording.sentence("clipped", name));
         }
-        lines.add("The device sends a random answer instead, drawn by the mechanism " + mechanism() + ".");
+        lines.add(Wording.sentence("mechanism", mechanism()) + ".");
         String digits = Bytes.toHex(report());
         StringBuilder bytes = new StringBuilder();
         for (int i = 0; i < digits.length(); i += 2) {
             bytes.append(' ').append(digits, i, i + 2);
         }
-        lines.add("What would be sent, " + digits.length() / 2 + " bytes:" + bytes);
+        lines.add(Wording.sentence("bytes", "" + digits.length() / 2) + bytes);
         if (plan.byInvitation()) {
-            lines.add("People who know that you were given this invitation know that the report is yours.");
+            lines.add(Wording.sentence("invitation"));
         }
-        lines.add("Every possible answer can lead to this report. If all of the following were equally "
-            + "likely before, their probabilities after it are:");
+        lines.add(Wording.sentence("every") + " " + Wording.sentence("beliefs"));
         for (PossibleAnswer each : possibleAnswers()) {
             lines.add("  " + writeAnswer(each.answer()) + ": " + percent(each.belief())
                 + (each.isTruth() ? " (the truth)" : ""));
         }
-        lines.add("No report of this survey changes the odds between any two answers by more than the factor "
-            + "e^" + epsilon() + " = " + roundUp(oddsBound()) + ". Sending it spends epsilon = " + epsilon()
-            + ".");
+        lines.add(Wording.sentence("bound", epsilon(), roundUp(oddsBound())) + " "
+            + Wording.sentence("spends", epsilon()) + ".");
         StringBuilder text = new StringBuilder();
         for (String line : lines) {
             text.append(text.length() == 0 ? "" : "\n").append(line);

@@ -9,24 +9,19 @@ import ldpbayes.survey.Plan;
 
 /** How answers are written: in the texts of a language, or with the names of the survey. */
 final class Wording {
-    private static final String[] ENGLISH = {
-        "yes", "yes",
-        "no", "no",
-        "missing", Meaning.MISSING_TEXT,
-        "below", "below {0}",
-        "between", "{0} to {1}",
-        "above", "{0} and more",
-        "squared", "{0} (squared distance)",
-    };
+    private static final Map<String, String> ENGLISH = new HashMap<>();
 
-    private final Map<String, String> words = new HashMap<>();
+    static {
+        for (int i = 0; i < Words.ENGLISH.length; i += 2) {
+            ENGLISH.put(Words.ENGLISH[i], Words.ENGLISH[i + 1]);
+        }
+    }
+
+    private final Map<String, String> words = new HashMap<>(ENGLISH);
     private final Map<String, String> titles = new HashMap<>();
     private final Map<String, EntryTexts> entries = new HashMap<>();
 
     private Wording() {
-        for (int i = 0; i < ENGLISH.length; i += 2) {
-            words.put(ENGLISH[i], ENGLISH[i + 1]);
-        }
     }
 
     /** Returns the wording with the names of the survey. */
@@ -75,7 +70,15 @@ final class Wording {
 
     /** Returns a word with its holes {0}, {1} filled. */
     String word(String key, String... parts) {
-        String word = words.get(key);
+        return fill(words.get(key), parts);
+    }
+
+    /** Returns an English sentence with its holes {0}, {1} filled. */
+    static String sentence(String key, String... parts) {
+        return fill(ENGLISH.get(key), parts);
+    }
+
+    private static String fill(String word, String... parts) {
         StringBuilder filled = new StringBuilder();
         for (int i = 0; i < word.length(); i++) {
             boolean isHole = i + 2 < word.length() && word.charAt(i) == '{' && word.charAt(i + 2) == '}';

@@ -31,7 +31,7 @@ from ldp_aggregator.prediction.linear_model import LinearModel
 from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.results import Classifier, Results, make_results
 from ldp_aggregator.snapshot import read_snapshot
-from ldp_aggregator.snapshot_plans import dump_plan_entry, read_plan_entry
+from ldp_aggregator.snapshot_entries import dump_plan_entry, read_plan_entry
 from ldp_aggregator.usefulness import Usefulness
 
 FORMAT = "ldp-bayes model"

@@ -21,12 +21,15 @@ from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.plan_checks import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.snapshot_entries import FieldError, counter_names, read_rejections, read_totals
-from ldp_aggregator.snapshot_plans import (
+from ldp_aggregator.snapshot_entries import (
+    FieldError,
     SnapshotError,
     choose_covering_plan,
+    counter_names,
     dump_plan_entry,
     read_plan_entry,
+    read_rejections,
+    read_totals,
 )
 from ldp_aggregator.stores.base import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import require_complete_import

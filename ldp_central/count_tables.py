@@ -3,18 +3,19 @@
 Each feature has one table. A row adds one to one cell of each table. So the tables of F features have the L1
 sensitivity F, and discrete Laplace noise of scale F / epsilon in every cell makes all of them
 epsilon-differentially private. The counts of the classes are sums of these cells and cost nothing more. The
-table of a number has three soft cells, see :mod:`soft_cells`.
+table of a number has three soft cells, see :mod:`encoders.mechanisms.soft_cells`.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
 from encoders.mechanisms.counted_table import laplace_variance
-from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS, soft_parts
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import IntArray
@@ -22,7 +23,6 @@ from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_aggregator.prediction.linear_model import place_columns
 from ldp_central.coded_rows import CodedRows
 from ldp_central.noise import draw_gaussian_array, draw_laplace_array, find_rho
-from ldp_central.soft_cells import soft_cells
 
 
 def count_cells(feature: Feature, indices: IntArray, labels: IntArray, k: int) -> tuple[IntArray, int]:
@@ -77,3 +77,15 @@ def measure_tables(
 
 def _add_noise(cells: IntArray, unit: int, noise: IntArray, scale: Fraction) -> NoisyTable:
     return NoisyTable(cells + noise.reshape(cells.shape), unit, laplace_variance(scale))
+
+
+@lru_cache(maxsize=2)
+def soft_cells(can_be_missing: bool) -> IntArray:
+    """Return the parts of each grid step, (STEPS + 1, 3).
+
+    If the number can be missing, one more cell and one more step stand for that: (STEPS + 2, 4).
+    """
+    steps = range(STEPS + 1 + can_be_missing)
+    parts = np.array([soft_parts(step, can_be_missing) for step in steps], dtype=np.int64)
+    parts.setflags(write=False)
+    return parts

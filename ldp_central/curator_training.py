@@ -28,7 +28,7 @@ from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import dump_results
 from ldp_aggregator.rows.csv_rows import parse_text_columns, parse_typed_columns, read_table_file
 from ldp_aggregator.rows.encode_table import encode_table
-from ldp_aggregator.rows.missing_codes import describe_rows, drop_missing_codes
+from ldp_aggregator.rows.spellings import describe_rows, drop_missing_codes
 from ldp_central.ball_noise import bound_tail_delta
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.estimates import estimate_training
@@ -54,7 +54,7 @@ class CuratorRows:
     digests: tuple[str, str]
     """The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger."""
     notes: tuple[str, ...] = field(default=(), repr=False)
-    """What the curator's terminal shows, see :func:`~ldp_aggregator.rows.missing_codes.describe_rows`."""
+    """What the curator's terminal shows, see :func:`~ldp_aggregator.rows.spellings.describe_rows`."""
 
 
 def read_curator_rows(

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from encoders.exact_samplers import permute_and_flip
 from encoders.randomness import RandomSource
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
@@ -19,8 +20,7 @@ from ldp_aggregator.estimation.numeric.variance_floor import UNIFORM_VARIANCE
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_central.coded_rows import CodedRows
-from ldp_central.count_tables import measure_tables
-from ldp_central.selection import feature_count, select_features
+from ldp_central.count_tables import exact_tables, measure_tables
 
 SELECTION_SHARE = Fraction(3, 10)
 """The share of epsilon that the selection of features spends."""
@@ -101,3 +101,31 @@ def smooth(rows: CodedRows, tables: Mapping[int, NoisyTable]) -> CentralNaiveBay
 
 def _no_missing(feature: NumericFeature, k: int) -> FloatArray | None:
     return np.full(k, 0.5) if feature.missing == "category" else None
+
+
+ROWS_PER_FEATURE = 100
+"""Product of rows and epsilon for which one more feature is used."""
+
+
+def feature_count(features: int, expected_rows: int, epsilon: Fraction) -> int:
+    """Return the number of features to use, from public numbers only."""
+    return min(max(round(expected_rows * epsilon / ROWS_PER_FEATURE), 1), features)
+
+
+def count_hits(rows: CodedRows) -> list[Fraction]:
+    """Return the hits of each feature. They are private: choose with :func:`select_features`."""
+    return [Fraction(int(cells.max(axis=1).sum()), unit) for cells, unit in exact_tables(rows)]
+
+
+def select_features(rows: CodedRows, count: int, epsilon: Fraction, source: RandomSource) -> list[int]:
+    """Return the sorted indices of `count` features with many hits; epsilon-differentially private.
+
+    Each of `count` rounds of permute-and-flip spends epsilon / count. Hits never fall when a row is added, so
+    the rate is epsilon / count and not half of it.
+    """
+    hits = count_hits(rows)
+    left, chosen = list(range(len(hits))), []
+    for _ in range(count):
+        place = permute_and_flip([hits[index] for index in left], epsilon / count, source)
+        chosen.append(left.pop(place))
+    return sorted(chosen)

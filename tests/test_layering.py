@@ -82,7 +82,7 @@ LAYERS = {
     "ldp_aggregator": [
         {"arrays", "atomic_file", "background_task", "form_page", "wording"},
         {"codec", "render", "rows", "stores"},
-        {"curator_privacy", "snapshot_entries", "snapshot_plans"},
+        {"curator_privacy", "snapshot_entries"},
         {"snapshot"},
         {"estimation", "reports", "simulated_population"},
         {"prediction", "privacy_statement", "synthetic_people"},

@@ -32,9 +32,8 @@ from ldp_aggregator.prediction.predictor import Predictor
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier
-from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
-from ldp_aggregator.rows.missing_codes import drop_missing_codes
+from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
 from ldp_aggregator.rows.table_input import Columns, name_rows_by_index, take_rows
 from ldp_aggregator.simulated_population import simulate_reports
 

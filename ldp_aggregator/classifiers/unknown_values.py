@@ -11,7 +11,7 @@ from encoders.survey import CategoricalFeature, Feature, Plan
 from encoders.survey.parse_value import is_missing
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray
-from ldp_aggregator.rows.missing_codes import choose_value
+from ldp_aggregator.rows.spellings import choose_value
 from ldp_aggregator.rows.table_input import Columns
 
 ERROR = "error"

@@ -13,7 +13,7 @@ import click
 from encoders.survey import Feature
 from ldp_aggregator.atomic_file import require_replaceable
 from ldp_aggregator.rows.csv_rows import read_typed_columns
-from ldp_aggregator.rows.missing_codes import describe_rows
+from ldp_aggregator.rows.spellings import describe_rows
 
 
 def read_rows(path: Path, features: Sequence[Feature], multiline: bool) -> dict[str, Sequence[object]]:

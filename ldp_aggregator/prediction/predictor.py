@@ -17,9 +17,8 @@ from ldp_aggregator.prediction.class_labels import to_typed_labels
 from ldp_aggregator.prediction.decision_tree import DecisionTree
 from ldp_aggregator.prediction.linear_model import LinearModel
 from ldp_aggregator.prediction.scoring import LogProbabilities, reorder_labels
-from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
-from ldp_aggregator.rows.missing_codes import blank_missing_codes
+from ldp_aggregator.rows.spellings import blank_missing_codes, read_boolean_columns
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.file_kind import describe_other
 from encoders.rows_csv import check_widths, read_header, read_record
 from encoders.survey import Feature
-from ldp_aggregator.rows.boolean_values import read_boolean_columns
+from ldp_aggregator.rows.spellings import read_boolean_columns
 
 
 class TableError(LdpError):

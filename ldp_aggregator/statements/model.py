@@ -1,14 +1,19 @@
-"""Findings on a model: what it is, whether it is useless, what it is not for, and how to cite it."""
+"""Statements on a model: what it is, whether it is useless, what a curator promises, limits and citation."""
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 from encoders.explain.text import Counted
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.curator_privacy import ADD_REMOVE, CuratorPrivacy
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.statements.data import count_sent
+from ldp_aggregator.statements.privacy import list_beliefs
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.usefulness import Usefulness, Useless
+from ldp_aggregator.wording.bounds import factor_at_most, format_amount
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.values import Names, Share
 
@@ -81,3 +86,36 @@ def find_citation(estimates: Estimates, epsilon: str) -> list[Finding]:
         "digest": estimates.plan_digest,
     }
     return TEXTS.section("citation", count_sent(estimates) | values | {"epsilon": epsilon})
+
+
+_MAX_FACTOR = Decimal("1e300")
+"""Above this a double overflows, and beliefs are certain."""
+
+
+def find_promise(privacy: CuratorPrivacy) -> list[Finding]:
+    """Return findings on the promise of a curator: the guarantee and its limits."""
+    factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()  # doubles end at e^709
+    values = {
+        "epsilon": format_amount(privacy.epsilon),
+        "delta": format_amount(privacy.delta),
+        "add_remove": privacy.adjacency == ADD_REMOVE,
+        "factor": factor_at_most(factor),
+        **list_beliefs(float(min(factor, _MAX_FACTOR))),
+    }
+    return TEXTS.section("curator", values)
+
+
+def find_curator_citation(survey: str, digest: str, privacy: CuratorPrivacy) -> list[Finding]:
+    """Return the findings that say how to cite the model."""
+    return TEXTS.section(
+        "citation",
+        {
+            "curator": True,
+            "classes": True,
+            "survey": survey,
+            "digest": digest,
+            "epsilon": format_amount(privacy.epsilon),
+            "delta": format_amount(privacy.delta),
+            "adjacency": privacy.adjacency,
+        },
+    )

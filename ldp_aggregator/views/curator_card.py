@@ -8,8 +8,7 @@ from ldp_aggregator.curator_privacy import CuratorPrivacy
 from ldp_aggregator.render.document import Bullets, Section
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.curator import find_citation, find_promise
-from ldp_aggregator.statements.model import find_limits
+from ldp_aggregator.statements.model import find_curator_citation, find_limits, find_promise
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.model_description import ModelDescription
@@ -106,4 +105,4 @@ def build_curator_limits(results: Results) -> Section:
 def build_curator_citation(results: Results) -> Section:
     """Return the findings that say how to cite the model."""
     plan = results.plan
-    return make_section("citation", find_citation(plan.id, plan.digest, privacy_of(results)))
+    return make_section("citation", find_curator_citation(plan.id, plan.digest, privacy_of(results)))

@@ -19,7 +19,7 @@ from ldp_aggregator.render.document import EstimateTable, Note, Part, Section, T
 from ldp_aggregator.render.numbers import format_percent, format_plain
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.curator import find_promise
+from ldp_aggregator.statements.model import find_promise
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.curator_card import (

@@ -17,13 +17,12 @@ from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section
 from ldp_aggregator.render.numbers import UNKNOWN
 from ldp_aggregator.render.text_table import PlainTable
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.data import find_data, find_silos
+from ldp_aggregator.statements.data import find_data, find_silos, find_validation
 from ldp_aggregator.statements.features import find_classes_and_features, find_warnings
 from ldp_aggregator.statements.model import find_citation, find_limits, find_model
 from ldp_aggregator.statements.poisoning import find_poisoning, find_untested
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE, is_known
-from ldp_aggregator.statements.validation import find_validation
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section

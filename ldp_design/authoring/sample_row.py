@@ -19,7 +19,7 @@ from encoders.survey.display_texts import display_texts
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.text_table import format_table
-from ldp_aggregator.rows.missing_codes import blank_missing_codes
+from ldp_aggregator.rows.spellings import blank_missing_codes
 
 
 def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:

@@ -27,7 +27,7 @@ from ldp_aggregator.cli.help import (
 )
 from ldp_aggregator.results_file import read_trained
 from ldp_aggregator.rows.csv_rows import parse_typed_columns, read_text_columns
-from ldp_aggregator.rows.missing_codes import describe_rows
+from ldp_aggregator.rows.spellings import describe_rows
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.authoring.sample_row import (

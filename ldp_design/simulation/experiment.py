@@ -26,9 +26,8 @@ from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.class_labels import encode_any_labels
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.rows.boolean_values import read_boolean_columns
 from ldp_aggregator.rows.encode_table import encode_table
-from ldp_aggregator.rows.missing_codes import drop_missing_codes
+from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
 from ldp_aggregator.rows.table_input import Columns, check_table, column_names, read_numbers, select_columns
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Snapshot

@@ -29,8 +29,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.randomise import read_report
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.survey import Survey
-from ldp_aggregator.classifiers.stored_model import load_model
-from ldp_aggregator.classifiers.survey_estimates import SurveyEstimates
+from ldp_aggregator.classifiers.stored_model import SurveyEstimates, load_model
 from ldp_aggregator.reports.batch_reader import BatchReader
 from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.rows.csv_rows import TableError, parse_text_columns, parse_typed_columns

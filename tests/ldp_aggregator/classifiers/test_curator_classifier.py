@@ -12,9 +12,8 @@ from sklearn.metrics import roc_auc_score
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.classifiers.curator_classifier import CuratorClassifier
 from ldp_aggregator.classifiers.export.sklearn import to_sklearn
-from ldp_aggregator.classifiers.stored_model import load_model
+from ldp_aggregator.classifiers.stored_model import CuratorClassifier, load_model
 from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
 from ldp_aggregator.results_file import ModelError, read_trained
 from ldp_aggregator.rows.csv_rows import read_typed_columns

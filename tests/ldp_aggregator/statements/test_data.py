@@ -7,8 +7,7 @@ import pytest
 
 from ldp_aggregator.codec import from_json, to_json
 from ldp_aggregator.privacy_statement import PrivacyStatement
-from ldp_aggregator.statements.data import find_data
-from ldp_aggregator.statements.validation import find_validation
+from ldp_aggregator.statements.data import find_data, find_validation
 from tests.ldp_aggregator.views.samples import make_results
 
 

@@ -1,15 +1,16 @@
-"""Applies the codes for missing answers to columns, see :mod:`encoders.survey.missing_codes`."""
+"""Reads other spellings in columns: booleans, as CSV files have them, and codes for missing answers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from encoders.errors import RowError
 from encoders.survey import CategoricalFeature, Choices, Feature
+from encoders.survey.boolean_values import has_booleans, read_boolean
 from encoders.survey.missing_codes import ALL_DROPPED, describe_dropped, describe_outside, is_missing_code
 from ldp_aggregator.arrays import BoolArray, IntArray
 
@@ -77,3 +78,19 @@ def describe_rows(features: Sequence[Feature], columns: Mapping[str, Any]) -> It
     rows, kept = len(next(iter(columns.values()), ())), len(drop_missing_codes(features, columns)[1])
     if kept < rows:
         yield describe_dropped(rows - kept, rows)
+
+
+def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns with the cells of boolean features replaced by "true" and "false"."""
+    replaced = dict(columns)
+    for feature in features:
+        if (
+            isinstance(feature, CategoricalFeature)
+            and not isinstance(feature, Choices)
+            and feature.name in columns
+            and has_booleans(feature.values)
+        ):
+            column = columns[feature.name]
+            cells = column.tolist() if hasattr(column, "tolist") else column
+            replaced[feature.name] = [read_boolean(cell, feature.values) for cell in cells]
+    return replaced

@@ -1,60 +1,133 @@
-"""What to install if a module of an extra is missing: the base install has only msgpack."""
+"""The commands: entry points that name a missing extra, their output, and the form of their errors.
+
+No letter, full disk or closed pipe ends a command before its work is done. This module can be imported
+without any extra.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-from encoders.errors import LdpError
+from encoders.errors import LdpError, escape_unprintable
+from encoders.installation import InstallationError
+from encoders.missing_extra import MODULES, MissingExtraError, needs_extra
 
-MODULES = {
-    "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl", "tomlkit"),
-    "central": ("click", "numpy", "sklearn"),
-    "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
-    "audit": ("click", "jinja2", "markupsafe", "numpy", "scipy"),
-    "plot": ("matplotlib",),
-    "dask": ("distributed", "numpy"),
-    "onnx": ("onnx",),
-    "pandas": ("pandas",),
-    "signed": ("cryptography",),
-    "relay": ("cryptography",),
-    "relay-server": ("cryptography", "flask", "gunicorn", "werkzeug"),
-    "page": ("segno",),
-    "xlsform": ("openpyxl", "pyxform"),
-}
-"""The modules that the packages import from each extra of pyproject.toml."""
+EXPECTED_ERRORS = (LdpError, OSError, UnicodeDecodeError)
+"""What a command prints as one line: errors of input, and of files and the network."""
 
 
-class MissingExtraError(LdpError, ImportError):
-    """A module of an extra is not installed; the message names the extra and the command to install it."""
+class _Stream(io.FileIO):
+    """Standard output or error; it remembers the first write that fails, and drops all later ones."""
 
-    reason = "missing-extra"
+    failure: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or claim to have written them."""
+        if self.failure is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.failure = error
+        return len(data)
 
 
 @contextmanager
-def needs_extra(
-    extra: str, feature: str, error_type: Callable[[str], LdpError] = MissingExtraError
-) -> Iterator[None]:
-    """Return a context that raises an error with the name of the extra if one of its modules is missing.
+def safe_output() -> Iterator[None]:
+    """Return a context in which printing raises no error; if output is lost, it ends the process with 1.
 
-    Any other failed import is raised unchanged: it is a bug, or a damaged installation.
-
-    Parameters
-    ----------
-    extra : str
-        The extra to name. If it does not contain the missing module, the extra that does is named.
-    feature : str
-        What needs the extra; the message begins with it.
-    error_type : callable
-        Makes the error from its message.
+    Letters that a terminal cannot show are printed as escapes. A reader that closes a pipe gets no message.
     """
+    process, (output, _) = os.getpid(), [_replace_stream(name) for name in ("stdout", "stderr")]
+    code: Any = None
     try:
         yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        named = next((each for each in (extra, *MODULES) if package in MODULES[each]), None)
-        if named is None or sys.modules.get(package):  # an installed package that lacks a part of it
-            raise
-        message = f"{feature} needs the extra [{named}]: pip install 'ldp-bayes[{named}]'"
-        raise error_type(message) from error
+    except SystemExit as end:
+        code = end.code
+    sys.stdout.flush()
+    if output and output.failure and not code and process == os.getpid():  # not in a forked worker
+        why = f"Error: standard output could not be written completely: {output.failure.strerror}"
+        code = 1 if output.failure.errno == errno.EPIPE else why
+    sys.exit(code)
+
+
+def _replace_stream(name: str) -> _Stream | None:
+    """Replace a standard stream of the process; return None for one that another program has replaced."""
+    old = getattr(sys, name)
+    try:  # one that was closed before the start takes nothing
+        raw = _Stream(os.open(os.devnull, os.O_RDONLY) if old is None else old.fileno(), "w", closefd=False)
+    except OSError:
+        return None
+    writer, encoding = io.BufferedWriter(raw), getattr(old, "encoding", None)
+    setattr(sys, name, io.TextIOWrapper(writer, encoding, "backslashreplace", line_buffering=True))
+    return raw
+
+
+def describe_error(error: Exception) -> str:
+    """Return the message of an expected error; for an error of a file, the file's name and the reason."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return escape_unprintable(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    return str(error)
+
+
+# -- entry points ---------------------------------------------------------------------------------
+
+
+def _require_modules(extra: str) -> None:
+    """Raise ModuleNotFoundError if a module of an extra is not installed, without importing any."""
+    for module in MODULES[extra]:
+        if find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def _command(name: str, module: str, extra: str) -> Callable[[], None]:
+    """Return the entry point of a command: it runs `main` of a module that needs an extra."""
+
+    def run() -> None:
+        with safe_output():
+            try:
+                with needs_extra(extra, name):
+                    if extra in ("train", "central", "relay-server"):  # their commands import modules late
+                        _require_modules(extra)
+                    import_module(module).main()
+            except MissingExtraError as error:
+                if not {"-h", "--help"} & set(sys.argv):
+                    sys.exit(str(error))
+                sys.stdout.write(f"{_read_purpose(module)}\n\n{error}\nThen {name} -h shows all options.\n")
+            except InstallationError as error:
+                sys.exit(str(error))
+            except EXPECTED_ERRORS as error:
+                sys.exit(f"Error: {describe_error(error)}")
+
+    return run
+
+
+def _read_purpose(module: str) -> str:
+    """Return the first line of a module's docstring, without importing the module."""
+    import ast
+
+    path = Path(__file__).parents[1].joinpath(*module.split("."))
+    docstring = ast.get_docstring(ast.parse(path.with_suffix(".py").read_text("utf-8")))
+    return (docstring or "").partition("\n")[0]
+
+
+ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")
+ldp_central = _command("ldp-central", "ldp_central.cli", "central")
+ldp_client = _command("ldp-client", "ldp_client.cli", "signed")
+ldp_collector = _command("ldp-collector", "ldp_aggregator.cli.serve", "collector")
+ldp_compare = _command("ldp-compare", "ldp_design.cli.compare", "train")
+ldp_predict = _command("ldp-predict", "ldp_aggregator.cli.predict", "train")
+ldp_relay = _command("ldp-relay", "ldp_relay.cli", "relay-server")
+ldp_results = _command("ldp-results", "ldp_aggregator.cli.results", "train")
+ldp_silo = _command("ldp-silo", "ldp_silo.cli", "signed")
+ldp_simulate = _command("ldp-simulate", "ldp_design.cli.simulate", "train")
+ldp_survey = _command("ldp-survey", "ldp_design.cli.survey", "train")
+ldp_train = _command("ldp-train", "ldp_aggregator.cli.train", "train")

@@ -144,7 +144,7 @@ def relay(survey: str, port: int, collector_url: str) -> Iterator[None]:
     print(f"$ ldp-relay serve {settings}      (an hour lasts {HOUR_SECONDS} seconds here)")
     program = (
         f"from ldp_relay import release; release.HOUR_SECONDS = {HOUR_SECONDS}\n"
-        "from encoders.commands import ldp_relay; ldp_relay()"
+        "from encoders.extras import ldp_relay; ldp_relay()"
     )
     command = [sys.executable, "-c", program, "serve", str(settings)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -8,8 +8,8 @@ the public client or any other client (:class:`Device`), and needs numpy and sci
 sealed messages of this project's client in a survey with a relay.
 """
 
-from encoders.extras import needs_extra
 from encoders.installation import require_own_encoders
+from encoders.missing_extra import needs_extra
 
 require_own_encoders()
 

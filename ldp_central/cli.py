@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from encoders.commands import EXPECTED_ERRORS, describe_error
+from encoders.extras import EXPECTED_ERRORS, describe_error
 from encoders.survey.any_survey import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
 from encoders.text_table import format_table

@@ -10,7 +10,7 @@ from fractions import Fraction
 from urllib.parse import urlsplit
 
 from encoders.errors import Reason
-from encoders.extras import MissingExtraError
+from encoders.missing_extra import MissingExtraError
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.invitation import read_code
 from encoders.survey.plan import Plan

@@ -8,8 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from encoders.extras import needs_extra
 from encoders.installation import require_own_encoders
+from encoders.missing_extra import needs_extra
 
 require_own_encoders()
 

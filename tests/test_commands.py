@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
-from encoders import commands
+from encoders import extras
 from encoders.survey import read_survey
 from encoders.survey.opening import write_private_key
 from ldp_aggregator import atomic_file, load_model
@@ -117,7 +117,7 @@ def run(folder: Path, line: str, encoding: str = "utf-8", broken: int | None = N
             patch.object(sys, "argv", [name, *arguments]),
         ):
             try:
-                getattr(commands, name.replace("-", "_"))()
+                getattr(extras, name.replace("-", "_"))()
             except SystemExit as end:
                 code = end.code
         if isinstance(code, str):

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from encoders.errors import LdpError
-from encoders.extras import MissingExtraError
+from encoders.missing_extra import MissingExtraError
 from encoders.survey.plan import Plan
 from encoders.survey.relay import KEY_SUITE
 

@@ -13,7 +13,7 @@ import hashlib
 from contextlib import AbstractContextManager
 
 from encoders.errors import SignatureError
-from encoders.extras import needs_extra
+from encoders.missing_extra import needs_extra
 
 PREFIX = b"ldp-bayes plan v1\0"
 """Beginning of the signed message: a key that signs other messages too does not sign a plan by accident."""

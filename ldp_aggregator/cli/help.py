@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from encoders import __version__
-from encoders.commands import EXPECTED_ERRORS, describe_error
+from encoders.extras import EXPECTED_ERRORS, describe_error
 from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True}

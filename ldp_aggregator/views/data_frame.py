@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from encoders.extras import needs_extra
+from encoders.missing_extra import needs_extra
 from ldp_aggregator.views.estimate_rows import EstimateRow, list_columns, list_records
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 import click
 
 from encoders.errors import LdpError, SurveyError
-from encoders.extras import needs_extra
+from encoders.missing_extra import needs_extra
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from encoders.survey.plan_files import PEOPLE_PLANS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from encoders.extras import needs_extra
+from encoders.missing_extra import needs_extra
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.help import Command, multiline_option, option

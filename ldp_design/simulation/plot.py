@@ -8,7 +8,7 @@ from itertools import cycle
 from pathlib import Path
 
 from encoders.errors import LdpError
-from encoders.extras import needs_extra
+from encoders.missing_extra import needs_extra
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow
 

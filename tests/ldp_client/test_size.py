@@ -13,7 +13,7 @@ from tests.ldp_client.conftest import ROW
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
-    ("encoders", "commands.py"),  # loaded by commands alone
+    ("encoders", "extras.py"),  # loaded by commands alone
     ("encoders", "exact_samplers.py"),
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
     ("encoders", "key_file.py"),

@@ -32,8 +32,8 @@ SURVEYS = {
 }
 COMMANDS = {
     "ldp-silo": "ldp_silo.cli:main",
-    "ldp-collector": "encoders.commands:ldp_collector",
-    "ldp-survey": "encoders.commands:ldp_survey",
+    "ldp-collector": "encoders.extras:ldp_collector",
+    "ldp-survey": "encoders.extras:ldp_survey",
 }
 ROOT = Path(__file__).resolve().parents[3]
 

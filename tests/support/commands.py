@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 from click.testing import CliRunner, Result
 
-from encoders import commands
+from encoders import extras
 from encoders.report import MEDIA_TYPE
 from tests.support.servers import inherited_environment
 
@@ -37,7 +37,7 @@ class _ConsoleScript:
         program = sys.modules["__main__"]  # of a package, click calls the program `python -m ...`
         try:
             with patch.object(sys, "argv", [prog_name, *args]), patch.object(program, "__package__", None):
-                getattr(commands, self.name.replace("-", "_"))()
+                getattr(extras, self.name.replace("-", "_"))()
         except SystemExit as end:
             if not isinstance(end.code, str):
                 raise

@@ -98,7 +98,7 @@ def relay(
     """Run ldp-relay, with a shorter hour, after some lines of Python; yield its process when it listens."""
     program = (
         f"from ldp_relay import release; release.HOUR_SECONDS = {hour}\n{prelude}\n"
-        "from encoders.commands import ldp_relay; ldp_relay()"
+        "from encoders.extras import ldp_relay; ldp_relay()"
     )
     command = [sys.executable, "-c", program, "serve", str(settings)]
     errors = (log or settings.with_suffix(".log")).open("ab")

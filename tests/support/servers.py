@@ -193,7 +193,7 @@ def _program(prelude: str) -> list[str]:
     """Return the command that runs ldp-collector, after some lines of Python."""
     if not prelude:
         return [str(Path(sys.executable).parent / "ldp-collector")]
-    return [sys.executable, "-c", f"{prelude}\nfrom encoders.commands import ldp_collector\nldp_collector()"]
+    return [sys.executable, "-c", f"{prelude}\nfrom encoders.extras import ldp_collector\nldp_collector()"]
 
 
 @contextmanager

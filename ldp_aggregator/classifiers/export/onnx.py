@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from encoders.extras import needs_extra
+from encoders.missing_extra import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
 from encoders.survey.choices import ChoiceFeature
 from encoders.survey.decimals import decimal_text

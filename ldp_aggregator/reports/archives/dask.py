@@ -15,7 +15,7 @@ from functools import lru_cache, reduce
 from operator import add, itemgetter
 from typing import TYPE_CHECKING
 
-from encoders.extras import needs_extra
+from encoders.missing_extra import needs_extra
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS

@@ -8,6 +8,7 @@ from encoders.errors import SurveyError
 from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.features import NO_LABEL
+from tests.support.mistakes import assert_explained
 
 HEAD = '[survey]\nid = "t"\nepsilon = 1\n'
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
@@ -142,13 +143,9 @@ MISTAKES = {
 def test_a_mistake_in_a_table_is_explained_by_field_and_line(name):
     written, field, why = MISTAKES[name]
     text = f"{HEAD}{LABEL}{FEATURES}[tables.t]\nfeatures = {written}\n"
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text)
-    [error] = caught.value.problems or [caught.value]
-    lines = text.splitlines()
-    assert error.field == field
-    assert why in error.why
-    assert lines[error.line - 1].startswith(field.rpartition(".")[2])
+    start = field.rpartition(".")[2]
+    line = max(number for number, each in enumerate(text.splitlines(), 1) if each.startswith(start))
+    assert_explained(text, field, line, why)
 
 
 def test_a_table_of_too_many_combinations_is_refused():

@@ -6,6 +6,7 @@ from encoders.errors import SurveyError
 from encoders.survey import read_survey, toml_lines
 from encoders.survey.plan_files import PEOPLE_PLANS
 from encoders.survey.toml_lines import parse_toml
+from tests.support.mistakes import assert_explained
 from tests.support.surveys import GOOD
 
 AGE = '[features.age]\nvalues = ["young", "old"]\nmissing = "category"\n'
@@ -231,14 +232,9 @@ MISTAKES |= {
 def test_a_mistake_is_explained_by_field_and_line(name):
     old, new, field, line, words = MISTAKES[name]
     assert GOOD.count(old) >= 1
-    with pytest.raises(SurveyError) as caught:
-        read_survey(GOOD.replace(old, new, 1))
-    error = caught.value
-    assert (error.field, error.line) == (field, line)
-    assert words in error.why
+    error = assert_explained(GOOD.replace(old, new, 1), field, line, words)
     printed = field.replace("\u200b", "\\u200b")  # the message contains no character that is not printable
     assert str(error).startswith(f"line {line}: {printed}: ")
-    assert len(error.problems) == 1
 
 
 def test_every_feature_that_is_too_large_to_compile_is_named(tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
+from tests.support.mistakes import assert_explained, list_mistakes
 from tests.support.surveys import PROJECTED, VALIDATED
 
 ORDER, PRIOR = 'order = ["hours", "second", "city"]', "prior = [0, -20]"
@@ -55,18 +56,12 @@ VALIDATED_MISTAKES = {
 def test_a_mistake_in_a_validation_is_explained_by_field_and_line(name):
     old, new, field, line, words = VALIDATED_MISTAKES[name]
     assert VALIDATED.count(old) == 1
-    with pytest.raises(SurveyError) as caught:
-        read_survey(VALIDATED.replace(old, new))
-    error = caught.value
-    assert [(each.field, each.line) for each in error.problems] == [(f"validation.{field}", line)]
-    assert words in error.why
+    assert_explained(VALIDATED.replace(old, new), f"validation.{field}", line, words)
 
 
 @pytest.mark.parametrize("text", ["validation = 3\n", "validation = []\n"])
 def test_validation_must_be_a_table(text):
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text + PROJECTED)
-    assert [(each.field, each.line) for each in caught.value.problems] == [("validation", 1)]
+    assert list_mistakes(text + PROJECTED) == [("validation", 1)]
 
 
 def test_scores_of_a_feature_are_found_whatever_its_name():

@@ -1,14 +1,16 @@
 """ldp-survey project on the command line: from a survey and public rows to a plan that devices take."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import ldp_client
 from encoders.survey import Plan, read_survey
-from ldp_design.cli.survey import main
+from tests.support.commands import command
+
+run = partial(command, "ldp-survey", check=False)
 
 SURVEY = """\
 [survey]
@@ -42,10 +44,6 @@ def paths(tmp_path: Path) -> tuple[Path, Path]:
     survey.write_bytes(SURVEY.encode())
     rows.write_text("\n".join(["tired,hours,cups", *lines, "yes,,2"]))
     return survey, rows
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.mark.parametrize("method", ["dca", "pca"])

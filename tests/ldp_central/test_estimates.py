@@ -28,20 +28,13 @@ from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.statistical_checks import small_and_full
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "population"
-epsilon = 1.0
-[label]
-name = "y"
-values = ["a", "b"]
-[features.f]
-values = ["p", "q", "r"]
-[features.x]
-range = [0, 10]
-missing = "category"
-"""
+SURVEY = survey_toml(
+    id="population",
+    label={"name": "y", "values": ["a", "b"]},
+    features={"f": ["p", "q", "r"], "x": {"range": [0, 10], "missing": "category"}},
+)
 PLAN = read_survey(SURVEY).compile()
 SHARE = 0.3
 """P(class b)."""

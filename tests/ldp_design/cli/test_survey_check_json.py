@@ -11,7 +11,7 @@ import pytest
 from encoders.survey import read_survey
 from tests.support.commands import command
 from tests.support.silo_surveys import WARDS
-from tests.support.surveys import RELAYED
+from tests.support.surveys import RELAYED, survey_toml
 from tests.support.surveys import TEA_OF_THREE as SURVEY
 
 run = partial(command, "ldp-survey", "check", check=False)
@@ -29,13 +29,7 @@ values = { black = "Black", green = "Green" }
 [texts.en.features.hours]
 title = "Hours"
 """
-CENTRAL = """\
-[survey]
-id = "tea"
-kind = "central"
-[features.tea]
-values = ["black", "green"]
-"""
+CENTRAL = survey_toml(epsilon=None, kind="central", label=None, features={"tea": ["black", "green"]})
 PROBLEM_KEYS = ["severity", "file", "line", "field", "message"]
 
 

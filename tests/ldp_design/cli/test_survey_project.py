@@ -9,26 +9,17 @@ import pytest
 import ldp_client
 from encoders.survey import Plan, read_survey
 from tests.support.commands import command
+from tests.support.surveys import survey_toml
 
 run = partial(command, "ldp-survey", check=False)
 
-SURVEY = """\
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.kind]
-values = ["black", "grün"]
-[features.hours]
-range = [0, 12]
-bins = 3
-[features.cups]
-range = [0, 20]
-bins = 4
-missing = "category"
-"""
+SURVEY = survey_toml(
+    features={
+        "kind": ["black", "grün"],
+        "hours": {"range": [0, 12], "bins": 3},
+        "cups": {"range": [0, 20], "bins": 4, "missing": "category"},
+    }
+)
 
 
 @pytest.fixture

@@ -16,19 +16,9 @@ from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.cli.survey import main
 from tests.support.snapshots import train_model
+from tests.support.surveys import survey_toml
 
-SURVEY = """\
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.kind]
-values = ["black", "green", "mint"]
-[features.hours]
-range = [0, 12]
-"""
+SURVEY = survey_toml(features={"kind": ["black", "green", "mint"], "hours": {"range": [0, 12]}})
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from encoders.survey.plan_checks import CENTRAL_REFUSAL
 from ldp_aggregator import load_model
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.commands import command
-from tests.support.mistakes import list_mistakes
+from tests.support.mistakes import list_mistakes, refuse
 
 LOCAL = survey_text()
 CENTRAL = LOCAL.replace("epsilon = 1.0", 'kind = "central"')
@@ -62,8 +62,7 @@ def test_other_commands_name_the_command_that_trains(name, survey):
 def test_no_plan_for_devices_is_made_of_it(survey):
     with pytest.raises(SurveyError, match="ldp-central train"):
         read_any_survey(CENTRAL).compile()
-    with pytest.raises(SurveyError, match="ldp-central train"):
-        read_survey(CENTRAL)
+    assert "ldp-central train" in str(refuse(CENTRAL, read_survey))
     for load in (ldp_client.load_plan, SILO_PLANS.load):
         with pytest.raises(SurveyError, match="ldp-central train"):
             load(survey)

@@ -1,4 +1,4 @@
-"""Survey files with mistakes: they must be refused, and each mistake be explained by its field and line."""
+"""Surveys and plans with mistakes: they must be refused, each mistake explained by its field and line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +12,10 @@ from encoders.survey.any_survey import read_any_survey
 Read = Callable[[Any], object]
 
 
-def refuse(text: str | Path, read: Read = read_any_survey) -> SurveyError:
-    """Return the error about a survey file or its text, which must be refused."""
+def refuse(source: object, read: Read = read_any_survey) -> SurveyError:
+    """Return the error about a survey, a plan or a file, which `read` must refuse."""
     with pytest.raises(SurveyError) as caught:
-        read(text)
+        read(source)
     return caught.value
 
 

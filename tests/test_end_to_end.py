@@ -12,25 +12,20 @@ from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
 from tests.support.commands import command, post_reports, run_program
 from tests.support.servers import TOKEN, collector, redis_server
+from tests.support.surveys import survey_toml
 
 pytestmark = pytest.mark.slow
 
-SURVEY = """
-[survey]
-id = "missed-payments"
-epsilon = 20.0   # nearly every report is the true answer
-
-[label]
-name = "missed"
-values = ["yes", "no"]
-
-[features.age]
-values = ["young", "medium", "old"]
-[features.income]
-values = ["low", "medium", "high"]
-[features.gender]
-values = ["male", "female"]
-"""
+SURVEY = survey_toml(
+    id="missed-payments",
+    epsilon=20.0,  # nearly every report is the true answer
+    label={"name": "missed"},
+    features={
+        "age": ["young", "medium", "old"],
+        "income": ["low", "medium", "high"],
+        "gender": ["male", "female"],
+    },
+)
 # Yilmaz et al. 2019, table 1: age, income, gender, missed payment
 TABLE = """
 young low male yes

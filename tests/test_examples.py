@@ -20,6 +20,7 @@ from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_aggregator import load_model
 from ldp_client import Receipt, State
 from tests.support.servers import TOKEN, collector
+from tests.support.surveys import survey_toml
 
 pytestmark = pytest.mark.slow
 
@@ -89,17 +90,14 @@ def test_the_smallest_embedding_and_training_from_a_snapshot(tmp_path):
     assert "NaiveBayes" in run("train.py", tmp_path / "snapshot.json", tmp_path / "model.json")
 
 
-SHARES = """\
-[survey]
-id = "shares"
-epsilon = 1.0
-[features.smokes]
-values = ["yes", "no"]
-missing = "category"
-[features.drugs]
-choices = ["aspirin", "ibuprofen", "paracetamol"]
-missing = "category"
-"""
+SHARES = survey_toml(
+    id="shares",
+    label=None,
+    features={
+        "smokes": {"values": ["yes", "no"], "missing": "category"},
+        "drugs": {"choices": ["aspirin", "ibuprofen", "paracetamol"], "missing": "category"},
+    },
+)
 """A survey without a label that takes several answers to one question."""
 
 

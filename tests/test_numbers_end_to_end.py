@@ -10,42 +10,23 @@ from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
 from tests.support.commands import command, post_reports
 from tests.support.servers import TOKEN, collector, redis_server
+from tests.support.surveys import survey_toml
 
 pytestmark = pytest.mark.slow
 
-SURVEY = """
-[survey]
-id = "numbers"
-epsilon = 12.0   # estimates are close to the truth
-
-[label]
-name = "kind"
-values = ["a", "b"]
-
-[features.colour]
-values = ["red", "blue"]
-
-[features.height]
-range = [0, 10]
-missing = "category"
-
-[projection.inputs.left]
-range = [-1, 1]
-[projection.inputs.right]
-range = [-1, 1]
-
-[features.sum]
-weights = [0.5, 0.5]
-range = [-1, 1]
-
-[features.difference]
-weights = [0.5, -0.5]
-range = [-1, 1]
-bins = 4
-
-[mechanism]
-numeric = "{numeric}"
-"""
+SURVEY = survey_toml(
+    id="numbers",
+    epsilon=12.0,  # estimates are close to the truth
+    label={"name": "kind", "values": ["a", "b"]},
+    features={
+        "colour": ["red", "blue"],
+        "height": {"range": [0, 10], "missing": "category"},
+        "sum": {"weights": [0.5, 0.5], "range": [-1, 1]},
+        "difference": {"weights": [0.5, -0.5], "range": [-1, 1], "bins": 4},
+    },
+    projection={"inputs": {"left": {"range": [-1, 1]}, "right": {"range": [-1, 1]}}},
+    mechanism={"numeric": "{numeric}"},
+)
 PEOPLE = 3000
 
 

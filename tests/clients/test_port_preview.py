@@ -18,6 +18,7 @@ from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, read_survey
 from tests.support.ports import PORTS, Port
+from tests.support.surveys import survey_toml
 from tools.vectors import common
 from tools.vectors.adapter import value_of
 from tools.vectors.check_port import VECTORS
@@ -70,20 +71,16 @@ def test_both_clients_write_the_same_texts():
     assert one == other
 
 
-NUMBERS = """
-[survey]
-id = "numbers"
-epsilon = 1
-[label]
-name = "rested"
-values = ["yes", "no"]
-[features.halves]
-range = [0, 1048576]
-[features.far]
-range = [-3e15, 1e18]
-[features.near]
-range = [0, 0.001]
-"""
+NUMBERS = survey_toml(
+    id="numbers",
+    epsilon=1,
+    label={"name": "rested"},
+    features={
+        "halves": {"range": [0, 1048576]},
+        "far": {"range": [-3e15, 1e18]},
+        "near": {"range": [0, 0.001]},
+    },
+)
 
 
 @pytest.mark.parametrize("port", PORTS)

@@ -18,28 +18,20 @@ import ldp_client
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
 from encoders.survey import Plan, Question, read_survey
+from tests.support.surveys import survey_toml
 
 ROOT = Path(__file__).resolve().parents[2]
-SURVEY = """
-[survey]
-id = "no-floats"
-epsilon = 1.5
-[label]
-name = "paid"
-values = ["yes", "no", "later"]
-[features.kind]
-values = ["a", "b", "c"]
-missing = "category"
-[features.size]
-range = [-2, 10.5]
-missing = "category"
-[features.age]
-range = [0, 90]
-bins = 3
-[mechanism]
-frequency = "{frequency}"
-numeric = "{numeric}"
-"""
+SURVEY = survey_toml(
+    id="no-floats",
+    epsilon=1.5,
+    label={"name": "paid", "values": ["yes", "no", "later"]},
+    features={
+        "kind": {"values": ["a", "b", "c"], "missing": "category"},
+        "size": {"range": [-2, 10.5], "missing": "category"},
+        "age": {"range": [0, 90], "bins": 3},
+    },
+    mechanism={"frequency": "{frequency}", "numeric": "{numeric}"},
+)
 WAYS = [
     ("DE", "piecewise"),
     ("SUE", "onebit"),

@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 
 import encoders.progress
 import ldp_audit.cli
@@ -17,6 +17,8 @@ from ldp_audit.audit import list_stages
 from ldp_client import load_plan
 from tests.support.commands import command
 from tests.support.servers import collector
+
+run = partial(command, "ldp-audit", "--trials", 1000, check=False)
 
 
 @pytest.fixture
@@ -47,10 +49,6 @@ def audit_once(plan: Plan, trials: int, timed: int, progress: Callable[[str], ob
 def short_audits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ldp_audit.cli, "audit", audit_once)
     monkeypatch.setattr(ldp_audit.cli, "TIMED_REPORTS", 30)
-
-
-def run(*arguments: object) -> Result:
-    return command("ldp-audit", "--trials", 1000, *arguments, check=False)
 
 
 @pytest.mark.slow

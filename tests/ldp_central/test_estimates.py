@@ -5,13 +5,13 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
@@ -19,7 +19,6 @@ from encoders.survey.numeric_features import GRID
 from ldp_aggregator.classifiers.stored_model import load_model
 from ldp_aggregator.results_file import ModelError, parse_results
 from ldp_aggregator.views.estimate_rows import COMPARISONS, EstimateRow, build_table
-from ldp_central.cli import main
 from ldp_central.coded_rows import CodedRows
 from ldp_central.curator_training import CuratorRows, CuratorTraining
 from ldp_central.ledger import Ledger
@@ -27,21 +26,15 @@ from ldp_central.promise import Promise
 from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS
 from tests.support.central_surveys import make_csv, survey_text
+from tests.support.commands import command
 from tests.support.statistical_checks import small_and_full
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "population"
-epsilon = 1.0
-[label]
-name = "y"
-values = ["a", "b"]
-[features.f]
-values = ["p", "q", "r"]
-[features.x]
-range = [0, 10]
-missing = "category"
-"""
+SURVEY = survey_toml(
+    id="population",
+    label={"name": "y", "values": ["a", "b"]},
+    features={"f": ["p", "q", "r"], "x": {"range": [0, 10], "missing": "category"}},
+)
 PLAN = read_survey(SURVEY).compile()
 SHARE = 0.3
 """P(class b)."""
@@ -186,11 +179,8 @@ def run(tmp_path: Path) -> Callable[..., Any]:
     (tmp_path / "survey.toml").write_text(survey_text())
     (tmp_path / "rows.csv").write_text(make_csv())
 
-    def run(*arguments: object) -> Any:
-        command = ["train", tmp_path / "survey.toml", tmp_path / "rows.csv", "--epsilon", 1, *arguments]
-        return CliRunner().invoke(main, [*map(str, command), "-o", str(tmp_path / "model.json")])
-
-    return run
+    train = ["train", tmp_path / "survey.toml", tmp_path / "rows.csv", "--epsilon", 1]
+    return partial(command, "ldp-central", *train, "-o", tmp_path / "model.json", check=False)
 
 
 def test_the_table_of_a_model_file_is_that_of_the_command(run, tmp_path):

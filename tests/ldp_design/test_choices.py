@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from ldp_design.cli.compare import main as compare
-from ldp_design.cli.simulate import main as simulate
-from ldp_design.cli.survey import main as survey
+from tests.support.commands import command
 from tests.support.html_page import parse_page
 from tests.support.surveys import survey_toml
 
@@ -28,17 +26,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(command: str) -> Result:
-    name, *arguments = command.split()
-    program = {"simulate": simulate, "compare": compare}.get(name, survey)
-    result = CliRunner().invoke(program, arguments if program is not survey else [name, *arguments])
-    assert result.exit_code == 0, result.output
-    return result
+def run(line: str) -> Result:
+    """Run a command of a survey's author, without "ldp-" and, for most, without "survey"."""
+    name, *arguments = line.split()
+    words = (f"ldp-{name}",) if name in ("simulate", "compare") else ("ldp-survey", name)
+    return command(*words, *arguments)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "shown"),
+    ("line", "shown"),
     [
         ("check tea.toml", "cups: glass 3 x 2 = 6"),
         ("check silos.toml", "cups: glass 3 values x 2"),
@@ -53,8 +50,8 @@ def run(command: str) -> Result:
         ("init --from rows.csv --label tired", 'choices = ["glass", "large", "small"]'),
     ],
 )
-def test_a_command_takes_several_answers(folder, command, shown):
-    assert shown in " ".join(run(command).stdout.split())
+def test_a_command_takes_several_answers(folder, line, shown):
+    assert shown in " ".join(run(line).stdout.split())
 
 
 @pytest.mark.slow
@@ -73,6 +70,6 @@ def test_the_questions_of_an_entry_are_previewed_in_order(folder):
 
 
 def test_a_label_with_lists_in_its_cells_is_refused(folder):
-    result = CliRunner().invoke(survey, ["init", "--from", "rows.csv", "--label", "cups"])
+    result = command("ldp-survey", "init", "--from", "rows.csv", "--label", "cups", check=False)
     assert result.exit_code == 1
     assert 'cells of the label "cups" list several values' in result.stderr

@@ -5,15 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from scipy import stats
 
 from encoders.survey import read_survey
-from ldp_design.cli import compare
-from ldp_design.cli.simulate import main as simulate_main
-from ldp_design.cli.survey import main
 from ldp_design.simulation.accuracies import SimulationError, SimulationGrid, simulate
 from ldp_design.simulation.shares import simulate_shares
+from tests.support.commands import command
 from tests.support.html_page import parse_page
 from tests.support.surveys import survey_toml
 
@@ -58,10 +56,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(command: str) -> Result:
-    name, *arguments = command.split()
-    commands = {"simulate": simulate_main, "compare": compare.main}
-    return CliRunner().invoke(commands.get(name, main), arguments if name in commands else [name, *arguments])
+def run(line: str) -> Result:
+    name, *arguments = line.split()
+    program = [f"ldp-{name}"] if name in ("simulate", "compare") else ["ldp-survey", name]
+    return command(*program, *arguments, check=False)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +143,8 @@ def test_what_needs_a_label_is_refused_in_one_sentence(folder, command, why):
 
 def test_a_choice_that_is_not_listed_is_an_error_with_its_row(folder):
     (folder / "bad.csv").write_text(ROWS.replace("large,8.5", "tiny,8.5", 1))
-    for command in ("simulate tea.toml bad.csv", "preview tea.toml --csv bad.csv --row-number 3"):
-        result = run(command)
+    for line in ("simulate tea.toml bad.csv", "preview tea.toml --csv bad.csv --row-number 3"):
+        result = run(line)
         assert result.exit_code == 1
         assert "cups: " in result.stderr
         assert "contains something else than the survey's choices" in result.stderr

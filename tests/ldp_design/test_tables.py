@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
@@ -14,13 +13,13 @@ from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.statements.features import find_warnings as find_warnings_of_results
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import find_warnings, format_overview
-from ldp_design.cli.survey import main
 from ldp_design.dossier.people_dossier import render_dossier
 from ldp_design.dossier.source import read_source
 from ldp_design.simulation.accuracies import SimulationGrid, simulate
 from ldp_design.sizing.margins import ExpectedTotals
 from ldp_design.sizing.size_summary import format_size
 from ldp_design.sizing.survey_size import size_for_margin, size_for_users, size_questions
+from tests.support.commands import command
 from tests.support.html_page import parse_page
 
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
@@ -115,7 +114,7 @@ def test_a_survey_with_tables_is_simulated_and_documented(label, tmp_path):
     path = tmp_path / "survey.toml"
     path.write_text(SURVEY.format(label=label, bins=64))
     page = tmp_path / "dossier.html"
-    result = CliRunner().invoke(main, ["dossier", str(path), "--users", "5000", "-o", str(page)])
+    result = command("ldp-survey", "dossier", str(path), "--users", "5000", "-o", str(page), check=False)
     assert result.exit_code == 0, result.output
     text = " ".join(page.read_text("utf-8").split())
     assert ("do not contain the answer to it" in text) == bool(label)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from encoders.errors import SurveyError
 from encoders.randomness import FastStream
@@ -13,9 +12,9 @@ from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, SnapshotError
-from ldp_design.cli.survey import main
 from ldp_design.model_validation import ValidationError, write_validation_round
 from ldp_design.simulation.accuracies import simulate
+from tests.support.commands import command
 from tests.support.snapshots import train_model
 from tests.support.surveys import RELAY_KEYS
 
@@ -166,11 +165,11 @@ def test_the_command_prints_the_round_or_the_reason_for_refusing(tmp_path, model
     survey, file = tmp_path / "tea.toml", tmp_path / "model.json"
     survey.write_text(SURVEY.replace("\n", "\r\n"))
     train_model(file, make_snapshot(SURVEY, 1))
-    done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
+    done = command("ldp-survey", "validate", survey, "--model", file, check=False)
     assert done.exit_code == 0
     assert done.stdout == write_validation_round(SURVEY, model, "model.json")
     survey.write_text(SURVEY.replace('"tired"', '"awake"'))
-    done = CliRunner().invoke(main, ["validate", str(survey), "--model", str(file)])
+    done = command("ldp-survey", "validate", survey, "--model", file, check=False)
     assert done.exit_code == 1
     assert "was not trained on this survey" in done.stderr
 
@@ -180,12 +179,12 @@ def test_a_validation_is_refused_by_commands_that_need_a_survey_people_answer(tm
     file.write_text(write_validation_round(SURVEY, model, "model.json"))
     rows.write_text("class\nyes\n")
     train_model(model_file, make_snapshot(SURVEY, 1))
-    for command, options in [
+    for name, options in [
         ("size", ["--users", "1000"]),
         ("project", ["--from", str(rows)]),
         ("validate", ["--model", str(model_file)]),
     ]:
-        done = CliRunner().invoke(main, [command, str(file), *options])
+        done = command("ldp-survey", name, file, *options, check=False)
         assert done.exit_code == 1
         assert "tea-validation is a validation round, which asks only whether a model is right" in done.stderr
     survey = read_survey(file.read_text())

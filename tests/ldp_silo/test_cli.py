@@ -21,6 +21,7 @@ from ldp_silo.cli import main
 from ldp_silo.sending import EXPLANATIONS
 from tests.ldp_client.conftest import Collector
 from tests.ldp_silo.conftest import DOWN, HEADER, RECORDED, URL, draw_rows
+from tests.support.commands import command
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
@@ -36,17 +37,13 @@ def collector(plan: SiloPlan, monkeypatch: pytest.MonkeyPatch) -> Iterator[Colle
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], collector: Collector) -> Run:
+def run(tmp_path: Path, collector: Collector) -> Run:
     """Run a command with the journal of the test; return its exit code, and what it printed."""
 
-    def run(command: str, *arguments: object) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main([command, *map(str, arguments), "--journal", str(tmp_path / "ward.journal")])
-        code = ended.value.code
-        printed = capsys.readouterr()
-        if isinstance(code, str):  # Python prints it, and exits with 1
-            return 1, printed.out, code
-        return int(code or 0), printed.out, printed.err
+    def run(*arguments: object, **environment: str) -> tuple[int, str, str]:
+        journal = ("--journal", tmp_path / "ward.journal")
+        result = command("ldp-silo", *arguments, *journal, check=False, **environment)
+        return result.exit_code, result.stdout, result.stderr
 
     return run
 
@@ -106,9 +103,9 @@ def test_an_error_is_one_line_without_a_value(run, write_rows):
     run("grant", URL)
     code, out, error = run("report", URL, write_rows([["yes", "perhaps", "1", "50", "60"]]))
     assert (code, out) == (1, "")
-    assert error.startswith('Error: smoker: row 1: is not one of the survey\'s values: "yes", "no"')
+    assert error.splitlines()[-1] == 'Error: smoker: row 1: is not one of the survey\'s values: "yes", "no"'
     code, _, error = run("report", URL, write_rows(5), "--max-epsilon", "0.5")
-    assert (code, error) == (1, "Error: the plan's epsilon is 1, but max_epsilon is 0.5")
+    assert (code, error.splitlines()[-1]) == (1, "Error: the plan's epsilon is 1, but max_epsilon is 0.5")
 
 
 def test_consent_comes_first(run, write_rows):
@@ -216,7 +213,7 @@ def test_a_token_is_read_from_a_file(run, collector, tmp_path, write_rows):
     token_id = bytes(2) + b"\x01" * 14
     token = format_token(collector.plan, token_id)
     missing = run("grant", URL, "--token-file", tmp_path / token)
-    assert missing == (1, "", "Error: --token-file cannot be read: No such file or directory")
+    assert missing == (1, "", "Error: --token-file cannot be read: No such file or directory\n")
     for text, start in (
         ("", "token: "),
         ("é", "token: "),
@@ -267,28 +264,26 @@ def test_a_preview_shows_exact_counts_and_sends_nothing(run, collector, write_ro
     assert not collector.bodies
 
 
-def test_cells_with_line_breaks_are_reported_on_request(run, plan, write_rows, monkeypatch):
+def test_cells_with_line_breaks_are_reported_on_request(run, plan, write_rows):
     note = [*HEADER, "id"]
     rows = [[*row, f'"a\nb {place}"'] for place, row in enumerate(draw_rows(20))]
     first, later = write_rows(rows, note), write_rows(rows[:1], note, "later.csv")
     run("grant", URL)
-    for command in ("preview", "report"):
-        code, _, error = run(command, URL, first, "--person", "id")
+    for name in ("preview", "report"):
+        code, _, error = run(name, URL, first, "--person", "id")
         assert code == 1
         assert "ward.csv: line 2: a quoted cell continues on the next line" in error
     options = ("--person", "id", "--multiline")
     assert "All 20 rows fit the survey." in run("preview", URL, first, *options)[1]
     assert run("report", URL, first, *options)[0] == 0
     for rehearsal in ("1", ""):
-        monkeypatch.setenv("LDP_REHEARSAL", rehearsal)
-        code, _, error = run("report", URL, later, *options, "--epoch", "2")
+        code, _, error = run("report", URL, later, *options, "--epoch", "2", LDP_REHEARSAL=rehearsal)
         assert code == 1
         assert "id: row 1: 1 person with more than 1 row over all epochs" in error
 
 
-def test_a_rehearsal_says_that_nothing_was_drawn(run, write_rows, monkeypatch):
-    monkeypatch.setenv("LDP_REHEARSAL", "1")
-    code, out, _ = run("report", URL, write_rows(50))
+def test_a_rehearsal_says_that_nothing_was_drawn(run, write_rows):
+    code, out, _ = run("report", URL, write_rows(50), LDP_REHEARSAL="1")
     assert (code, out) == (
         0,
         "epoch 1: ready (rehearsal: the rows fit the survey; nothing was drawn, recorded or sent)\n",

@@ -18,23 +18,18 @@ from ldp_silo.rows_file import FileDigest, RepeatedRowsError, hash_file, open_ro
 from tests.ldp_silo.conftest import HEADER, draw_rows
 from tests.support.silo_surveys import count_rows as count_coded_rows
 from tests.support.silo_surveys import read_silo_survey
+from tests.support.surveys import survey_toml
 
 KEY = bytes(range(32))
 GOOD = ["yes", "no", "50", "70", "80"]
 SECRET = "secret-value"
-BOOLEANS = """
-[survey]
-id = "wards"
-kind = "silo"
-epsilon = 1.0
-rows = 100
-[label]
-name = "ill"
-values = [true, false]
-[features.smoker]
-values = ["true", "false", "unknown"]
-missing = "category"
-"""
+BOOLEANS = survey_toml(
+    id="wards",
+    kind="silo",
+    rows=100,
+    label={"name": "ill", "values": [True, False]},
+    features={"smoker": {"values": ["true", "false", "unknown"], "missing": "category"}},
+)
 
 
 def count(

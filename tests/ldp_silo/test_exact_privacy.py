@@ -14,22 +14,16 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.epoch_reports import count_file
 from tests.support.silo_laws import ScaleOf, planned_scale, worst_log_ratio
 from tests.support.silo_surveys import read_silo_survey
+from tests.support.surveys import survey_toml
 
-CATEGORIES = """
-[survey]
-id = "tiny"
-kind = "silo"
-epsilon = 1.0
-rows = 5
-rows_per_person = 1
-[label]
-name = "y"
-values = ["no", "yes"]
-[features.a]
-values = ["u", "v"]
-[features.b]
-values = ["u", "v"]
-"""
+CATEGORIES = survey_toml(
+    id="tiny",
+    kind="silo",
+    rows=5,
+    rows_per_person=1,
+    label={"name": "y", "values": ["no", "yes"]},
+    features={"a": ["u", "v"], "b": ["u", "v"]},
+)
 NUMBERS = CATEGORIES.replace(
     '[features.b]\nvalues = ["u", "v"]\n', '[features.b]\nrange = [0, 10]\nmissing = "category"\n'
 )

@@ -6,24 +6,18 @@ import pytest
 
 from encoders.explain.nonresponse import is_complete, nonresponse_warnings
 from encoders.survey import read_survey
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "silence"
-epsilon = 1
-[label]
-name = "paid"
-values = ["yes", "no", "unknown"]
-[features.city]
-values = ["Graz", "Linz", "Wels", "other"]
-missing = "category"
-[features.size]
-range = [0, 10]
-missing = "category"
-[features.rooms]
-edges = [0, 1, 3]
-missing = "category"
-"""
+SURVEY = survey_toml(
+    id="silence",
+    epsilon=1,
+    label={"name": "paid", "values": ["yes", "no", "unknown"]},
+    features={
+        "city": {"values": ["Graz", "Linz", "Wels", "other"], "missing": "category"},
+        "size": {"range": [0, 10], "missing": "category"},
+        "rooms": {"edges": [0, 1, 3], "missing": "category"},
+    },
+)
 
 
 def warnings(old: str = "", new: str = "") -> list[str]:

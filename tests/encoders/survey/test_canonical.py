@@ -2,8 +2,8 @@
 
 import pytest
 
-from encoders.errors import SurveyError
 from encoders.survey.canonical import dump_canonical_json, load_canonical_json
+from tests.support.mistakes import refuse
 
 
 def test_a_document_has_one_spelling():
@@ -41,5 +41,4 @@ def test_a_document_has_one_spelling():
     ],
 )
 def test_another_spelling_is_refused(data):
-    with pytest.raises(SurveyError):
-        load_canonical_json(data)
+    refuse(data, load_canonical_json)

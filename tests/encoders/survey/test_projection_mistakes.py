@@ -2,9 +2,8 @@
 
 import pytest
 
-from encoders.errors import SurveyError
-from encoders.survey import read_survey
 from encoders.survey.plan_files import PEOPLE_PLANS
+from tests.support.mistakes import assert_explained, list_mistakes, refuse
 from tests.support.surveys import PROJECTED
 
 INPUTS = """[projection.inputs.age]
@@ -134,18 +133,12 @@ PROJECTED_MISTAKES = {
 def test_a_mistake_about_a_projection_is_explained_by_field_and_line(name):
     old, new, field, line, words = PROJECTED_MISTAKES[name]
     assert PROJECTED.count(old) == 1
-    with pytest.raises(SurveyError) as caught:
-        read_survey(PROJECTED.replace(old, new))
-    error = caught.value
-    assert [(each.field, each.line) for each in error.problems] == [(field, line)]
-    assert words in error.why
+    assert_explained(PROJECTED.replace(old, new), field, line, words)
 
 
 def test_every_mistake_in_components_is_named_at_once():
     text = PROJECTED.replace("[0.25, -0.75]", "[0.25]").replace("offset = 0.1\n", "offset = 0.1234567\n")
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text)
-    assert [(each.field, each.line) for each in caught.value.problems] == [
+    assert list_mistakes(text) == [
         ("features.first.weights", 25),
         ("features.second.offset", 31),
     ]
@@ -162,23 +155,18 @@ def test_every_mistake_in_components_is_named_at_once():
     ],
 )
 def test_a_component_is_a_number_with_a_range(old, new, fields):
-    with pytest.raises(SurveyError) as caught:
-        read_survey(PROJECTED.replace(old, new))
-    assert {(each.field, each.line) for each in caught.value.problems} == fields
+    assert set(list_mistakes(PROJECTED.replace(old, new))) == fields
 
 
 def test_a_component_s_line_is_found_whatever_its_name():
     text = PROJECTED.replace("[features.first]", '[features."fir.st"]').replace("-0.75]", "-0.75, 1]")
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text)
-    assert (caught.value.field, caught.value.line) == ("features.fir.st.weights", 25)
+    error = refuse(text)
+    assert (error.field, error.line) == ("features.fir.st.weights", 25)
 
 
 @pytest.mark.parametrize("text", ["projection = 3\n", "projection = []\n"])
 def test_a_projection_is_a_table(text):
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text + PROJECTED.replace(INPUTS, ""))
-    assert ("projection", 1) in {(each.field, each.line) for each in caught.value.problems}
+    assert ("projection", 1) in list_mistakes(text + PROJECTED.replace(INPUTS, ""))
 
 
 COMPILED_MISTAKES = {
@@ -215,7 +203,4 @@ def test_a_mistake_that_shows_when_compiling_is_explained_by_field_and_line(name
     text = (only_numbers if field == "label.weight" else PROJECTED).replace(old, new)
     mechanism = {"label.weight": "onebit", "features.hours": "sampled-laplace"}.get(field, "auto")
     (tmp_path / "survey.toml").write_text(text + f'numeric = "{mechanism}"\n', encoding="utf-8")
-    with pytest.raises(SurveyError) as caught:
-        PEOPLE_PLANS.load(tmp_path / "survey.toml")
-    assert (caught.value.field, caught.value.line) == (field, line)
-    assert words in caught.value.why
+    assert_explained(tmp_path / "survey.toml", field, line, words, PEOPLE_PLANS.load)

@@ -16,6 +16,7 @@ from encoders.mechanisms import MECHANISMS, FrequencyOracle, design
 from encoders.survey import Plan, Question, canonical, read_survey
 from encoders.survey.question_groups import MAX_GROUP_DOMAIN, MIN_GROUP_GAIN, group_features
 from ldp_aggregator.rows.encode_table import true_answers
+from tests.support.mistakes import refuse
 
 HEAD = '[survey]\nid = "together"\nepsilon = {}\n[label]\nname = "win"\nvalues = ["yes", "no", "draw"]\n'
 VALUES = "[features.{}]\nvalues = {}\nweight = {}\n"
@@ -268,8 +269,7 @@ TAMPERED: dict[str, tuple[dict[str, dict[str, Any]], str]] = {
 @pytest.mark.parametrize("name", TAMPERED)
 def test_a_tampered_question_about_several_features_is_refused(plan, name):
     changes, why = TAMPERED[name]
-    with pytest.raises(SurveyError, match=why):
-        Plan.from_json(tampered(plan, **changes))
+    assert why in str(refuse(tampered(plan, **changes), Plan.from_json))
 
 
 def test_an_author_may_ask_about_features_together_that_auto_would_not(plan):

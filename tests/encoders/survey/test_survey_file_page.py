@@ -11,6 +11,7 @@ import pytest
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
+from tests.support.mistakes import refuse
 from tests.support.silo_surveys import read_silo_survey
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -37,23 +38,18 @@ values = ["yes", "no"]
 """
 
 
-def problems(text: str) -> str:
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text)
-    return str(caught.value)
-
-
 @pytest.mark.parametrize("table", TABLES)
 def test_page_documents_each_key_of_the_table_and_no_other(table):
     feature = "[features.NAME]\n" if table.startswith("texts") else ""
-    known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems(f"[{table}]\nunknown_key = 1\n{feature}"))
+    error = refuse(f"[{table}]\nunknown_key = 1\n{feature}")
+    known = re.search(r"unknown_key.*?known: ([\w, ]+)", str(error))
     assert known
     documented = {key.removeprefix(f"{table}.") for key in DOCUMENTED if key.startswith(f"{table}.")}
     assert {key for key in documented if "." not in key} == set(known[1].split(", "))
 
 
 def test_page_documents_each_table():
-    known = re.search(r"unknown_key.*?known: ([\w, ]+)", problems("unknown_key = 1\n"))
+    known = re.search(r"unknown_key.*?known: ([\w, ]+)", str(refuse("unknown_key = 1\n")))
     assert known
     assert {key.partition(".")[0] for key in DOCUMENTED} == set(known[1].split(", "))
 
@@ -97,8 +93,7 @@ def test_example_on_the_page_of_curators_is_a_survey():
 def test_rows_have_the_documented_limits(rows, beyond):
     text = EXAMPLE_OF_SILOS.replace("10_000", str(rows))
     assert read_silo_survey(text).rows_per_person == 1
-    with pytest.raises(SurveyError):
-        read_silo_survey(text.replace(f"rows = {rows}", f"rows = {beyond}"))
+    refuse(text.replace(f"rows = {rows}", f"rows = {beyond}"), read_silo_survey)
 
 
 def test_optional_keys_have_the_documented_defaults():
@@ -126,7 +121,7 @@ def test_optional_keys_have_the_documented_defaults():
     ],
 )
 def test_reader_refuses_what_is_beyond_the_documented_limits(epsilon, survey, feature):
-    assert problems(MINIMAL.format(epsilon=epsilon, survey=survey, feature=feature))
+    assert refuse(MINIMAL.format(epsilon=epsilon, survey=survey, feature=feature))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.plan_files import PEOPLE_PLANS, texts_path
 from encoders.survey.texts import MAX_LANGUAGES, MAX_TEXTS_BYTES
+from tests.support.mistakes import refuse
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
 WITH_TEXTS = SLEEP + SLEEP_TEXTS
@@ -21,9 +22,7 @@ WITH_TEXTS = SLEEP + SLEEP_TEXTS
 
 def problems(text: str) -> list[tuple[str, int | None, str]]:
     """Return field, line and message of every mistake in a survey file."""
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text)
-    return [(each.field, each.line, each.why) for each in caught.value.problems]
+    return [(each.field, each.line, each.why) for each in refuse(text).problems]
 
 
 def compiled() -> Plan:
@@ -230,17 +229,14 @@ def document_of(**changes: Any) -> bytes:
 def test_side_file_is_refused_if_its_form_is_wrong_even_if_the_plan_has_its_digest(data):
     document = json.loads(read_survey(SLEEP).compile().json) | {"texts": hashlib.sha256(data).hexdigest()}
     plan = Plan.from_json(dump_canonical_json(document))
-    with pytest.raises(SurveyError):
-        plan.with_texts(data)
+    refuse(data, plan.with_texts)
 
 
 def test_error_about_a_side_file_contains_no_control_characters():
     data = document_of(about={"\x1b[31m": "x"})
     document = json.loads(read_survey(SLEEP).compile().json) | {"texts": hashlib.sha256(data).hexdigest()}
     plan = Plan.from_json(dump_canonical_json(document))
-    with pytest.raises(SurveyError) as caught:
-        plan.with_texts(data)
-    assert str(caught.value).startswith("about.\\x1b[31m: is not an entry here")
+    assert str(refuse(data, plan.with_texts)).startswith("about.\\x1b[31m: is not an entry here")
 
 
 def test_plan_refuses_an_object_of_other_texts():
@@ -251,12 +247,9 @@ def test_plan_refuses_an_object_of_other_texts():
 
 def test_side_file_of_other_bytes_is_refused():
     plan = Plan.from_json(compiled().json)
-    with pytest.raises(SurveyError, match="these texts belong to another plan"):
-        plan.with_texts(document_of(about={}))
-    with pytest.raises(SurveyError, match="larger than"):
-        plan.with_texts(bytes(MAX_TEXTS_BYTES + 1))
-    with pytest.raises(SurveyError, match="has no texts"):
-        read_survey(SLEEP).compile().with_texts(document_of())
+    assert "these texts belong to another plan" in str(refuse(document_of(about={}), plan.with_texts))
+    assert "larger than" in str(refuse(bytes(MAX_TEXTS_BYTES + 1), plan.with_texts))
+    assert "has no texts" in str(refuse(document_of(), read_survey(SLEEP).compile().with_texts))
 
 
 def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path):
@@ -268,10 +261,8 @@ def test_plan_file_is_loaded_with_the_texts_beside_it(tmp_path):
     texts_path(path).write_bytes(plan.texts.json + b"\n")
     assert PEOPLE_PLANS.load(path).texts == plan.texts
     texts_path(path).write_bytes(document_of(about={}))
-    with pytest.raises(
-        SurveyError, match=r"^sleep\.plan\.texts\.json: texts: these texts belong to another plan"
-    ):
-        PEOPLE_PLANS.load(path)
+    why = "sleep.plan.texts.json: texts: these texts belong to another plan"
+    assert str(refuse(path, PEOPLE_PLANS.load)).startswith(why)
 
 
 def test_plan_without_texts_ignores_the_file_beside_it(tmp_path):

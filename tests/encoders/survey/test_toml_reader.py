@@ -9,6 +9,7 @@ import pytest
 from encoders.errors import PrivacyError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.plan_files import PEOPLE_PLANS
+from tests.support.mistakes import refuse
 from tests.support.surveys import GOOD
 
 
@@ -94,16 +95,14 @@ def test_every_way_to_write_toml_gives_the_same_plan(name):
     ],
 )
 def test_lines_are_found_in_every_way_to_write_toml(name, old, new, field, line):
-    with pytest.raises(SurveyError) as caught:
-        read_survey(SAME[name].replace(old, new))
-    assert (caught.value.field, caught.value.line) == (field, line)
+    error = refuse(SAME[name].replace(old, new))
+    assert (error.field, error.line) == (field, line)
 
 
 def test_feature_names_may_be_anything_toml_can_quote():
     text = GOOD.replace("[features.age]", '[features."Age, in years [a]"]').replace("bins = 4", "bins = 0")
-    with pytest.raises(SurveyError) as caught:
-        read_survey(text)
-    assert (caught.value.field, caught.value.line) == ("features.hours.bins", 15)
+    error = refuse(text)
+    assert (error.field, error.line) == ("features.hours.bins", 15)
     named = read_survey(text.replace("bins = 0", "bins = 4")).features[0]
     assert named.name == "Age, in years [a]"
 
@@ -115,8 +114,9 @@ def test_values_may_be_numbers_and_truths():
 
 def test_a_category_of_one_value_needs_missing_beside_it():
     assert read_survey(GOOD.replace('["young", "old"]', '["smokes"]')).features[0].size == 2
-    with pytest.raises(SurveyError, match="at least 2 values"):
-        read_survey(GOOD.replace('["young", "old"]\nmissing = "category"', '["smokes"]'))
+    assert "at least 2 values" in str(
+        refuse(GOOD.replace('["young", "old"]\nmissing = "category"', '["smokes"]'))
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,5 +201,4 @@ def test_a_file_is_a_survey_or_a_plan_by_its_content(tmp_path):
     (tmp_path / "cut.json").write_bytes(plan.json[:-5])
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     for name in ("broken.toml", "cut.json", "binary", "absent"):
-        with pytest.raises(SurveyError, match=name):
-            PEOPLE_PLANS.load(tmp_path / name)
+        assert name in str(refuse(tmp_path / name, PEOPLE_PLANS.load))

@@ -11,21 +11,14 @@ from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "model-tests"
-epsilon = 8.0
-[label]
-name = "asleep"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green"]
-[features.hours]
-range = [0, 12]
-bins = 3
-missing = "category"
-"""
+SURVEY = survey_toml(
+    id="model-tests",
+    epsilon=8.0,
+    label={"name": "asleep"},
+    features={"tea": ["black", "green"], "hours": {"range": [0, 12], "bins": 3, "missing": "category"}},
+)
 
 
 @pytest.fixture(scope="session")
@@ -51,21 +44,16 @@ def model_path(tmp_path: Path, results: Results) -> Path:
     return path
 
 
-NUMBERS = """
-[survey]
-id = "number-model-tests"
-epsilon = 8.0
-[label]
-name = "asleep"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green"]
-[features.hours]
-range = [0, 12]
-missing = "category"
-[features.age]
-range = [0, 100]
-"""
+NUMBERS = survey_toml(
+    id="number-model-tests",
+    epsilon=8.0,
+    label={"name": "asleep"},
+    features={
+        "tea": ["black", "green"],
+        "hours": {"range": [0, 12], "missing": "category"},
+        "age": {"range": [0, 100]},
+    },
+)
 
 
 @pytest.fixture(scope="session")

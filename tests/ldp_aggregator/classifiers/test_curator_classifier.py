@@ -21,21 +21,15 @@ from ldp_central.curator_training import CuratorRows, CuratorTraining, read_cura
 from ldp_central.promise import Promise
 from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.support.central_surveys import make_csv, survey_text
+from tests.support.surveys import survey_toml
 
 LEARNERS = ("nb", "linear", "tree")
-THREE = """
-[survey]
-id = "three"
-epsilon = 1.0
-users = 3000
-[label]
-name = "y"
-values = ["3", "1", "2"]
-[features.a]
-values = ["x", "y", "z"]
-[features.b]
-values = ["0", "1"]
-"""
+THREE = survey_toml(
+    id="three",
+    users=3000,
+    label={"name": "y", "values": ["3", "1", "2"]},
+    features={"a": ["x", "y", "z"], "b": ["0", "1"]},
+)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from encoders.survey import read_survey
 from ldp_aggregator import NaiveBayes
 from ldp_aggregator.rows.table_input import select_columns
 from ldp_design import simulate
+from tests.support.surveys import survey_toml
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -32,32 +33,20 @@ COLUMNS = {name: cells * 10 for name, cells in _CELLS.items()}
 LABELS = ["yes", "no", "no", "yes"] * 10
 ROWS = [dict(zip(COLUMNS, cells, strict=True)) for cells in zip(*COLUMNS.values(), strict=True)]
 
-SURVEY = """
-[survey]
-id = "frames"
-epsilon = 8.0
-[label]
-name = "ill"
-values = ["yes", "no"]
-[features.smokes]
-values = [true, false]
-[features.drinks]
-values = [true, false]
-missing = "category"
-[features.number]
-values = [3, 5, 9007199254740993]
-[features.count]
-values = [1, 2, 4]
-missing = "category"
-[features.tea]
-values = ["daily", "rarely", "never"]
-missing = "category"
-[features.height]
-range = [0, 4]
-missing = "category"
-[features.team]
-values = ["a", "b"]
-"""
+SURVEY = survey_toml(
+    id="frames",
+    epsilon=8.0,
+    label={"name": "ill"},
+    features={
+        "smokes": [True, False],
+        "drinks": {"values": [True, False], "missing": "category"},
+        "number": [3, 5, 9007199254740993],
+        "count": {"values": [1, 2, 4], "missing": "category"},
+        "tea": {"values": ["daily", "rarely", "never"], "missing": "category"},
+        "height": {"range": [0, 4], "missing": "category"},
+        "team": ["a", "b"],
+    },
+)
 
 
 def pandas_frame(columns: dict[str, list[Any]]) -> pd.DataFrame:

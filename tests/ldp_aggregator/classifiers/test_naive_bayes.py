@@ -15,6 +15,7 @@ from encoders.errors import RowError, SurveyError
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import read_survey
 from ldp_aggregator import NaiveBayes, load_model
+from tests.support.surveys import survey_toml
 
 ROWS = [
     {"tea": "green", "hours": 2.5, "unknown": "ignored"},
@@ -143,19 +144,12 @@ def test_missing_values_become_a_category():
     assert model.score(rows, labels) > 0.8
 
 
-SURVEY = """
-[survey]
-id = "tired"
-epsilon = 8.0
-[label]
-name = "state"
-values = ["tired", "fresh", "dead"]
-[features.hours]
-range = [0, 12]
-bins = 6
-[features.tea]
-values = ["black", "green", "oolong"]
-"""
+SURVEY = survey_toml(
+    id="tired",
+    epsilon=8.0,
+    label={"name": "state", "values": ["tired", "fresh", "dead"]},
+    features={"hours": {"range": [0, 12], "bins": 6}, "tea": ["black", "green", "oolong"]},
+)
 
 
 def test_fit_uses_the_given_survey():
@@ -255,25 +249,16 @@ def test_the_papers_numbers_need_the_label_question():
     assert model.score(rows, labels) > 0.9
 
 
-PROJECTED = """
-[survey]
-id = "projected"
-epsilon = 8.0
-[label]
-name = "state"
-values = ["tired", "fresh"]
-[projection.inputs.hours]
-range = [0, 12]
-missing = "category"
-[projection.inputs.age]
-range = [0, 100]
-[features.tea]
-values = ["black", "green"]
-[features.mixture]
-weights = [1, 0.25]
-range = [-1.25, 1.25]
-missing = "category"
-"""
+PROJECTED = survey_toml(
+    id="projected",
+    epsilon=8.0,
+    label={"name": "state", "values": ["tired", "fresh"]},
+    features={
+        "tea": ["black", "green"],
+        "mixture": {"weights": [1, 0.25], "range": [-1.25, 1.25], "missing": "category"},
+    },
+    projection={"inputs": {"hours": {"range": [0, 12], "missing": "category"}, "age": {"range": [0, 100]}}},
+)
 
 
 def test_with_a_projection_rows_hold_its_inputs():

@@ -1,13 +1,12 @@
 """Every command that reads rows refuses cells with line breaks, unless --multiline is given."""
 
-import importlib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from tests.support.central_surveys import make_csv, survey_text
-from tests.support.commands import module_of
+from tests.support.commands import command
 
 COMMANDS = {
     "central": "train SURVEY ROWS --epsilon 1 --learner nb -o OUTPUT",
@@ -20,10 +19,9 @@ COMMANDS = {
 }
 
 
-def run(command: str, *arguments: str, **files: Path) -> Result:
-    module = importlib.import_module(module_of(command.partition(" ")[0]))
-    words = [str(files.get(word, word)) for word in COMMANDS[command].split()]
-    return CliRunner().invoke(module.main, [*words, *arguments])
+def run(name: str, *arguments: str, **files: Path) -> Result:
+    words = [files.get(word, word) for word in COMMANDS[name].split()]
+    return command(f"ldp-{name.partition(' ')[0]}", *words, *arguments, check=False)
 
 
 @pytest.fixture
@@ -40,11 +38,11 @@ def files(tmp_path) -> dict[str, Path]:
     return found
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_names_the_line_of_a_cell_with_line_breaks(command, files):
-    refused = run(command, **files)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_names_the_line_of_a_cell_with_line_breaks(name, files):
+    refused = run(name, **files)
     assert refused.exit_code == 1
     assert "rows.csv: line 4: a quoted cell continues on the next line. Write each" in refused.stderr
     assert "give --multiline" in refused.stderr
     assert not files["OUTPUT"].exists()
-    assert run(command, "--multiline", **files).exit_code == 0
+    assert run(name, "--multiline", **files).exit_code == 0

@@ -1,6 +1,7 @@
 """ldp-results on the command line."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,14 @@ from tests.ldp_aggregator.estimation.test_validation_result import trained, vali
 from tests.ldp_aggregator.views.samples import simulate
 from tests.support.commands import command
 
+run = partial(command, "ldp-results", check=False)
+
 
 @pytest.fixture
 def model(tmp_path) -> Path:
     snapshot = simulate(2000)
     save_results(tmp_path / "model.json", make_results(snapshot))
     return tmp_path / "model.json"
-
-
-def run(*arguments):
-    return command("ldp-results", *arguments, check=False)
 
 
 def test_the_page_is_written_to_be_published(model, tmp_path):

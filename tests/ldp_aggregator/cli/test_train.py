@@ -257,20 +257,12 @@ def test_mistakes_are_explained(run, survey, tmp_path):
         assert not (tmp_path / "model.json").exists()
 
 
-NUMBERS = """
-[survey]
-id = "sleep"
-epsilon = 2.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.hours]
-range = [0, 12]
-[features.tea]
-values = ["black", "green"]
-[mechanism]
-numeric = "sign"
-"""
+NUMBERS = survey_toml(
+    id="sleep",
+    epsilon=2.0,
+    features={"hours": {"range": [0, 12]}, "tea": ["black", "green"]},
+    mechanism={"numeric": "sign"},
+)
 
 
 def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):

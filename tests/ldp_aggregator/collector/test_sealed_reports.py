@@ -6,13 +6,13 @@ import json
 import stat
 import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from click.testing import CliRunner, Result
 from flask.testing import FlaskClient
 
 from encoders.errors import LdpError
@@ -22,7 +22,6 @@ from encoders.survey import sealing as module
 from encoders.survey.opening import BATCH_HEADER, MESSAGES_TYPE, load_private_key, make_private_key
 from encoders.survey.plan_files import key_path
 from encoders.survey.sealing import inner_bytes, seal_report
-from ldp_aggregator.cli.serve import main
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
@@ -33,6 +32,7 @@ from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Schedule
 from tests.ldp_aggregator.collector.conftest import make_store, rejected
+from tests.support.commands import command
 from tests.support.relays import (
     COLLECTOR,
     RELAY_TOKEN,
@@ -239,8 +239,7 @@ def test_the_collector_serves_no_page_for_people(store):
 # -- the key file, and the start ---------------------------------------------------------------
 
 
-def run(*words: object, **variables: str) -> Result:
-    return CliRunner().invoke(main, list(map(str, words)), env=variables)
+run = partial(command, "ldp-collector", check=False)
 
 
 def publish(survey: Path, **settings: object) -> object:

@@ -1,24 +1,20 @@
 """Commands with a silo survey: what works, and the one sentence that names the right command."""
 
 import json
+from functools import partial
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner, Result
 
 import ldp_client
 from encoders.errors import SurveyError
 from encoders.survey.plan_checks import SILO_REFUSAL
-from ldp_aggregator.cli.serve import main as ldp_collector
-from ldp_aggregator.cli.train import main as ldp_train
 from ldp_aggregator.stores import open_store
-from ldp_audit.cli import main as ldp_audit
-from ldp_design.cli.simulate import main as ldp_simulate
-from ldp_design.cli.survey import main as ldp_survey
+from tests.support.commands import command
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 PLAN = read_silo_survey().compile()
+run = partial(command, check=False)
 
 
 @pytest.fixture
@@ -28,15 +24,11 @@ def survey(tmp_path: Path) -> Path:
     return path
 
 
-def run(command: click.Command, *arguments: object) -> Result:
-    return CliRunner().invoke(command, list(map(str, arguments)))
-
-
 REFUSING = {
-    "preview": (ldp_survey, ["preview", "SURVEY"]),
-    "project": (ldp_survey, ["project", "SURVEY", "--from", "FOLDER/rows.csv"]),
-    "simulate": (ldp_simulate, ["SURVEY", "FOLDER/rows.csv"]),
-    "audit": (ldp_audit, ["SURVEY", "--trials", "1000"]),
+    "preview": ("ldp-survey", ["preview", "SURVEY"]),
+    "project": ("ldp-survey", ["project", "SURVEY", "--from", "FOLDER/rows.csv"]),
+    "simulate": ("ldp-simulate", ["SURVEY", "FOLDER/rows.csv"]),
+    "audit": ("ldp-audit", ["SURVEY", "--trials", "1000"]),
 }
 
 
@@ -53,18 +45,18 @@ def test_commands_for_surveys_of_people_name_the_right_ones(name, survey):
 
 @pytest.mark.slow
 def test_size_prints_margins_of_rows_and_silos_and_what_to_change(survey):
-    sized = run(ldp_survey, "size", survey, "--rows", 20_000, "--silos", 4)
+    sized = run("ldp-survey", "size", survey, "--rows", 20_000, "--silos", 4)
     assert sized.exit_code == 0, sized.output
     assert "what to expect from 20,000 rows of 4 silos at epsilon 1" in sized.output
     assert "share of missing" in sized.output
     assert "No feature is noise" in sized.output
-    noisy = run(ldp_survey, "size", survey, "--rows", 400, "--silos", 60)
+    noisy = run("ldp-survey", "size", survey, "--rows", 400, "--silos", 60)
     assert "With any one of these changes no feature is noise:" in noisy.output
-    [document] = json.loads(run(ldp_survey, "size", survey, "--rows", 400, "--silos", 60, "--json").stdout)
+    [document] = json.loads(run("ldp-survey", "size", survey, "--rows", 400, "--silos", 60, "--json").stdout)
     assert (document["rows"], document["silos"], document["rows_per_person"]) == (400, 60, 1)
     assert document["remedies"].keys() == {"rows", "silos", "epsilon"}
     assert not {"reports", "question_probability"} & document["margins"][1].keys()
-    compared = run(ldp_survey, "size", survey, "--silos", 4, "--margin", ".02", "--epsilon", ".5,1").output
+    compared = run("ldp-survey", "size", survey, "--silos", 4, "--margin", ".02", "--epsilon", ".5,1").output
     assert [line.split()[0] for line in compared.splitlines()[2:5]] == ["epsilon", "0.5", "1"]
 
 
@@ -84,7 +76,7 @@ def test_options_that_do_not_fit_silos_are_refused_by_name(name, survey):
         word.replace("SURVEY", str(survey)).replace("FOLDER", str(survey.parent))
         for word in WRONG_OPTIONS[name]
     ]
-    result = run(ldp_survey, *words)
+    result = run("ldp-survey", *words)
     assert (result.exit_code, "--" in result.output) in [(1, True), (2, True)]
     assert isinstance(result.exception, SystemExit)
 
@@ -93,7 +85,7 @@ def test_options_that_do_not_fit_silos_are_refused_by_name(name, survey):
 def test_options_of_silos_are_refused_for_surveys_of_people(command, survey):
     survey.write_text(WARDS.replace('kind = "silo"', "").replace("rows = 100000\nrows_per_person = 1\n", ""))
     output = ["-o", survey.parent / "page.html"] if command == "dossier" else []
-    result = run(ldp_survey, command, survey, "--rows", 9, *output)
+    result = run("ldp-survey", command, survey, "--rows", 9, *output)
     assert (result.exit_code, "--rows and --silos are for silo surveys" in result.output) == (2, True)
 
 
@@ -105,7 +97,7 @@ def test_a_client_of_people_refuses_the_survey_and_its_plan(survey):
 
 
 def test_check_prints_the_message_and_its_noise(survey):
-    result = run(ldp_survey, "check", survey)
+    result = run("ldp-survey", "check", survey)
     assert result.exit_code == 0
     assert "28 cells in 4 tables" in result.output
     assert "5.6 rows" in result.output
@@ -117,7 +109,7 @@ def test_check_prints_the_message_and_its_noise(survey):
 
 
 def test_check_as_json_has_the_facts_of_every_table(survey):
-    result = json.loads(run(ldp_survey, "check", survey, "--json").stdout)
+    result = json.loads(run("ldp-survey", "check", survey, "--json").stdout)
     assert result["valid"] is True
     [warning] = result["problems"]
     assert (warning["severity"], warning["field"]) == ("warning", "survey.enrolment")
@@ -132,19 +124,19 @@ def test_check_as_json_has_the_facts_of_every_table(survey):
 
 def test_check_names_mistakes_as_for_other_surveys(survey):
     survey.write_text(WARDS.replace("rows = 100000", "rows = 0"))
-    result = run(ldp_survey, "check", survey)
+    result = run("ldp-survey", "check", survey)
     assert (result.exit_code, "survey.rows: needs the most rows" in result.output) == (1, True)
 
 
 def test_compile_and_sign_work_as_for_other_surveys(survey):
     pytest.importorskip("cryptography")
     plan, key = survey.parent / "plan.json", survey.parent / "key.pem"
-    result = run(ldp_survey, "compile", survey, "-o", plan)
+    result = run("ldp-survey", "compile", survey, "-o", plan)
     assert plan.read_bytes() == PLAN.json
     assert "ldp-survey preview" not in result.output
-    assert run(ldp_survey, "keygen", key).exit_code == 0
+    assert run("ldp-survey", "keygen", key).exit_code == 0
     for path in (survey, plan):
-        result = run(ldp_survey, "sign", path, "--key", key)
+        result = run("ldp-survey", "sign", path, "--key", key)
         assert f"digest {PLAN.digest}" in result.output
 
 
@@ -153,7 +145,7 @@ def test_training_without_messages_writes_no_model(tmp_path):
     store = open_store(url)
     store.publish(PLAN.id, PLAN.json)
     store.close()
-    result = run(ldp_train, url, "-o", tmp_path / "model.json")
+    result = run("ldp-train", url, "-o", tmp_path / "model.json")
     assert result.exit_code == 1
     assert "no message was counted, none refused; no model is written" in result.output
     assert not (tmp_path / "model.json").exists()
@@ -165,7 +157,7 @@ def test_tokens_are_created_for_silos(tmp_path):
     store = open_store(url)
     store.publish(plan.id, plan.json)
     store.close()
-    result = run(ldp_collector, "tokens", "create", "wards", "--count", 3, "--store", url)
+    result = run("ldp-collector", "tokens", "create", "wards", "--count", 3, "--store", url)
     assert result.exit_code == 0
     assert {len(token) for token in result.output.split()} == {32}
-    assert "3" in run(ldp_collector, "status", "--store", url).output
+    assert "3" in run("ldp-collector", "status", "--store", url).output

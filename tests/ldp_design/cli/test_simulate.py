@@ -8,12 +8,10 @@ from pathlib import Path
 from shlex import split
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from ldp_aggregator import load_model
-from ldp_aggregator.cli.train import main as train
-from ldp_design.cli.simulate import main
-from ldp_design.cli.survey import main as author
+from tests.support.commands import command
 from tests.support.surveys import TEA
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "made-up-answers.md").read_text("utf-8")
@@ -26,7 +24,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     rows.write_text("tea,hours,tired\n" + "black,3,yes\n" * 60 + "green,9.5,no\n" * 50 + "green,,no\n" * 10)
 
     def run(*arguments: object) -> Result:
-        return CliRunner().invoke(main, [str(survey), str(rows), *map(str, arguments)])
+        return command("ldp-simulate", survey, rows, *arguments, check=False)
 
     return run
 
@@ -127,9 +125,7 @@ def test_booleans_in_csv_are_read_in_other_spellings(tmp_path):
     texts = []
     for true, false in (("true", "false"), ("True", "FALSE"), ("1", "0")):
         rows.write_text("smokes,ill\n" + f"{true},{true}\n{false},{false}\n" * 50)
-        result = CliRunner().invoke(main, [str(survey), str(rows), "--epsilon", "8", "--repeats", "2"])
-        assert result.exit_code == 0, result.output
-        texts.append(result.stdout)
+        texts.append(command("ldp-simulate", survey, rows, "--epsilon", 8, "--repeats", 2).stdout)
     assert texts[0] == texts[1] == texts[2]
 
 
@@ -139,15 +135,12 @@ def test_a_useless_model_is_marked_although_its_accuracy_is_high(tmp_path):
     rows.write_text(
         "tea,hours,tired\n" + ("black,3,no\ngreen,9,no\n" * 9 + "black,9,yes\ngreen,3,yes\n") * 20
     )
-    result = CliRunner().invoke(main, [str(survey), str(rows), "--epsilon", "0.5,1", "--repeats", "4"])
-    assert result.exit_code == 0, result.output
+    result = command("ldp-simulate", survey, rows, "--epsilon", "0.5,1", "--repeats", 4)
     text = " ".join(result.stdout.split())
     assert "* marks models that are not better than always predicting 'no'" in text
     assert "majority class 0.8" in text or "majority class 0.9" in text
     assert len([line for line in result.stdout.splitlines() if " * " in line]) == 2
-    document = json.loads(
-        CliRunner().invoke(main, [str(survey), str(rows), "--repeats", "4", "--json"]).stdout
-    )
+    document = json.loads(command("ldp-simulate", survey, rows, "--repeats", 4, "--json").stdout)
     (row,) = document["rows"]
     head, line = result.stdout.splitlines()[2], result.stdout.splitlines()[4]
     assert head.split()[-2:] == ["balanced", "non-private"]
@@ -178,11 +171,10 @@ def test_reports_of_all_rows_are_written_for_training(run, tmp_path):
     assert result.exit_code == 0
     json.loads(result.stdout)  # what --reports prints is not part of the result
     assert f"wrote {archive}: 120 reports, one for each row" in result.stderr
-    (command,) = [line for line in result.stderr.splitlines() if line.startswith("  ldp-train ")]
-    arguments = split(command)[1:]
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith("  ldp-train ")]
+    arguments = split(line)[1:]
     assert arguments[:3] == [str(archive), "--plan", str(tmp_path / "survey.toml")]
-    trained = CliRunner().invoke(train, [*arguments[:3], "-o", str(model), "--csv", str(table)])
-    assert trained.exit_code == 0, trained.stderr
+    trained = command("ldp-train", *arguments[:3], "-o", model, "--csv", table)
     assert "The reports (120) were simulated" in trained.stdout
     assert table.read_text().startswith("feature,statistic,value,class,estimate")
 
@@ -226,13 +218,8 @@ def test_the_example_of_the_documentation_simulates_trains_and_sizes(tmp_path, m
     monkeypatch.chdir(tmp_path)
     Path("survey.toml").write_text(survey)
     exec(script, {})
-    programs = {"ldp-simulate": main, "ldp-train": train, "ldp-survey": author}
-    assert [name for name, *_ in commands] == list(programs)
-    simulated, trained, sized = (
-        CliRunner().invoke(programs[name], arguments) for name, *arguments in commands
-    )
-    for result in (simulated, trained, sized):
-        assert result.exit_code == 0, result.stderr
+    assert [name for name, *_ in commands] == ["ldp-simulate", "ldp-train", "ldp-survey"]
+    simulated, trained, sized = (command(*words) for words in commands)
     assert "wrote made-up.reports: 20,000 reports" in simulated.stderr
     assert "The reports (20,000) were simulated" in trained.stdout
     model = load_model("model.json")

@@ -5,17 +5,19 @@ import io
 import json
 import tomllib
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from encoders.randomness import SystemEntropy
 from encoders.report import unpack
 from encoders.survey import Plan, read_survey
 from ldp_design.authoring.sample_row import make_sample_row
-from ldp_design.cli.survey import main
+from tests.support.commands import command
 from tests.support.surveys import TEA_OF_THREE as SURVEY
+
+run = partial(command, "ldp-survey", check=False)
 
 TEXTS = """\
 [texts.en]
@@ -64,10 +66,6 @@ def files(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def table(rows: Iterable[Iterable[object]]) -> str:

@@ -2,17 +2,19 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from encoders.survey import read_survey
-from ldp_design.cli.survey import main
+from tests.support.commands import command
 from tests.support.silo_surveys import WARDS
-from tests.support.surveys import RELAYED
+from tests.support.surveys import RELAYED, survey_toml
 from tests.support.surveys import TEA_OF_THREE as SURVEY
+
+run = partial(command, "ldp-survey", "check", check=False)
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = """\
@@ -27,23 +29,13 @@ values = { black = "Black", green = "Green" }
 [texts.en.features.hours]
 title = "Hours"
 """
-CENTRAL = """\
-[survey]
-id = "tea"
-kind = "central"
-[features.tea]
-values = ["black", "green"]
-"""
+CENTRAL = survey_toml(epsilon=None, kind="central", label=None, features={"tea": ["black", "green"]})
 PROBLEM_KEYS = ["severity", "file", "line", "field", "message"]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "survey.toml"
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["check", *map(str, arguments)])
 
 
 def check(path: Path, text: str) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from encoders.survey import read_survey
-from ldp_design.cli.survey import main
 from tests.ldp_design.dossier.surveys import write_audit
+from tests.support.commands import command
 from tests.support.html_page import parse_page
 from tests.support.surveys import SLEEP, SLEEP_TEXTS, TEA
 
@@ -21,7 +21,7 @@ def survey(tmp_path: Path) -> Path:
 
 def run(survey: Path, *options: str) -> Result:
     arguments = ["dossier", str(survey), "-o", str(survey.with_name("dossier.html")), *options]
-    return CliRunner().invoke(main, arguments)
+    return command("ldp-survey", *arguments, check=False)
 
 
 def test_it_writes_one_page(survey):
@@ -82,6 +82,6 @@ def test_a_compiled_plan_is_refused(survey):
 
 
 def test_the_survey_is_not_overwritten(survey):
-    result = CliRunner().invoke(main, ["dossier", str(survey), "-o", str(survey)])
+    result = command("ldp-survey", "dossier", str(survey), "-o", str(survey), check=False)
     assert result.exit_code == 2
     assert survey.read_text() == TEA

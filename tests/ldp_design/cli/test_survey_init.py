@@ -1,15 +1,14 @@
 """ldp-survey init -o."""
 
-import pytest
-from click.testing import CliRunner, Result
+from functools import partial
 
-from ldp_design.cli.survey import main
+import pytest
+
+from tests.support.commands import command
+
+run = partial(command, "ldp-survey", "init", check=False)
 
 SAMPLE = "a,b\n" + "x,1\ny,0\n" * 2
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["init", *map(str, arguments)])
 
 
 def test_the_file_is_what_is_printed_without_the_option(tmp_path):

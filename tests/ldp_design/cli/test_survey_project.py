@@ -1,32 +1,25 @@
 """ldp-survey project on the command line: from a survey and public rows to a plan that devices take."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import ldp_client
 from encoders.survey import Plan, read_survey
-from ldp_design.cli.survey import main
+from tests.support.commands import command
+from tests.support.surveys import survey_toml
 
-SURVEY = """\
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.kind]
-values = ["black", "grün"]
-[features.hours]
-range = [0, 12]
-bins = 3
-[features.cups]
-range = [0, 20]
-bins = 4
-missing = "category"
-"""
+run = partial(command, "ldp-survey", check=False)
+
+SURVEY = survey_toml(
+    features={
+        "kind": ["black", "grün"],
+        "hours": {"range": [0, 12], "bins": 3},
+        "cups": {"range": [0, 20], "bins": 4, "missing": "category"},
+    }
+)
 
 
 @pytest.fixture
@@ -42,10 +35,6 @@ def paths(tmp_path: Path) -> tuple[Path, Path]:
     survey.write_bytes(SURVEY.encode())
     rows.write_text("\n".join(["tired,hours,cups", *lines, "yes,,2"]))
     return survey, rows
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.mark.parametrize("method", ["dca", "pca"])

@@ -2,16 +2,18 @@
 
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from encoders.survey import read_survey
 from encoders.survey.signature import read_signature, verify
 from ldp_design.authoring.signing import public_key_of
-from ldp_design.cli.survey import main
+from tests.support.commands import command
 from tests.support.surveys import TEA
+
+run = partial(command, "ldp-survey", check=False)
 
 PLAN = read_survey(TEA).compile()
 
@@ -27,10 +29,6 @@ def survey(tmp_path: Path) -> Path:
 def key(tmp_path: Path) -> Path:
     run("keygen", tmp_path / "author.pem")
     return tmp_path / "author.pem"
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def test_keygen_writes_a_file_for_its_owner_and_prints_the_public_key_only(tmp_path):

@@ -7,28 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.synthetic_people import SyntheticPopulation
-from ldp_design.cli.survey import main
+from tests.support.commands import command
 from tests.support.snapshots import train_model
+from tests.support.surveys import survey_toml
 
-SURVEY = """\
-[survey]
-id = "tea"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.kind]
-values = ["black", "green", "mint"]
-[features.hours]
-range = [0, 12]
-"""
+SURVEY = survey_toml(features={"kind": ["black", "green", "mint"], "hours": {"range": [0, 12]}})
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *arguments: object, survey: str = "tea.toml") -> Result:
-    named = [str(folder / each) if str(each).endswith(".json") else str(each) for each in arguments]
-    return CliRunner().invoke(main, ["size", str(folder / survey), *named])
+    named = [folder / each if str(each).endswith(".json") else each for each in arguments]
+    return command("ldp-survey", "size", folder / survey, *named, check=False)
 
 
 def read_sizes(folder: Path, *arguments: object, survey: str = "tea.toml") -> list[dict[str, Any]]:

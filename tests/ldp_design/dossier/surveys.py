@@ -12,29 +12,16 @@ from ldp_design.dossier.source import DossierSource, read_source
 from ldp_design.sizing.assumed_people import LabelShares
 from ldp_design.sizing.survey_size import Size, size_for_users
 from tests.ldp_design.sizing.surveys import make_forecast
-from tests.support.surveys import PROJECTED, SLEEP, SLEEP_TEXTS, TEA, VALIDATED
+from tests.support.surveys import PROJECTED, SLEEP, SLEEP_TEXTS, TEA, VALIDATED, survey_toml
 
-NUMBERS = """\
-[survey]
-id = "noise"
-epsilon = 2.5
-users = 5000
-
-[about]
-retention = "Until 2030"
-ethics = "Approval 114"
-
-[label]
-name = "rested"
-values = ["yes", "no"]
-
-[features.hours]
-range = [0, 12]
-missing = "category"
-
-[features.loudness]
-range = [0, 120]
-"""
+NUMBERS = survey_toml(
+    id="noise",
+    epsilon=2.5,
+    users=5000,
+    label={"name": "rested"},
+    features={"hours": {"range": [0, 12], "missing": "category"}, "loudness": {"range": [0, 120]}},
+    about={"retention": "Until 2030", "ethics": "Approval 114"},
+)
 INVITED = SLEEP.replace('id = "sleep"', 'id = "sleep"\nenrolment = "token"')
 HOSTILE = """\
 [survey]

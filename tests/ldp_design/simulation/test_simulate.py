@@ -18,23 +18,16 @@ from ldp_design.simulation.experiment import split_rows
 from ldp_design.simulation.variants import Variant
 from reduction.errors import FitError
 from reduction.fit import fit
+from tests.support.surveys import survey_toml
 
-SURVEY = """
-[survey]
-id = "simulation-tests"
-epsilon = 1.0
-[label]
-name = "tired"
-values = ["yes", "no"]
-[features.tea]
-values = ["black", "green"]
-[features.hours]
-range = [0, 12]
-bins = 4
-[features.noise]
-values = ["1", "2", "3"]
-weight = 2
-"""
+SURVEY = survey_toml(
+    id="simulation-tests",
+    features={
+        "tea": ["black", "green"],
+        "hours": {"range": [0, 12], "bins": 4},
+        "noise": {"values": ["1", "2", "3"], "weight": 2},
+    },
+)
 
 
 @pytest.fixture(scope="module")
@@ -191,18 +184,12 @@ def line() -> pd.DataFrame:
     return pd.DataFrame({"left": left, "right": right, "class": np.array(["a", "b"])[kind]})
 
 
-NUMBERS = """
-[survey]
-id = "numbers"
-epsilon = 1
-[label]
-name = "class"
-values = ["a", "b"]
-[features.left]
-range = [-4, 4]
-[features.right]
-range = [-4, 4]
-"""
+NUMBERS = survey_toml(
+    id="numbers",
+    epsilon=1,
+    label={"name": "class", "values": ["a", "b"]},
+    features={"left": {"range": [-4, 4]}, "right": {"range": [-4, 4]}},
+)
 
 
 @pytest.mark.slow

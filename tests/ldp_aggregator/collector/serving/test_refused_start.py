@@ -8,15 +8,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.cli.serve import _without_password, main
+from ldp_aggregator.cli.serve import _without_password
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import create_tokens
@@ -29,6 +30,7 @@ from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, REPORTS, ROW, SURVEY, make_client, make_store
+from tests.support.commands import command
 from tests.support.relays import relayed_plan
 from tests.support.servers import free_port
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
@@ -44,13 +46,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Serve:
         pytest.fail("the server was started")
 
     monkeypatch.setattr(server, "serve", run_server)
-    for name in [name for name in os.environ if name.startswith("LDP_")]:
-        monkeypatch.delenv(name)
-
-    def run(*arguments: object) -> Result:
-        return CliRunner().invoke(main, ["serve", *map(str, arguments)], catch_exceptions=False)
-
-    return run
+    return partial(command, "ldp-collector", "serve", check=False)
 
 
 @pytest.mark.slow

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from ldp_design.authoring.xlsform import form as form_module
-from ldp_design.cli.survey import main
 from tests.ldp_design.authoring.xlsform.workbooks import write_workbook
+from tests.support.commands import command
 
 CHOICES = """
 | choices |
@@ -26,9 +26,7 @@ GOOD = "| | select_one yn | good | Good? | yes |\n"
 
 
 def run(path: Path, *arguments: str) -> Result:
-    result = CliRunner().invoke(main, ["init", "--from", str(path), *arguments])
-    assert isinstance(result.exception, SystemExit | None), result.exception
-    return result
+    return command("ldp-survey", "init", "--from", path, *arguments, check=False)
 
 
 def fail(table: str, tmp_path: Path, *arguments: str) -> str:

@@ -3,12 +3,11 @@
 import tomllib
 
 import pytest
-from click.testing import CliRunner
 
 from encoders.survey import read_survey
 from ldp_design.authoring.xlsform.survey_file import convert_xlsform
-from ldp_design.cli.survey import main
 from tests.ldp_design.authoring.xlsform.workbooks import FORMS, list_rows, write_workbook
+from tests.support.commands import command
 
 
 def describe(entry: dict) -> str:
@@ -54,9 +53,8 @@ def test_every_question_becomes_a_feature_or_is_listed_with_its_row(form, tmp_pa
 
 def test_the_survey_compiles_and_its_comments_list_what_is_left_out(form, tmp_path):
     path = write_workbook(form.read_text("utf-8"), tmp_path / "form.xlsx")
-    survey, output = tmp_path / "survey.toml", CliRunner()
-    result = output.invoke(main, ["init", "--from", str(path), "-o", str(survey)])
-    assert result.exit_code == 0, result.stderr
+    survey = tmp_path / "survey.toml"
+    result = command("ldp-survey", "init", "--from", path, "-o", survey)
     text = survey.read_text("utf-8")
     plan = read_survey(text).compile()
     assert plan.questions
@@ -64,4 +62,4 @@ def test_the_survey_compiles_and_its_comments_list_what_is_left_out(form, tmp_pa
     for note in result.stderr.splitlines():
         assert note in comments
     survey.write_text(text, "utf-8")
-    assert output.invoke(main, ["check", str(survey)]).exit_code == 0
+    command("ldp-survey", "check", survey)

@@ -7,10 +7,9 @@ from typing import Any
 
 import openpyxl
 import pytest
-from click.testing import CliRunner
 
-from ldp_design.cli.survey import main
 from tests.ldp_design.authoring.xlsform.workbooks import write_workbook
+from tests.support.commands import command
 
 YES_NO = "| choices |\n| | list_name | name | label |\n| | yn | yes | Yes |\n| | yn | no | No |\n"
 
@@ -23,11 +22,11 @@ def convert(table: str | Path, tmp_path: Path, *languages: str) -> tuple[dict[st
     """Return the document of a survey that `check` accepts, and the lines about what is not kept."""
     path = write_workbook(table, tmp_path / "form.xlsx") if isinstance(table, str) else table
     options = [part for language in languages for part in ("--language", language)]
-    result = CliRunner().invoke(main, ["init", "--from", str(path), *options])
+    result = command("ldp-survey", "init", "--from", str(path), *options, check=False)
     assert result.exit_code == 0, result.stderr
     draft = tmp_path / "survey.toml"
     draft.write_bytes(result.stdout_bytes)
-    assert CliRunner().invoke(main, ["check", str(draft)]).exit_code == 0
+    command("ldp-survey", "check", str(draft))
     return tomllib.loads(draft.read_text("utf-8")), result.stderr.splitlines()
 
 
@@ -260,14 +259,14 @@ def test_a_tag_or_a_language_that_does_not_exist_is_refused(option, tmp_path):
     path = write_workbook(
         survey("type | name | label", "select_one yn | q | Q") + YES_NO, tmp_path / "form.xlsx"
     )
-    result = CliRunner().invoke(main, ["init", "--from", str(path), "--language", option])
+    result = command("ldp-survey", "init", "--from", str(path), "--language", option, check=False)
     assert result.exit_code == 1
     assert f'form.xlsx: --language: "{option}" is not a tag, such as en' in result.stderr
     assert 'languages of the form: "default"' in result.stderr
 
 
 def test_the_option_needs_a_form():
-    result = CliRunner().invoke(main, ["init", "--language", "en"])
+    result = command("ldp-survey", "init", "--language", "en", check=False)
     assert result.exit_code == 2
     assert "--language needs --from with an XLSForm" in result.stderr
 

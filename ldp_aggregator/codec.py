@@ -196,8 +196,10 @@ def _read_numbers(kind: Any, value: Any, unknown: float) -> Any:
     """Return a number, or an array of numbers; null becomes `unknown`."""
     if kind is float:
         return unknown if value is None else _read_float(value)
-    require(isinstance(value, list | int | float | None), "needs numbers")
-    array = np.array(value, dtype=np.float64)
+    plain = np.array(value, dtype=object)
+    are_numbers = all(type(each) in (int, float, NoneType) for each in plain.ravel().tolist())
+    require(are_numbers, "needs numbers or null, in lists of equal lengths")
+    array = plain.astype(np.float64)
     require(not (np.abs(array) > _MAX_NUMBER).any(), f"needs numbers up to {_MAX_NUMBER:g}")
     return np.where(np.isnan(array), unknown, array)
 

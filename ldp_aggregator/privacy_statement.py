@@ -198,8 +198,9 @@ class PrivacyStatement:
         for epsilon in epsilons:
             is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= MAX_EPSILON
             require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {MAX_EPSILON}")
-        trusted = self.people is not None or bool(self.silos) or self.curator is not None
-        require(trusted, "needs a statement about reports, messages of silos or a curator")
+        has_messages = self.people is not None or bool(self.silos)
+        is_one = has_messages != (self.curator is not None)
+        require(is_one, "needs a statement about reports and messages of silos, or about a curator")
 
 
 def state_privacy(

@@ -203,6 +203,10 @@ def _read_classifier(content: dict[str, Any]) -> StoredClassifier:
     with reading("usefulness"):
         entry = content["usefulness"]
         usefulness = None if entry is None else from_json(Usefulness, entry)
+        needs_it = plan.label.exists and content["privacy"]["curator"] is None
+        require(needs_it == (usefulness is not None), "is there without a model of reports, or is missing")
+        majority = usefulness.majority if usefulness else None
+        require(majority is None or majority in plan.label.values, "majority: is no class of the plan")
     return StoredClassifier(plan=plan, classifier=classifier, usefulness=usefulness)
 
 
@@ -213,12 +217,15 @@ def _read_results(content: dict[str, Any]) -> Results:
         _check_same_plan(estimates, found.plan)
     with reading("privacy"):
         privacy = from_json(PrivacyStatement, content["privacy"])
+        is_stated = bool(privacy.silos) == (estimates.silos is not None)
+        require(is_stated, "needs a statement about silos exactly if there are estimates from silos")
         if isinstance(found.plan, SiloPlan):
-            is_stated = bool(privacy.silos and estimates.silos)
-            require(is_stated, "needs a statement about messages of silos")
+            require(bool(privacy.silos), "needs a statement about messages of silos")
         else:
             is_stated = privacy.people is not None or privacy.curator is not None
             require(is_stated, "needs a statement about reports")
+        is_counted = isinstance(found.classifier, NaiveBayesParameters)
+        require(is_counted or privacy.curator is not None, "needs a statement about a curator")
     return Results(
         plan=found.plan,
         privacy=privacy,
@@ -266,9 +273,10 @@ def _parse_content(data: bytes, name: str) -> dict[str, Any]:
     content = _parse_json(data, name)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelError(f"{name}: {_NO_MODEL}")
-    if content.get("version") != VERSION:
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:
         raise ModelError(
-            f"{name}: the file has version {content.get('version')!r}, and only version {VERSION} is "
+            f"{name}: the file has version {version!r}, and only version {VERSION} is "
             "supported: train again, or use the release that wrote it"
         )
     checksum = content.pop("checksum", None)

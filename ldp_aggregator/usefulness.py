@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from ldp_aggregator.codec import require
 from ldp_aggregator.estimation import Estimates, NaiveBayesParameters
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.synthetic_people import SyntheticPopulation
@@ -45,6 +46,14 @@ class Usefulness:
     tested: int = 0
     alarms: int = 0
     """Numbers of questions: all, those that can be tested for fake reports, and those with an alarm."""
+
+    def check_entries(self) -> None:
+        """Raise ValueError unless the entries fit each other."""
+        is_known = self.majority is not None and self.majority_share is not None
+        is_unknown = self.majority is None and self.majority_share is None and self.useless is None
+        require(is_known or is_unknown, "majority and majority_share: need both, or neither")
+        require(0 <= (self.majority_share or 0.0) <= 1, "majority_share: needs a number from 0 to 1")
+        require(self.alarms <= self.tested <= self.questions, "alarms, tested and questions: do not fit")
 
 
 def find_usefulness(estimates: Estimates, classifier: NaiveBayesParameters) -> Usefulness:

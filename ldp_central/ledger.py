@@ -14,7 +14,8 @@ from encoders.survey.decimals import parse_amount
 from ldp_central.coded_rows import CentralError
 
 FORMAT = "ldp-bayes central ledger"
-VERSION = 2
+VERSION = 3
+"""Ledgers contain model files, so a new form of those is a new form of ledgers."""
 
 LEAST_DELTA_CAP = Fraction(1, 10**9)
 """The total delta that a new ledger allows at least, so that linear models need no statement of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.choices import ChoiceFeature, Choices
 from encoders.survey.levels import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.codec import require
+from ldp_aggregator.codec import HIDDEN, require
 from ldp_aggregator.estimation.class_comparison import (
     Comparison,
     compare_two_classes,
@@ -60,7 +60,7 @@ class FeatureResult:
     """Computed from the raw estimates."""
     correlation: FloatArray | None
     """Of the two estimates of P(value | label), if there are two classes and reports. Shape (values,)."""
-    counts: tuple[int, ...] = ()
+    counts: tuple[int, ...] = field(default=(), metadata=HIDDEN)
     """Number of reports about each choice of an entry; empty if `n` reports are about all values."""
     ordered: OrderedResult | None = None
     """Cumulative shares and quantiles, if the values are ordered."""
@@ -141,7 +141,8 @@ class FeatureResult:
     @property
     def omitted_entries(self) -> tuple[str, ...]:
         """What a survey without a label does not store: all people are one class."""
-        return _OF_CLASSES if self.conditionals.value.shape[1] == 1 else ()
+        ordered = () if self.ordered else ("ordered",)
+        return (*ordered, *_OF_CLASSES) if self.conditionals.value.shape[1] == 1 else ordered
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
@@ -152,7 +153,6 @@ class FeatureResult:
             found = (shares, shares, apart, UNKNOWN, None)
             values.update(zip(_OF_CLASSES, found, strict=False))
         values.setdefault("ordered", None)
-        values.setdefault("counts", ())
 
     def check_entries(self) -> None:
         """Raise ValueError unless there is an estimate for each value and class."""

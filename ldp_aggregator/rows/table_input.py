@@ -116,7 +116,7 @@ def _read_entries(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
 
 def _read_column(rows: Any, name: str, count: int) -> Any:
     if count == 0:
-        raise RowError(str(name), "there is no such column: add it")
+        raise RowError(str(name), "the table has no such column: add it")
     if count > 1:
         raise RowError(str(name), f"there are {count} columns of this name: rename all but one")
     return read_cells(rows[name])

@@ -268,7 +268,7 @@ def test_a_damaged_ledger_is_refused(ledger, damage):
 def test_a_ledger_of_another_release_is_refused_and_stays(tmp_path, ledger):
     old = rewrite(ledger.read_bytes(), version=1)
     ledger.write_bytes(old)
-    why = r"rows\.csv\.ledger: .* version 1, and only 2 is supported: use the release that wrote it"
+    why = r"rows\.csv\.ledger: .* version 1, and only 3 is supported: use the release that wrote it"
     with pytest.raises(LedgerError, match=why):
         train_once(ledger, terms("9"), REQUEST, fail)
     with pytest.raises(LedgerError, match=why):  # the old ledger may be of the same rows

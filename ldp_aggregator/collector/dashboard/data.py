@@ -24,7 +24,7 @@ from ldp_aggregator.wording.values import MAX_MARGIN
 
 _UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "z": Z95}
 """The numbers of :func:`~ldp_aggregator.statements.rules.is_known`, by which the page shows "unknown"."""
-_HIDDEN_KEYS = ("frequencies", "squares")
+_HIDDEN_KEYS = ("frequencies", "squares", "spread")
 
 
 def render_progress(snapshot: AnySnapshot, plan: Plan | SiloPlan, *, is_closed: bool) -> CachedResponse:
@@ -142,7 +142,8 @@ def _nest_intervals(entry: Any) -> Any:
     """Return the JSON that the page reads, in which simultaneous intervals are objects."""
     if not isinstance(entry, dict):
         return entry
-    found = {name: _nest_intervals(each) for name, each in entry.items()}
+    found = {name: each if name == "comparisons" else _nest_intervals(each) for name, each in entry.items()}
+    found |= found.pop("estimate", {})  # of a relevance
     if "simultaneous_low" in found:
         low, high = found.pop("simultaneous_low"), found.pop("simultaneous_high")
         found["simultaneous"] = {"low": low, "high": high}

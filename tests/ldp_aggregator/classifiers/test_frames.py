@@ -238,7 +238,7 @@ def test_a_column_that_is_missing_or_there_twice_is_named():
     with pytest.raises(RowError, match=r"tea: there are 2 columns of this name: rename all but one"):
         fit(twice)
     with pytest.raises(
-        RowError, match=r"tea: there are 2 columns of this name: rename all but one\nteam: there is"
+        RowError, match=r"tea: there are 2 columns of this name: rename all but one\nteam: the table has"
     ):
         fit(twice, survey=survey)
     arrow = pa.table([[1], ["a"]], names=["tea", "tea"])
@@ -247,7 +247,7 @@ def test_a_column_that_is_missing_or_there_twice_is_named():
     for make in (pl.DataFrame, pa.table, pandas_frame):
         with pytest.raises(ValueError, match="Feature names must be in the same order"):
             fit(make(COLUMNS)).predict(make(dict(reversed(COLUMNS.items()))))
-        with pytest.raises(RowError, match="tea: there is no such column: add it"):
+        with pytest.raises(RowError, match="tea: the table has no such column: add it"):
             fit(ROWS).predict(make({"cup": [1]}))
 
 

@@ -96,6 +96,20 @@ def test_an_edit_by_hand_is_refused(model_path):
         parse_results(model_path.read_bytes().replace(b'"reports":20000', b'"reports":20001'))
 
 
+TREE = {
+    "kind": "tree",
+    "splits": [{"feature": 0, "low": 0, "high": 0}],
+    "leaves": [[0.5, 0.5], [0.2, 0.8]],
+}
+CURATOR = {
+    "adjacency": "replace",
+    "rows_per_person": 1,
+    "epsilon": "1",
+    "delta": "0",
+    "steps": [{"step": "tables", "epsilon": "1", "delta": "0"}],
+    "expected_rows": 10,
+    "are_rows_public": True,
+}
 TABLES = ("classifier", "conditionals")
 MOMENTS = (*TABLES, 1)
 HOURS = "classifier: conditionals: 1"
@@ -109,6 +123,15 @@ HOURS = "classifier: conditionals: 1"
         (("plan_digest",), "0" * 64, "plan_digest is not the digest"),
         (("classifier", "kind"), "x", "classifier: kind: is unknown"),
         (("privacy", "people"), None, "privacy: needs a statement"),
+        (("estimates", "features", 0, "shares", "value"), ["0.5", "0.5"], "shares: value: needs numbers"),
+        (("estimates", "features", 0, "shares", "value"), [True, False], "shares: value: needs numbers"),
+        (("usefulness",), None, "usefulness: is there without a model of reports, or is missing"),
+        (("usefulness", "majority"), None, "usefulness: majority and majority_share: need both"),
+        (("usefulness", "majority"), "maybe", "usefulness: majority: is no class of the plan"),
+        (("usefulness", "majority_share"), 1.5, "usefulness: majority_share: needs a number from 0 to 1"),
+        (("usefulness", "alarms"), 2, "usefulness: alarms, tested and questions: do not fit"),
+        (("classifier",), TREE, "privacy: needs a statement about a curator"),
+        (("privacy", "curator"), CURATOR, "usefulness: is there without a model of reports"),
         (("privacy", "people", "reports"), -1, "privacy: people: reports: needs a whole number"),
         (("privacy", "simulated"), 1, "privacy: simulated: needs true or false"),
         (("estimates", "reports"), DELETED, "estimates: it has no entry 'reports'"),

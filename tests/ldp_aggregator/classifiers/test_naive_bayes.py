@@ -99,7 +99,7 @@ def test_frames_may_hold_numbers_in_any_way():
 def test_an_absent_feature_is_named(model):
     with pytest.raises(RowError, match=r"^hours: is absent; give None"):
         model.predict([{"tea": "green"}])
-    with pytest.raises(RowError, match=r"^hours: there is no such column"):
+    with pytest.raises(RowError, match=r"^hours: the table has no such column"):
         model.predict(pd.DataFrame({"tea": ["green"]}))
     with pytest.raises(ValueError, match="X has 1 features, but the survey has 2"):
         model.predict(np.array([["green"]]))
@@ -269,5 +269,5 @@ def test_with_a_projection_rows_hold_its_inputs():
     assert list(model.feature_names_in_) == ["hours", "age", "tea"]
     assert model.n_features_in_ == 3
     assert model.score(rows, labels) > 0.85
-    with pytest.raises(RowError, match=r"^age: there is no such column"):
+    with pytest.raises(RowError, match=r"^age: the table has no such column"):
         model.predict(rows[["hours", "tea"]])

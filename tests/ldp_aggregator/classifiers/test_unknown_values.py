@@ -159,7 +159,8 @@ def test_all_missing_columns_are_named_at_once(number_model_path):
     model = load_model(number_model_path)
     for use in (model.predict, model.predict_proba, model.encode):
         with pytest.raises(
-            RowError, match=r"^hours: there is no such column: add it\nage: there is no such column: add it$"
+            RowError,
+            match=r"^hours: the table has no such column: add it\nage: the table has no such column: add it$",
         ):
             use(pd.DataFrame({"tea": ["green"]}))
     with pytest.raises(RowError, match=r"^age: row 2: is absent; give None for a missing value$"):

@@ -6,12 +6,13 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.support.browser import open_chromium
-from tests.support.web_client import serve_package
+from tests.support.http_servers import serve_folder
+from tests.support.javascript import FOLDER
 
 
 @pytest.fixture(scope="module")
 def origin() -> Iterator[str]:
-    with serve_package() as served:
+    with serve_folder(FOLDER) as served:
         yield served
 
 

@@ -3,17 +3,13 @@
 import json
 import re
 import shutil
-import threading
-from contextlib import contextmanager
-from functools import partial
-from http.server import ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.clients.form.conftest import answer_all, expect_status, press, question
 from tests.support.browser import OPTIONS, assert_accessible, find_chromium
-from tests.support.web_client import QuietHandler
+from tests.support.http_servers import serve_folder
 
 pytestmark = pytest.mark.slow
 
@@ -25,16 +21,6 @@ NO_SHEETS = f"""{NO_CONSTRUCTOR}
     delete ShadowRoot.prototype.adoptedStyleSheets;
 """
 """What Safari before 16.4 lacks."""
-
-
-@contextmanager
-def serve(folder):
-    """Serve a folder at a free port; yield its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 SCRIPTS = {
@@ -53,7 +39,7 @@ def test_a_page_whose_script_does_not_run_says_what_to_do(browser, site, tmp_pat
         script.write_bytes(change(script.read_bytes()))
     else:
         script.unlink()
-    with serve(tmp_path / "page") as address, browser.new_context(locale="de") as context:
+    with serve_folder(tmp_path / "page") as address, browser.new_context(locale="de") as context:
         page = context.new_page()
         page.goto(address, wait_until="load")
         expect(page.get_by_text(BLANK)).to_be_visible()
@@ -88,7 +74,7 @@ def test_a_form_that_cannot_start_leaves_what_the_page_says(browser, site, tmp_p
     index.write_text(
         re.sub("(<ldp-survey [^>]*>)", r'\1<script type="application/json">{</script>', index.read_text())
     )
-    with serve(tmp_path / "page") as address, browser.new_context() as context:
+    with serve_folder(tmp_path / "page") as address, browser.new_context() as context:
         page = context.new_page()
         page.goto(address)
         expect(page.get_by_text(BLANK)).to_be_visible()
@@ -118,7 +104,7 @@ def test_a_host_with_a_strict_policy_shows_the_form_without_style_in_such_a_brow
     shutil.copytree(site.folder / "page", tmp_path / "page")
     index = tmp_path / "page" / "index.html"
     index.write_text(re.sub("style-src [^;]*;", "style-src 'self';", index.read_text()))
-    with serve(tmp_path / "page") as address, browser.new_context(locale="en") as context:
+    with serve_folder(tmp_path / "page") as address, browser.new_context(locale="en") as context:
         page = context.new_page()
         page.add_init_script(NO_SHEETS)
         page.goto(address)
@@ -137,7 +123,7 @@ def test_a_form_in_a_frame_of_another_site_asks_nothing_and_opens_in_a_window_of
         f'<iframe {attribute} title="Survey" src="{site.page}#token=a%20b"></iframe></main>'
     )
     requests = []
-    with serve(tmp_path) as address, browser.new_context(locale="en") as context:
+    with serve_folder(tmp_path) as address, browser.new_context(locale="en") as context:
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         page.goto(address)
@@ -158,7 +144,11 @@ def test_a_form_in_a_frame_of_another_site_asks_nothing_and_opens_in_a_window_of
 
 def test_a_person_in_frames_of_two_sites_answers_once(browser, site, tmp_path):
     before = site.count()
-    with serve(tmp_path) as one, serve(tmp_path) as other, browser.new_context(locale="en") as context:
+    with (
+        serve_folder(tmp_path) as one,
+        serve_folder(tmp_path) as other,
+        browser.new_context(locale="en") as context,
+    ):
         (tmp_path / "index.html").write_text(f'<iframe src="{site.page}"></iframe>')
         for address in (one, other):
             page = context.new_page()
@@ -180,7 +170,11 @@ def test_a_frame_of_the_same_origin_and_a_rehearsal_ask(browser, site, tmp_path)
     shutil.copytree(site.folder / "page", rehearsing)
     text = (rehearsing / "index.html").read_text()
     (rehearsing / "index.html").write_text(text.replace("<ldp-survey ", "<ldp-survey rehearsal "))
-    with serve(rehearsing) as inner, serve(tmp_path) as outer, browser.new_context(locale="en") as context:
+    with (
+        serve_folder(rehearsing) as inner,
+        serve_folder(tmp_path) as outer,
+        browser.new_context(locale="en") as context,
+    ):
         (tmp_path / "index.html").write_text(f'<iframe src="{inner}"></iframe>')
         page = context.new_page()
         for address in (f"{site.page}frame.html", outer):

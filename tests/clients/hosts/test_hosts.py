@@ -6,13 +6,10 @@ import json
 import re
 import shutil
 import subprocess
-import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -24,10 +21,10 @@ from ldp_aggregator.form_page.page import read_script
 from ldp_design.authoring.xlsform.survey_file import convert_xlsform
 from tests.ldp_design.authoring.xlsform.workbooks import write_workbook
 from tests.support.browser import open_chromium
+from tests.support.http_servers import serve_folder
 from tests.support.javascript import FOLDER, find_node
 from tests.support.recording_proxy import ENTRIES, recording
 from tests.support.servers import TOKEN, collector
-from tests.support.web_client import QuietHandler
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
@@ -113,19 +110,6 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-@contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 @pytest.fixture
 def visit(browser: Browser, survey: Survey) -> Visit:
     """Return a function that opens a folder's page in a new profile, and checks what it sends and stores."""
@@ -134,7 +118,7 @@ def visit(browser: Browser, survey: Survey) -> Visit:
     def go(folder: Path, *, reports: int) -> Iterator[Page]:
         before = survey.count()
         errors: list[str] = []
-        with serve(folder) as url, recording() as proxy:
+        with serve_folder(folder) as url, recording() as proxy:
             with browser.new_context(locale="en", proxy=proxy.through) as context:
                 page = context.new_page()
                 page.on("pageerror", lambda error: errors.append(str(error)))
@@ -142,7 +126,7 @@ def visit(browser: Browser, survey: Survey) -> Visit:
                 page.goto(url)
                 yield page
                 stored = page.evaluate(ENTRIES).encode()
-            check_requests(proxy.requests, url, survey.url, reports)
+            check_requests(proxy.requests, f"{url}/", survey.url, reports)
         assert not [secret for secret in (b"7.25", b"smokes") if secret in stored]
         assert [each for each in errors if not each.startswith(FROM_PACKAGES)] == []
         assert survey.count() == before + reports
@@ -213,7 +197,7 @@ def test_react_in_strict_mode_sends_one_report(visit, react):
 
 
 def test_react_mounts_the_component_twice_in_strict_mode(browser, react, survey):
-    with serve(react) as url, browser.new_context() as context:
+    with serve_folder(react) as url, browser.new_context() as context:
         page, fetched = context.new_page(), []
         page.on("request", lambda request: request.url == survey.url and fetched.append(request))
         page.goto(url)
@@ -367,7 +351,7 @@ def test_the_element_of_a_page_with_a_script_tag_sends_one_report(visit, script_
 
 def test_a_browser_refuses_a_script_that_a_plugin_has_changed(browser, script_tag):
     (script_tag / "ldp-survey.js").write_bytes(read_script() + b"\n")
-    with serve(script_tag) as url, browser.new_context() as context:
+    with serve_folder(script_tag) as url, browser.new_context() as context:
         page, messages = context.new_page(), []
         page.on("console", lambda message: messages.append(message.text))
         page.goto(url)

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 
-from tests.support.browser import open_chromium
 from tests.support.http_servers import serve_folder
 from tests.support.javascript import FOLDER
 
@@ -16,7 +15,8 @@ def origin() -> Iterator[str]:
         yield served
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_chromium() as opened:
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """Give each test a profile of its own."""
+    with chromium.new_context() as opened:
         yield opened

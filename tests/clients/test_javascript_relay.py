@@ -14,7 +14,7 @@ from tests.support.http_servers import QuietHandler, serve, serve_folder
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from encoders.survey import Plan
 from encoders.survey.invitation import format_token
@@ -108,13 +108,6 @@ def relay() -> Iterator[FakeRelay]:
     with serve(Handler) as served.origin:
         served.plan = relayed_plan(RELAYED.replace("https://relay.example", served.origin))
         yield served
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Give each test a profile of its own."""
-    with browser.new_context() as opened:
-        yield opened
 
 
 def open_tab(context: BrowserContext, origin: str, asked: list[str]) -> Page:

@@ -20,7 +20,7 @@ from encoders.report import unpack
 from ldp_aggregator.form_page.page import read_script
 from ldp_design.authoring.xlsform.survey_file import convert_xlsform
 from tests.ldp_design.authoring.xlsform.workbooks import write_workbook
-from tests.support.browser import open_chromium
+from tests.support.browser import press
 from tests.support.http_servers import serve_folder
 from tests.support.javascript import FOLDER, find_node
 from tests.support.recording_proxy import ENTRIES, recording
@@ -104,14 +104,8 @@ def built(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_chromium() as opened:
-        yield opened
-
-
 @pytest.fixture
-def visit(browser: Browser, survey: Survey) -> Visit:
+def visit(chromium: Browser, survey: Survey) -> Visit:
     """Return a function that opens a folder's page in a new profile, and checks what it sends and stores."""
 
     @contextmanager
@@ -119,7 +113,7 @@ def visit(browser: Browser, survey: Survey) -> Visit:
         before = survey.count()
         errors: list[str] = []
         with serve_folder(folder) as url, recording() as proxy:
-            with browser.new_context(locale="en", proxy=proxy.through) as context:
+            with chromium.new_context(locale="en", proxy=proxy.through) as context:
                 page = context.new_page()
                 page.on("pageerror", lambda error: errors.append(str(error)))
                 page.on("console", lambda message: errors.append(message.text))
@@ -153,10 +147,6 @@ def check_requests(requests: list[tuple[bytes, bytes, bytes]], page: str, survey
 
 def expect_status(page: Page, start: str, selector: str = "[role=status]") -> None:
     expect(page.locator(selector).first).to_have_text(re.compile(f"^{re.escape(start)}"), timeout=15_000)
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name).click()
 
 
 @pytest.mark.parametrize("name", ["script-tag", "react", "odk"])
@@ -196,8 +186,8 @@ def test_react_in_strict_mode_sends_one_report(visit, react):
         expect(page.get_by_role("button")).to_have_count(0)
 
 
-def test_react_mounts_the_component_twice_in_strict_mode(browser, react, survey):
-    with serve_folder(react) as url, browser.new_context() as context:
+def test_react_mounts_the_component_twice_in_strict_mode(chromium, react, survey):
+    with serve_folder(react) as url, chromium.new_context() as context:
         page, fetched = context.new_page(), []
         page.on("request", lambda request: request.url == survey.url and fetched.append(request))
         page.goto(url)
@@ -349,9 +339,9 @@ def test_the_element_of_a_page_with_a_script_tag_sends_one_report(visit, script_
         expect_status(page, "sent", "#state")  # the same person
 
 
-def test_a_browser_refuses_a_script_that_a_plugin_has_changed(browser, script_tag):
+def test_a_browser_refuses_a_script_that_a_plugin_has_changed(chromium, script_tag):
     (script_tag / "ldp-survey.js").write_bytes(read_script() + b"\n")
-    with serve_folder(script_tag) as url, browser.new_context() as context:
+    with serve_folder(script_tag) as url, chromium.new_context() as context:
         page, messages = context.new_page(), []
         page.on("console", lambda message: messages.append(message.text))
         page.goto(url)

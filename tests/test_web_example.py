@@ -1,4 +1,4 @@
-"""The web example in a real browser, with the collector that it starts."""
+"""The web example in a real chromium, with the collector that it starts."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from ldp_aggregator.collector.service import RESULT_TTL_SECONDS
 from ldp_client import State
-from tests.support.browser import assert_accessible, assert_no_sideways_scroll, open_chromium
+from tests.support.browser import assert_accessible, assert_no_sideways_scroll, press
 from tests.support.servers import TOKEN, inherited_environment, listens, stop
 
 pytestmark = pytest.mark.slow
@@ -85,16 +85,10 @@ def example() -> Iterator[Example]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_chromium() as opened:
-        yield opened
-
-
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
+def context(chromium: Browser) -> Iterator[BrowserContext]:
     """Give each test a profile of its own."""
-    with browser.new_context(viewport=WIDE) as opened:
+    with chromium.new_context(viewport=WIDE) as opened:
         yield opened
 
 
@@ -117,10 +111,6 @@ def answer(page: Page) -> None:
     page.get_by_label("At night").check()
     page.get_by_label("How many hours").fill("5.5")
     page.get_by_label("No", exact=True).check()
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name).click()
 
 
 def expect_sentence(page: Page, text: str) -> None:
@@ -312,8 +302,8 @@ def test_a_browser_that_has_answered_needs_no_collector_to_know_it(context, visi
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_every_step_is_accessible_at_every_width_and_in_both_themes(browser, example, theme, size):
-    with browser.new_context(viewport=size, color_scheme=theme, bypass_csp=True) as context:
+def test_every_step_is_accessible_at_every_width_and_in_both_themes(chromium, example, theme, size):
+    with chromium.new_context(viewport=size, color_scheme=theme, bypass_csp=True) as context:
         page = context.new_page()
         page.goto(example.page)
         answer(page)

@@ -3,19 +3,20 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 
-from tests.support.browser import open_chromium
-from tests.support.web_client import serve_package
+from tests.support.http_servers import serve_folder
+from tests.support.javascript import FOLDER
 
 
 @pytest.fixture(scope="module")
 def origin() -> Iterator[str]:
-    with serve_package() as served:
+    with serve_folder(FOLDER) as served:
         yield served
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_chromium() as opened:
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """Give each test a profile of its own."""
+    with chromium.new_context() as opened:
         yield opened

@@ -1,10 +1,10 @@
-"""The JavaScript client in a real browser, on a page of another origin than the collector."""
+"""The JavaScript client in a real chromium, on a page of another origin than the collector."""
 
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route
+from playwright.sync_api import BrowserContext, Page, Route
 
 from tests.support.servers import wait_for
 from tests.support.web_client import (
@@ -35,13 +35,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def site(base: str) -> Iterator[Site]:
     with serve_site(base) as served:
         yield served
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Give each test a profile of its own."""
-    with browser.new_context() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -516,7 +509,7 @@ def test_a_database_that_is_deleted_during_calls_ends_them_with_receipts(visit, 
     assert states[-1] == "no_consent"
 
 
-def test_ten_kills_of_page_tab_and_browser_neither_lose_nor_repeat_a_report(browser, tmp_path):
-    seen = browser_kills.kills(browser.browser_type, tmp_path, KILLS)
+def test_ten_kills_of_page_tab_and_browser_neither_lose_nor_repeat_a_report(chromium, tmp_path):
+    seen = browser_kills.kills(chromium.browser_type, tmp_path, KILLS)
     assert seen.kinds.total() >= KILLS
     assert min(seen.kinds[kind] for kind in browser_kills.KINDS) > 0

@@ -8,14 +8,13 @@ import re
 import shutil
 import subprocess
 import tarfile
-import textwrap
 from pathlib import Path
 
 import pytest
 
 from encoders import __version__
-from encoders.survey import read_survey
 from tests.support.javascript import FOLDER, find_node, require_packages, run_node
+from tests.support.surveys import make_plan
 from tools.vectors import check_port
 
 ROOT = FOLDER.parents[1]
@@ -173,19 +172,9 @@ def test_the_own_tests_of_the_core_pass():
 
 @pytest.mark.slow
 def test_the_examples_of_the_readme_run(tmp_path):
-    survey = """
-        [survey]
-        id = "sleep"
-        epsilon = 1.0
-        [label]
-        name = "rested"
-        values = ["never", "often"]
-        [features.age]
-        values = ["young", "old"]
-        [features.hours]
-        range = [0, 12]
-    """
-    (tmp_path / "plan.json").write_bytes(read_survey(textwrap.dedent(survey)).compile().json)
+    label = {"name": "rested", "values": ["never", "often"]}
+    plan = make_plan(id="sleep", label=label, features={"age": ["young", "old"], "hours": {"range": [0, 12]}})
+    (tmp_path / "plan.json").write_bytes(plan.json)
     examples = re.findall(r"^```js\n(.*?)^```$", (FOLDER / "README.md").read_text("utf-8"), re.M | re.S)
     examples = [each for each in examples if re.search('from "ldp-bayes/(core|preview)"', each)]
     assert len(examples) == 2

@@ -31,7 +31,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return PEOPLE_PLANS.load(path).json
 
 
-def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[list[str], list[str], str]:
+def run_in_page(chromium: Browser, origin: str, plan: bytes, code: str) -> tuple[list[str], list[str], str]:
     """Run a block as a module; return what it logs, the methods of its requests, and the page's address."""
     logged, methods = [], []
 
@@ -45,7 +45,7 @@ def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[
     prelude = f'import {{ Client }} from "{origin}/src/index.js"; const url = "{URL}";'
     if "import { Client }" not in module:
         module = f"{prelude}\n{module}"
-    with browser.new_context() as context:
+    with chromium.new_context() as context:
         page = context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -71,9 +71,9 @@ def run_in_page(browser: Browser, origin: str, plan: bytes, code: str) -> tuple[
         return logged, methods, page.url
 
 
-def test_the_quick_start_prints_what_its_comments_show(browser, origin, plan):
+def test_the_quick_start_prints_what_its_comments_show(chromium, origin, plan):
     start = blocks_of(WEB, "js")[0]
-    logged, methods, _ = run_in_page(browser, origin, plan, start)
+    logged, methods, _ = run_in_page(chromium, origin, plan, start)
     assert [logged[0], logged[2]] == re.findall(
         r"console\.log.*// (no_consent .*|queued)$", start, re.MULTILINE
     )
@@ -81,9 +81,9 @@ def test_the_quick_start_prints_what_its_comments_show(browser, origin, plan):
     assert methods == ["GET", "POST"]
 
 
-def test_the_example_of_the_readme_sends_one_report(browser, origin, plan):
+def test_the_example_of_the_readme_sends_one_report(chromium, origin, plan):
     [example] = blocks_of(ROOT / "README.md", "js")
-    logged, methods, _ = run_in_page(browser, origin, plan, example)
+    logged, methods, _ = run_in_page(chromium, origin, plan, example)
     assert logged == ["queued"]
     assert methods == ["GET", "POST"]
 
@@ -91,7 +91,7 @@ def test_the_example_of_the_readme_sends_one_report(browser, origin, plan):
 CLIENT = "const client = new Client(url, { person: null }); await client.grant();\n"
 
 
-def test_the_answers_of_a_form_are_reported(browser, origin, plan):
+def test_the_answers_of_a_form_are_reported(chromium, origin, plan):
     form = """
         const form = document.createElement("form");
         const answers = { age: "old", income: "21000", debt: "", missed_payment: "no" };
@@ -102,32 +102,32 @@ def test_the_answers_of_a_form_are_reported(browser, origin, plan):
     """
     block = blocks_of(WEB, "js")[1]
     logged, methods, _ = run_in_page(
-        browser, origin, plan, f"{CLIENT}{form}{block}console.log(problems.length);"
+        chromium, origin, plan, f"{CLIENT}{form}{block}console.log(problems.length);"
     )
     assert logged == ["0"]
     assert methods == ["GET", "POST"]
 
 
-def test_every_question_is_shown_with_its_text(browser, origin, plan):
+def test_every_question_is_shown_with_its_text(chromium, origin, plan):
     form = """const form = { add: (name, { title, choices }) => console.log(name, title, choices.length),
         hide: (names) => names.forEach((name) => console.log("hidden", name)) }, answers = {};"""
-    logged, methods, _ = run_in_page(browser, origin, plan, f"{CLIENT}{form}{blocks_of(WEB, 'js')[2]}")
+    logged, methods, _ = run_in_page(chromium, origin, plan, f"{CLIENT}{form}{blocks_of(WEB, 'js')[2]}")
     assert logged == ["age age 5", "income income 1", "debt debt 1"]
     assert methods == ["GET"]
 
 
-def test_a_rehearsal_posts_nothing(browser, origin, plan):
+def test_a_rehearsal_posts_nothing(chromium, origin, plan):
     steps = ["grant()", "report({ age: 'old', income: 1, debt: null }, 'no')", "flush(0.1)"]
     calls = "\n".join(f"await client.{step};" for step in steps)
     block = f"{blocks_of(WEB, 'js')[3]}{calls}console.log((await client.status()).reason);"
-    logged, methods, _ = run_in_page(browser, origin, plan, block)
+    logged, methods, _ = run_in_page(chromium, origin, plan, block)
     assert logged == ["rehearsal"]
     assert methods == ["GET"]
 
 
-def test_an_invitation_is_taken_out_of_the_address(browser, origin, plan):
+def test_an_invitation_is_taken_out_of_the_address(chromium, origin, plan):
     invitation = blocks_of(WEB, "js")[4]
-    logged, _, address = run_in_page(browser, origin, plan, f"{invitation}\nconsole.log(token);")
+    logged, _, address = run_in_page(chromium, origin, plan, f"{invitation}\nconsole.log(token);")
     assert logged == ["a-misspelt-token"]
     assert address.endswith("/tests/client.html")
 

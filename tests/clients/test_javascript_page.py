@@ -13,9 +13,9 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def open_page(browser: Browser, origin: str) -> Iterator[Page]:
+def open_page(chromium: Browser, origin: str) -> Iterator[Page]:
     """Open the page with the core; it must not write anything to the console."""
-    opened = browser.new_page()
+    opened = chromium.new_page()
     written: list[str] = []
     opened.on("console", lambda message: written.append(message.text))
     opened.on("pageerror", lambda error: written.append(str(error)))
@@ -27,8 +27,8 @@ def open_page(browser: Browser, origin: str) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, origin: str) -> Iterator[Page]:
-    with open_page(browser, origin) as opened:
+def page(chromium: Browser, origin: str) -> Iterator[Page]:
+    with open_page(chromium, origin) as opened:
         yield opened
 
 
@@ -57,7 +57,7 @@ def test_a_page_makes_reports_with_the_random_bytes_of_the_browser(page):
     assert case["report"][8:72] == digest
 
 
-def test_a_page_without_random_bytes_makes_no_report(browser, origin):
+def test_a_page_without_random_bytes_makes_no_report(chromium, origin):
     document = json.loads(vector_files()[0].read_text("utf-8"))
     case = document["cases"][0]
     make = """([text, row, label]) => {
@@ -69,5 +69,5 @@ def test_a_page_without_random_bytes_makes_no_report(browser, origin):
             return error.reason;
         }
     }"""
-    with open_page(browser, origin) as opened:
+    with open_page(chromium, origin) as opened:
         assert opened.evaluate(make, [document["plan"], case["row"], case["label"]]) == "no-randomness"

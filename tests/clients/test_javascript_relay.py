@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.support.http_servers import QuietHandler, serve, serve_folder
+
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from encoders.survey import Plan
 from encoders.survey.invitation import format_token
@@ -26,7 +25,7 @@ from tests.support.relays import COLLECTOR, RELAY, ROW, RelayedSite, relayed_pla
 from tests.support.relays import relay as run_relay
 from tests.support.servers import wait_for
 from tests.support.surveys import RELAYED
-from tests.support.web_client import STORED, QuietHandler
+from tests.support.web_client import STORED
 
 pytestmark = pytest.mark.slow
 
@@ -56,17 +55,13 @@ ELEMENT = """async ([src, relay, digest]) => {
 class FakeRelay:
     """A relay at a port of this machine, which holds the messages of one survey."""
 
-    port: int = 0
+    origin: str = field(init=False)
     plan: Plan = field(init=False)
     requests: list[str] = field(default_factory=list)
     posted: list[bytes] = field(default_factory=list)
     held: set[bytes] = field(default_factory=set)
     is_passed_on: bool = False
     has_code: bool = False
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def arguments(self) -> list[str]:
@@ -94,9 +89,9 @@ class FakeRelay:
 def relay() -> Iterator[FakeRelay]:
     served = FakeRelay()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def respond(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = self.read_body()
             is_preflight = self.command == "OPTIONS"
             status, content = (204, b"") if is_preflight else served.respond(self.command, self.path, body)
             self.send_response(status)
@@ -110,25 +105,9 @@ def relay() -> Iterator[FakeRelay]:
 
         do_GET = do_POST = do_DELETE = do_OPTIONS = respond
 
-        def log_message(self, *message: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served.port = server.server_port
-    served.plan = relayed_plan(RELAYED.replace("https://relay.example", served.origin))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield served
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Give each test a profile of its own."""
-    with browser.new_context() as opened:
-        yield opened
+    with serve(Handler) as served.origin:
+        served.plan = relayed_plan(RELAYED.replace("https://relay.example", served.origin))
+        yield served
 
 
 def open_tab(context: BrowserContext, origin: str, asked: list[str]) -> Page:
@@ -164,7 +143,7 @@ def test_a_person_answers_in_the_form_and_withdraws_from_the_relay(context, orig
     assert relay.held == set()
     path = f"/{SURVEY}/{relay.plan.digest}"
     assert relay.requests == [f"GET /{SURVEY}/plan", f"POST {path}", f"DELETE {path}"]
-    assert {url.split("/")[2] for url in asked} == {origin.split("/")[2], f"127.0.0.1:{relay.port}"}
+    assert {url.split("/")[2] for url in asked} == {origin.split("/")[2], relay.origin.split("/")[2]}
 
 
 def test_a_person_who_withdraws_too_late_is_told_so(context, origin, relay):
@@ -208,30 +187,30 @@ def test_tabs_that_report_at_once_send_one_message(context, origin, relay):
     assert (state, bytes(stored)) == ("sent", message)
 
 
+def answer(page: Page) -> None:
+    """Answer all questions of the page, and agree."""
+    for name, value in ROW.items():
+        group = page.get_by_role("group", name=name, exact=True)
+        group.get_by_label(json.dumps(value).strip('"'), exact=True).check()
+    page.get_by_role("button", name="Yes, send one random answer").click()
+
+
 def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(context, tmp_path):
     """The survey closes while the test runs, so that its only batch leaves."""
     site = RelayedSite(tmp_path, closes=int(time.time()) + 25)
     site.settings("http://127.0.0.1:9")
     command("ldp-survey", "page", tmp_path / "plan.json", "-o", tmp_path / "site")
-    handler = partial(QuietHandler, directory=str(tmp_path / "site"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        with site.collector() as (base, _), run_relay(site.settings(base), 0.5):
-            site.send(19)
-            page = context.new_page()
-            page.goto(f"http://127.0.0.1:{server.server_port}/")
-            for name, value in ROW.items():
-                group = page.get_by_role("group", name=name, exact=True)
-                group.get_by_label(json.dumps(value).strip('"'), exact=True).check()
-            page.get_by_role("button", name="Yes, send one random answer").click()
-            expect(page.get_by_role("status")).to_contain_text(
-                "when enough others have answered", timeout=20_000
-            )
-            wait_for(lambda: site.counts().get("passed on, recorded") == 20)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with (
+        serve_folder(tmp_path / "site") as address,
+        site.collector() as (base, _),
+        run_relay(site.settings(base), 0.5),
+    ):
+        site.send(19)
+        page = context.new_page()
+        page.goto(address)
+        answer(page)
+        expect(page.get_by_role("status")).to_contain_text("when enough others have answered", timeout=20_000)
+        wait_for(lambda: site.counts().get("passed on, recorded") == 20)
     assert site.counted() == 20
 
 
@@ -240,27 +219,16 @@ def test_only_people_with_a_link_of_the_relay_are_asked(context, tmp_path):
     settings = site.settings("http://127.0.0.1:9")
     settings.write_text(settings.read_text() + "codes = true\n")
     command("ldp-survey", "page", tmp_path / "plan.json", "-o", tmp_path / "site", "--codes")
-    handler = partial(QuietHandler, directory=str(tmp_path / "site"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/"
-    made = command("ldp-relay", "codes", settings, site.plan.id, "--count", "1", "--page", address)
-    try:
-        with run_relay(settings):
-            page = context.new_page()
-            page.goto(address)
-            expect(page.get_by_role("status")).to_have_text(re.compile("^Your invitation is missing"))
-            expect(page.locator("form")).to_have_count(0)
-            page.goto(made.stdout.strip())
-            for name, value in ROW.items():
-                group = page.get_by_role("group", name=name, exact=True)
-                group.get_by_label(json.dumps(value).strip('"'), exact=True).check()
-            page.get_by_role("button", name="Yes, send one random answer").click()
-            held = "The relay has your random answer"
-            expect(page.get_by_role("status")).to_contain_text(held, timeout=20_000)
-            page.goto(address)
-            expect(page.get_by_role("status")).to_contain_text(held)
-            assert site.counts()["codes used"] == site.counts()["waiting"] == 1
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serve_folder(tmp_path / "site") as address, run_relay(settings):
+        made = command("ldp-relay", "codes", settings, site.plan.id, "--count", "1", "--page", f"{address}/")
+        page = context.new_page()
+        page.goto(address)
+        expect(page.get_by_role("status")).to_have_text(re.compile("^Your invitation is missing"))
+        expect(page.locator("form")).to_have_count(0)
+        page.goto(made.stdout.strip())
+        answer(page)
+        held = "The relay has your random answer"
+        expect(page.get_by_role("status")).to_contain_text(held, timeout=20_000)
+        page.goto(address)
+        expect(page.get_by_role("status")).to_contain_text(held)
+        assert site.counts()["codes used"] == site.counts()["waiting"] == 1

@@ -16,9 +16,9 @@ from encoders.mechanisms import NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from tests.support.ports import PORTS, Port
-from tests.support.surveys import survey_toml
+from tests.support.surveys import make_plan
 from tools.vectors import common
 from tools.vectors.adapter import value_of
 from tools.vectors.check_port import VECTORS
@@ -71,7 +71,7 @@ def test_both_clients_write_the_same_texts():
     assert one == other
 
 
-NUMBERS = survey_toml(
+NUMBERS = make_plan(
     id="numbers",
     epsilon=1,
     label={"name": "rested"},
@@ -86,7 +86,7 @@ NUMBERS = survey_toml(
 @pytest.mark.parametrize("port", PORTS)
 def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(port: Port, tmp_path: Path):
     # 100000.5 is halfway between two texts of six digits; the square of an eighth of its range, of four
-    plan = read_survey(NUMBERS).compile()
+    plan = NUMBERS
     sizes = [
         0.5,
         *(number / 16 for number in range(17)),
@@ -111,24 +111,13 @@ def test_numbers_and_squared_distances_of_any_size_are_the_same_texts(port: Port
     compare_previews(port, path)
 
 
-HALVES = """
-[survey]
-id = "halves"
-epsilon = 1
-[features.rare]
-values = ["yes", "no"]
-[features.often]
-values = ["yes", "no"]
-weight = WEIGHT
-"""
-
-
 @pytest.mark.parametrize(("weight", "text"), [(79, "1.2%"), (15, "6.2%"), (1599, "0.062%")])
 @pytest.mark.parametrize("port", PORTS)
 def test_a_probability_halfway_between_two_texts_is_the_even_one(
     port: Port, weight: int, text: str, tmp_path: Path
 ):
-    plan = read_survey(HALVES.replace("WEIGHT", str(weight))).compile()
+    often = {"values": ["yes", "no"], "weight": weight}
+    plan = make_plan(id="halves", label=None, features={"rare": ["yes", "no"], "often": often})
     random = common.words(common.first_draws(plan)[0]) + common.random_bytes(
         "halves", 16 + plan.questions[0].mechanism.random_bytes
     )

@@ -15,7 +15,7 @@ from encoders.errors import PrivacyError, Reason, ReportError
 from encoders.mechanisms import MECHANISMS, Mechanism, design
 from encoders.randomness import FastStream, GivenBytes
 from tests.support import reference
-from tests.support.mechanism_checks import CountingSource, percentages
+from tests.support.mechanism_checks import CountingSource, every_payload, percentages
 
 NAMES = sorted(MECHANISMS)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
@@ -36,16 +36,6 @@ def every_name_of(*domains: int) -> pytest.MarkDecorator:
 @cache
 def made(name: str, domain: int, epsilon: str = "1") -> Mechanism:
     return design(name, domain, Decimal(epsilon))
-
-
-def every_payload(mechanism: Mechanism) -> Iterator[bytes]:
-    """Yield every byte string of the right length that `check` accepts."""
-    for values in itertools.product(range(256), repeat=mechanism.payload_bytes):
-        try:
-            mechanism.check(bytes(values))
-        except ReportError:
-            continue
-        yield bytes(values)
 
 
 def she_payloads(mechanism: Mechanism) -> Iterator[bytes]:

@@ -39,12 +39,8 @@ def refuses(store: Store, counter: str = COUNTER) -> StoreFailure:
 
 @pytest.fixture
 def local_redis(tmp_path: Path) -> Iterator[LocalRedis]:
-    server = LocalRedis(tmp_path)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
+    with LocalRedis(tmp_path) as started:
+        yield started
 
 
 def test_a_survey_that_was_never_published_is_refused_if_it_is_required():

@@ -9,11 +9,11 @@ from encoders.errors import Reason, ReportError
 from encoders.mechanisms import NumericDomain, NumericMechanism
 from encoders.randomness import FastStream
 from tests.support import reference
+from tests.support.mechanism_checks import every_payload
 from tests.support.numeric_mechanisms import (
     every_epsilon,
     every_moment,
     every_name,
-    every_payload,
     forms,
     made,
     perturb_all,

@@ -1,15 +1,15 @@
 """A survey, the shipped files, and a server that replaces the collector."""
 
 import configparser
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from tests.support.http_servers import QuietHandler, serve
 from tests.support.servers import SHIPPED_NGINX
 from tests.support.surveys import SLEEP
 
@@ -37,7 +37,7 @@ def unit() -> configparser.SectionProxy:
     return parser["Service"]
 
 
-class HeaderRecorder(BaseHTTPRequestHandler):
+class HeaderRecorder(QuietHandler):
     """Replaces the collector, and stores the headers that it receives."""
 
     protocol_version = "HTTP/1.1"
@@ -45,19 +45,12 @@ class HeaderRecorder(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.received.append({name.lower(): value for name, value in self.headers.items()})
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.read_body()
+        self.answer(200)
 
 
 @pytest.fixture
 def listener() -> Iterator[tuple[int, list[dict[str, str]]]]:
     handler = type("Recorder", (HeaderRecorder,), {"received": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1], handler.received
-        server.shutdown()
+    with serve(handler) as origin:
+        yield urlsplit(origin).port, handler.received

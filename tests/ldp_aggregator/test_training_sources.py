@@ -2,11 +2,9 @@
 
 import gzip
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pytest
@@ -20,6 +18,7 @@ from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.training_sources import SourceError, read_training_data
 from tests.ldp_aggregator.collector.conftest import make_store
 from tests.support.batches import record
+from tests.support.http_servers import QuietHandler, serve
 from tests.support.surveys import make_plan as make_small_plan
 from tests.support.surveys import survey_toml
 
@@ -220,27 +219,13 @@ def collector(
     """Serve one response on a new port; yield its URL and the requests it received."""
     requests: list[tuple[str, str | None]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             requests.append((self.path, self.headers["Authorization"]))
-            self.send_response(status)
-            if location:
-                self.send_header("Location", location)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(status, body, **({"Location": location} if location else {}))
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1/surveys/one", requests
-        finally:
-            server.shutdown()
-            thread.join()
+    with serve(Handler) as origin:
+        yield f"{origin}/v1/surveys/one", requests
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import HTTPServer
 from pathlib import Path
 
 import pytest
@@ -23,40 +23,23 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from ldp_client import HttpTransport, OptionError, TransportError
 from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.transport import post_report
+from tests.support.http_servers import QuietHandler, serve
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     seen: list[tuple[str, dict[str, str], bytes]]
     retry_after = "7"
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        type(self).seen.append((self.path, dict(self.headers), body))
-        self.send_response(503)
-        self.send_header("Retry-After", self.retry_after)
-        self.send_header("Set-Cookie", "id=1")
-        self.end_headers()
-        self.wfile.write(b"busy")
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@contextmanager
-def _serving(http: HTTPServer) -> Iterator[int]:
-    thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-    thread.start()
-    yield http.server_port
-    http.shutdown()
-    thread.join()
-    http.server_close()
+        type(self).seen.append((self.path, dict(self.headers), self.read_body()))
+        self.answer(503, b"busy", Retry_After=self.retry_after, Set_Cookie="id=1")
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, type[_Handler]]]:
     handler = type("Handler", (_Handler,), {"seen": []})
-    with _serving(HTTPServer(("127.0.0.1", 0), handler)) as port:
-        yield f"http://127.0.0.1:{port}", handler
+    with serve(HTTPServer(("127.0.0.1", 0), handler)) as origin:  # without a thread for each request
+        yield origin, handler
 
 
 def test_requests_carry_the_body_and_nothing_about_the_device(server):
@@ -289,7 +272,8 @@ def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Secured
             http = HTTPServer(("127.0.0.1", 0), handler)
             http.handle_error = lambda *_: None
             http.socket = context.wrap_socket(http.socket, server_side=True)
-            return stack.enter_context(_serving(http)), handler
+            stack.enter_context(serve(http))
+            return http.server_port, handler
 
         yield start
 

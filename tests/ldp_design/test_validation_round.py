@@ -3,28 +3,20 @@
 import numpy as np
 import pytest
 
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import validate_table
 from ldp_design.model_validation import ValidationError, build_validation, top_k_sizes
+from tests.support.surveys import make_plan
 
-SURVEY = """
-[survey]
-id = "tea"
-epsilon = {epsilon}
-[label]
-name = "tired"
-values = ["yes", "no", "rather"]
-"""
-FEATURE = '[features.f{number}]\nvalues = ["a", "b", "c"]\n'
-NUMBER = '[features.hours]\nrange = [0, 12]\nmissing = "category"\n'
+HOURS = {"range": [0, 12], "missing": "category"}
 
 
-def make_plan(features: int = 4, number: bool = False, epsilon: float = 1) -> Plan:
-    text = SURVEY.format(epsilon=epsilon) + "".join(FEATURE.format(number=each) for each in range(features))
-    return read_survey(text + NUMBER * number).compile()
+def make_survey(features: int = 4, **more: object) -> Plan:
+    every = {f"f{number}": ["a", "b", "c"] for number in range(features)} | more
+    return make_plan(label=["yes", "no", "rather"], features=every)
 
 
 def make_tables(count: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -48,7 +40,7 @@ def test_top_k_sizes_are_fibonacci_numbers_up_to_half_of_the_features(features, 
 
 
 def test_devices_predict_as_the_model_does():
-    rng, plan = np.random.default_rng(1), make_plan()
+    rng, plan = np.random.default_rng(1), make_survey()
     prior, tables = rng.dirichlet(np.ones(3)), make_tables(4, rng)
     found = build_validation(plan, prior, tables)
     found.check()
@@ -64,21 +56,21 @@ def test_devices_predict_as_the_model_does():
 def test_features_are_ordered_by_relevance_and_uninformative_ones_are_not_used():
     little, much = np.array([[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.3, 0.3, 0.4]]), np.eye(3) * 0.9 + 0.1 / 3
     even = np.full((3, 3), 1 / 3)
-    found = build_validation(make_plan(), np.full(3, 1 / 3), [little, even, much, even])
+    found = build_validation(make_survey(), np.full(3, 1 / 3), [little, even, much, even])
     assert (found.order, found.top_k) == ((2, 0), (1,))
     with pytest.raises(ValidationError, match="the model uses 1 of its features"):
-        build_validation(make_plan(), np.full(3, 1 / 3), [even, even, much, even])
+        build_validation(make_survey(), np.full(3, 1 / 3), [even, even, much, even])
 
 
 def test_a_share_of_zero_excludes_its_label_in_integer_scores_too():
     never = np.array([[0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
-    found = build_validation(make_plan(), np.full(3, 1 / 3), [never] * 4)
+    found = build_validation(make_survey(), np.full(3, 1 / 3), [never] * 4)
     found.check()
     assert found.scores[0][0] == (-1_000_000, 0, 0)
 
 
 def test_a_number_is_scored_by_its_density_in_the_middle_of_each_bin():
-    plan = make_plan(1, number=True)
+    plan = make_survey(1, hours=HOURS)
     number = Gaussian(np.array([-0.5, 0.0, 0.5]), np.array([0.02, 0.01, 0.02]), np.array([0.1, 0.3, 0.2]))
     found = build_validation(plan, np.full(3, 1 / 3), [*make_tables(1, np.random.default_rng(2)), number])
     assert [len(table) for table in found.scores] == [3, 65]

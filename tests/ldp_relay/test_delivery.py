@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import threading
 import time
@@ -13,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from tests.support.http_servers import QuietHandler, serve
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
@@ -169,34 +170,21 @@ def test_a_survey_ends_if_its_end_has_passed_at_two_full_hours_in_a_row(held, cl
 
 
 @contextmanager
-def collector(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
-    class Handler(http.server.BaseHTTPRequestHandler):
+def collector(answer: Callable[[QuietHandler], None]) -> Iterator[str]:
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.read_body()
             answer(self)
 
         do_HEAD = do_POST
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serve(Handler) as origin:
+        yield origin
 
 
-def respond(status: int, body: bytes, **headers: str) -> Callable[[http.server.BaseHTTPRequestHandler], None]:
-    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-        handler.wfile.write(body)
+def respond(status: int, body: bytes, **headers: str) -> Callable[[QuietHandler], None]:
+    def answer(handler: QuietHandler) -> None:
+        handler.answer(status, body, **headers)
 
     return answer
 
@@ -257,11 +245,11 @@ def test_a_slow_collector_delays_no_other_survey(tmp_path, monkeypatch):
     hold(held, OTHER, 45)
     ended = threading.Event()
 
-    def drip(handler: http.server.BaseHTTPRequestHandler) -> None:
+    def drip(handler: QuietHandler) -> None:
         while not ended.wait(0.1):
             handler.wfile.write(b"H")
 
-    def count(handler: http.server.BaseHTTPRequestHandler) -> None:
+    def count(handler: QuietHandler) -> None:
         respond(200, b'{"recorded": 20, "duplicate": 0, "rejected": 0}')(handler)
 
     with collector(drip) as slow, collector(count) as fast:
@@ -303,7 +291,7 @@ def test_a_survey_does_not_end_while_the_collectors_clock_says_so(held, clock, c
     early, late = "Thu, 01 Nov 2001 00:00:00 GMT", "Sat, 01 Jan 2250 00:00:00 GMT"
     for date, is_contradicted in ((early, True), (late, False), ("", False), ("yesterday", False)):
 
-        def answer(handler: http.server.BaseHTTPRequestHandler, date: str = date) -> None:
+        def answer(handler: QuietHandler, date: str = date) -> None:
             handler.send_response_only(404)
             handler.send_header("Date", date)
             handler.send_header("Content-Length", "0")

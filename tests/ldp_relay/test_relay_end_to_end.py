@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import http.server
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.support.http_servers import QuietHandler, serve
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
@@ -108,31 +108,18 @@ def spy(answer: Callable[[bytes], tuple[int, bytes]]) -> Iterator[tuple[str, lis
     """Serve a collector that keeps the headers and the body of each request; yield its URL and them."""
     seen: list[tuple[object, bytes]] = []
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            body = self.read_body()
             if body or self.command == "GET":  # else only a probe of the token
                 seen.append((dict(self.headers), body))
             status, content = answer(body) if body else (400, b"{}")
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            if status == 302:
-                self.send_header("Location", "/elsewhere")
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer(status, content, **({"Location": "/elsewhere"} if status == 302 else {}))
 
         do_GET = do_POST
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serve(Handler) as origin:
+        yield origin, seen
 
 
 def test_a_collector_sees_only_the_messages_and_the_same_array_until_it_answers(site):

@@ -85,6 +85,11 @@ def visits(browser: Browser, folder: Path) -> Iterator[Open]:
     assert messages == []
 
 
+def press(page: Page, name: str) -> None:
+    """Press the button of this name."""
+    page.get_by_role("button", name=name).click()
+
+
 def assert_accessible(page: Page) -> None:
     """Check that axe-core finds no violation."""
     found = Axe().run(page).response["violations"]

@@ -1,18 +1,15 @@
 """The page of `ldp-survey page`, and a collector at another origin."""
 
 import json
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 from tests.support.commands import command
+from tests.support.http_servers import serve_folder
 from tests.support.servers import TOKEN, collector
-from tests.support.web_client import QuietHandler
 
 SURVEY = """
 [survey]
@@ -98,11 +95,5 @@ def serve_form(folder: Path) -> Iterator[FormSite]:
     with collector([survey], f"sqlite:///{folder}/store.db", workers=1, prelude=prelude) as (base, _):
         options = ["--collector", base, "-o", folder / "page", "--public-key", key, "--allow-english"]
         command("ldp-survey", "page", survey, *options)
-        handler = partial(QuietHandler, directory=str(folder / "page"))
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield FormSite(f"http://127.0.0.1:{server.server_port}/", base, folder)
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        with serve_folder(folder / "page") as origin:
+            yield FormSite(f"{origin}/", base, folder)

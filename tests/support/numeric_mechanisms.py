@@ -1,7 +1,5 @@
 """Numeric mechanisms, their values and payloads: what the tests of all of them share."""
 
-import itertools
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -9,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from encoders.errors import ReportError
 from encoders.mechanisms import NUMERIC_MECHANISMS, NumericDomain, NumericMechanism, design_numeric
 from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import GivenBytes, RandomSource
+from tests.support.mechanism_checks import every_payload
 
 NAMES = sorted(NUMERIC_MECHANISMS)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
@@ -71,16 +69,6 @@ def is_laplace(name: str) -> bool:
 
 
 # -- privacy ------------------------------------------------------------------------------------
-
-
-def every_payload(mechanism: NumericMechanism) -> Iterator[bytes]:
-    """Yield every byte string of the right length that `check` accepts."""
-    for values in itertools.product(range(256), repeat=mechanism.payload_bytes):
-        try:
-            mechanism.check(bytes(values))
-        except ReportError:
-            continue
-        yield bytes(values)
 
 
 def enumerated(mechanism: NumericMechanism) -> tuple[list[bytes], list[list[Fraction]]]:

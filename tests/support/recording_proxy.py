@@ -1,12 +1,13 @@
 """A proxy that records everything that leaves a browser, and a script that reads what a page has stored."""
 
 import http.client
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.support.http_servers import QuietHandler, serve
 
 ENTRIES = """async () => {
     const all = [];
@@ -28,7 +29,7 @@ ENTRIES = """async () => {
 """The entries of the page's databases without their plans, its storages, its cookies and its state."""
 
 
-class RecordingProxy(BaseHTTPRequestHandler):
+class RecordingProxy(QuietHandler):
     """Forwards requests for absolute addresses, and records their bytes."""
 
     def do_GET(self) -> None:
@@ -43,7 +44,7 @@ class RecordingProxy(BaseHTTPRequestHandler):
         self.send_error(501)
 
     def _forward(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.read_body()
         assert isinstance(self.server, Recording)
         self.server.requests.append((self.raw_requestline, bytes(self.headers), body))
         address = urlsplit(self.path)
@@ -60,9 +61,6 @@ class RecordingProxy(BaseHTTPRequestHandler):
         with suppress(ConnectionError):  # the page closed before its answer
             self.end_headers()
             self.wfile.write(content)
-
-    def log_message(self, *message: object) -> None:
-        pass
 
 
 class Recording(ThreadingHTTPServer):
@@ -82,11 +80,5 @@ class Recording(ThreadingHTTPServer):
 def recording() -> Iterator[Recording]:
     """Run the proxy."""
     server = Recording()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serve(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Self
 
 import pytest
 import redis
@@ -49,6 +50,17 @@ class RedisServer:
     def stop(self) -> None:
         if self._process is not None:
             stop(self._process)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 class LocalRedis(RedisServer):
@@ -96,12 +108,8 @@ class ClusterNode(RedisServer):
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
     """Start a redis-server on a Unix socket; yield its URL. Skips without redis-server."""
-    server = LocalRedis(folder)
-    try:
-        server.start()
+    with LocalRedis(folder) as server:
         yield server.url
-    finally:
-        server.stop()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Surveys that several tests share: one that each test can change, and files that are used as they are."""
 
 import json
+import re
 from typing import Any
 
 from encoders.survey import Plan, read_survey
@@ -45,7 +46,8 @@ def _write_table(name: str, table: dict[str, Any]) -> str:
     lines, inner = [f"[{name}]\n"], []
     for key, value in table.items():
         if isinstance(value, dict):
-            inner.append(_write_table(f"{name}.{key}", value))
+            named = key if re.fullmatch(r"[\w-]+", key, re.ASCII) else json.dumps(key, ensure_ascii=False)
+            inner.append(_write_table(f"{name}.{named}", value))
         elif value is not None:  # strings, numbers and lists of them are written in TOML as in JSON
             lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}\n")
     return "".join([*lines, *inner])

@@ -8,11 +8,12 @@ from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan, canonical
+from encoders.survey.silo_plan import SiloPlan
 from tests.support.json_walk import Path, inner
 from tests.support.reference import e_to_the
 
 
-def document(plan: Plan) -> dict[str, Any]:
+def document(plan: Plan | SiloPlan) -> dict[str, Any]:
     read: dict[str, Any] = json.loads(plan.json)
     return read
 

@@ -4,13 +4,10 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +15,6 @@ from playwright.sync_api import Browser, BrowserType, Error, Page
 
 from tests.support.browser import OPTIONS, find_chromium
 from tests.support.faulty_proxy import Proxy, faulty
-from tests.support.javascript import FOLDER
 from tests.support.servers import TOKEN, collector, stop, wait_for
 from tests.support.surveys import SLEEP
 
@@ -46,28 +42,6 @@ STORED = """async (name) => {
     return request.result.map(({ state, report }) => [state, [...(report ?? [])]]);
 }"""
 """Returns the states and reports of the journal in a database."""
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def end_headers(self) -> None:
-        self.send_header("Access-Control-Allow-Origin", "*")  # a sandboxed frame loads modules with it
-        super().end_headers()
-
-    def log_message(self, *message: object) -> None:
-        pass
-
-
-@contextmanager
-def serve_package() -> Iterator[str]:
-    """Serve the folder of the package; yield the origin of its pages."""
-    handler = partial(QuietHandler, directory=str(FOLDER))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 @dataclass

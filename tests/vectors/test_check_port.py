@@ -4,11 +4,10 @@ import json
 import math
 import subprocess
 import sys
-import threading
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +21,7 @@ from encoders.survey import invitation, questions, validation_round
 from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, parse_number
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
+from tests.support.http_servers import serve
 from tools.vectors import adapter, check_port
 
 HERE = Path(__file__).parent
@@ -31,17 +31,8 @@ VALUES, ROWS, PLANS, TOKENS, FORMS = (
 Respond = Callable[[dict[str, Any]], Any]
 
 
-@contextmanager
-def serving(respond: Respond) -> Iterator[str]:
-    server = adapter.serve(0, respond)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def serving(respond: Respond) -> AbstractContextManager[str]:
+    return serve(adapter.serve(0, respond))
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import WIDE, open_chromium
+from tests.support.browser import WIDE
 from tests.support.form_site import FormSite, serve_form
 
 
@@ -15,20 +15,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FormSite]:
         yield served
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_chromium() as opened:
-        yield opened
-
-
 @pytest.fixture
-def visit(browser: Browser, site: FormSite) -> Iterator[Callable[..., Page]]:
+def visit(chromium: Browser, site: FormSite) -> Iterator[Callable[..., Page]]:
     """Return a function that opens the page in a new profile; an error of the page fails the test."""
     errors: list[str] = []
     contexts = []
 
     def go(script: str = "", path: str = "", expected_error: str = "nothing", **options) -> Page:
-        context = browser.new_context(**{**WIDE, "locale": "en-GB", **options})
+        context = chromium.new_context(**{**WIDE, "locale": "en-GB", **options})
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -58,10 +52,6 @@ def answer_all(page: Page, *, smokes: str = "Yes", ill: str = "Yes", cigarettes:
     question(page, "What did you drink today?").get_by_label("Tea").check()
     question(page, "How long did you sleep?").get_by_role("textbox").fill("7.5")
     question(page, "Were you ill this winter?").get_by_label(ill, exact=True).check()
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name).click()
 
 
 def expect_status(page: Page, text: str, timeout: float = 10_000) -> None:

@@ -6,12 +6,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.clients.form.conftest import answer_all, expect_status, press, question
+from tests.clients.form.conftest import answer_all, expect_status, question
 from tests.support.browser import (
     LOOKS,
     WIDE,
     assert_accessible,
     assert_no_sideways_scroll,
+    press,
     save_screenshot,
 )
 from tests.support.commands import command

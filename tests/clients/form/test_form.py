@@ -6,7 +6,8 @@ import re
 import pytest
 from playwright.sync_api import Route, expect
 
-from tests.clients.form.conftest import answer_all, expect_status, press, question
+from tests.clients.form.conftest import answer_all, expect_status, question
+from tests.support.browser import press
 from tests.support.commands import command
 from tests.support.servers import collector
 
@@ -287,11 +288,11 @@ def test_an_element_that_moves_in_the_page_goes_on(visit, site):
     expect_status(page, "has arrived")
 
 
-def test_a_collector_serves_the_page_of_a_test_run_and_the_page_says_who_delivers_it(site, browser):
+def test_a_collector_serves_the_page_of_a_test_run_and_the_page_says_who_delivers_it(site, chromium):
     survey = site.folder / "habits.toml"
     store = f"sqlite:///{site.folder}/test_run.db"
     with collector([survey], store, workers=1, options=["--page"]) as (base, _):
-        page = browser.new_page(locale="en")
+        page = chromium.new_page(locale="en")
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text))

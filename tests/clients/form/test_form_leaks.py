@@ -3,7 +3,8 @@
 import pytest
 
 from encoders.report import unpack
-from tests.clients.form.conftest import answer_all, expect_status, press
+from tests.clients.form.conftest import answer_all, expect_status
+from tests.support.browser import press
 from tests.support.recording_proxy import ENTRIES, recording
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.clients.form.conftest import answer_all, expect_status, press, question
+from tests.clients.form.conftest import answer_all, expect_status, question
+from tests.support.browser import press
 
 pytestmark = pytest.mark.slow
 

@@ -3,17 +3,13 @@
 import json
 import re
 import shutil
-import threading
-from contextlib import contextmanager
-from functools import partial
-from http.server import ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.clients.form.conftest import answer_all, expect_status, press, question
-from tests.support.browser import OPTIONS, assert_accessible, find_chromium
-from tests.support.web_client import QuietHandler
+from tests.clients.form.conftest import answer_all, expect_status, question
+from tests.support.browser import OPTIONS, assert_accessible, find_chromium, press
+from tests.support.http_servers import serve_folder
 
 pytestmark = pytest.mark.slow
 
@@ -27,16 +23,6 @@ NO_SHEETS = f"""{NO_CONSTRUCTOR}
 """What Safari before 16.4 lacks."""
 
 
-@contextmanager
-def serve(folder):
-    """Serve a folder at a free port; yield its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
 SCRIPTS = {
     "missing": None,
     "changed by a byte": lambda script: script + b" ",
@@ -46,14 +32,14 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("change", SCRIPTS.values(), ids=SCRIPTS)
-def test_a_page_whose_script_does_not_run_says_what_to_do(browser, site, tmp_path, change):
+def test_a_page_whose_script_does_not_run_says_what_to_do(chromium, site, tmp_path, change):
     shutil.copytree(site.folder / "page", tmp_path / "page")
     script = tmp_path / "page" / "ldp-survey.js"
     if change:
         script.write_bytes(change(script.read_bytes()))
     else:
         script.unlink()
-    with serve(tmp_path / "page") as address, browser.new_context(locale="de") as context:
+    with serve_folder(tmp_path / "page") as address, chromium.new_context(locale="de") as context:
         page = context.new_page()
         page.goto(address, wait_until="load")
         expect(page.get_by_text(BLANK)).to_be_visible()
@@ -62,8 +48,8 @@ def test_a_page_whose_script_does_not_run_says_what_to_do(browser, site, tmp_pat
         assert_accessible(page)
 
 
-def test_a_page_that_is_opened_as_a_file_says_what_to_do(browser, site):
-    with browser.new_context() as context:
+def test_a_page_that_is_opened_as_a_file_says_what_to_do(chromium, site):
+    with chromium.new_context() as context:
         page = context.new_page()
         page.goto((site.folder / "page" / "index.html").as_uri())
         expect(page.get_by_text(BLANK)).to_be_visible()
@@ -82,13 +68,13 @@ def test_a_browser_that_cannot_show_the_form_says_what_to_do(visit, options):
     expect(page.get_by_text(BLANK)).to_be_visible()
 
 
-def test_a_form_that_cannot_start_leaves_what_the_page_says(browser, site, tmp_path):
+def test_a_form_that_cannot_start_leaves_what_the_page_says(chromium, site, tmp_path):
     shutil.copytree(site.folder / "page", tmp_path / "page")
     index = tmp_path / "page" / "index.html"
     index.write_text(
         re.sub("(<ldp-survey [^>]*>)", r'\1<script type="application/json">{</script>', index.read_text())
     )
-    with serve(tmp_path / "page") as address, browser.new_context() as context:
+    with serve_folder(tmp_path / "page") as address, chromium.new_context() as context:
         page = context.new_page()
         page.goto(address)
         expect(page.get_by_text(BLANK)).to_be_visible()
@@ -114,11 +100,11 @@ def test_a_browser_without_constructed_style_sheets_shows_the_form_with_its_styl
     assert site.count() == before + 1
 
 
-def test_a_host_with_a_strict_policy_shows_the_form_without_style_in_such_a_browser(browser, site, tmp_path):
+def test_a_host_with_a_strict_policy_shows_the_form_without_style_in_such_a_browser(chromium, site, tmp_path):
     shutil.copytree(site.folder / "page", tmp_path / "page")
     index = tmp_path / "page" / "index.html"
     index.write_text(re.sub("style-src [^;]*;", "style-src 'self';", index.read_text()))
-    with serve(tmp_path / "page") as address, browser.new_context(locale="en") as context:
+    with serve_folder(tmp_path / "page") as address, chromium.new_context(locale="en") as context:
         page = context.new_page()
         page.add_init_script(NO_SHEETS)
         page.goto(address)
@@ -130,14 +116,14 @@ FRAMED = "open this survey in a window of its own"
 
 @pytest.mark.parametrize("attribute", ["", 'sandbox="allow-scripts allow-popups"'])
 def test_a_form_in_a_frame_of_another_site_asks_nothing_and_opens_in_a_window_of_its_own(
-    browser, site, tmp_path, attribute
+    chromium, site, tmp_path, attribute
 ):
     (tmp_path / "index.html").write_text(
         '<!doctype html><html lang="en"><title>Host</title><main><h1>Host</h1>'
         f'<iframe {attribute} title="Survey" src="{site.page}#token=a%20b"></iframe></main>'
     )
     requests = []
-    with serve(tmp_path) as address, browser.new_context(locale="en") as context:
+    with serve_folder(tmp_path) as address, chromium.new_context(locale="en") as context:
         page = context.new_page()
         page.on("request", lambda request: requests.append(request.url))
         page.goto(address)
@@ -156,9 +142,13 @@ def test_a_form_in_a_frame_of_another_site_asks_nothing_and_opens_in_a_window_of
         expect_status(opened.value, "Nothing was sent. Please decide")
 
 
-def test_a_person_in_frames_of_two_sites_answers_once(browser, site, tmp_path):
+def test_a_person_in_frames_of_two_sites_answers_once(chromium, site, tmp_path):
     before = site.count()
-    with serve(tmp_path) as one, serve(tmp_path) as other, browser.new_context(locale="en") as context:
+    with (
+        serve_folder(tmp_path) as one,
+        serve_folder(tmp_path) as other,
+        chromium.new_context(locale="en") as context,
+    ):
         (tmp_path / "index.html").write_text(f'<iframe src="{site.page}"></iframe>')
         for address in (one, other):
             page = context.new_page()
@@ -173,14 +163,18 @@ def test_a_person_in_frames_of_two_sites_answers_once(browser, site, tmp_path):
     assert site.count() == before + 1
 
 
-def test_a_frame_of_the_same_origin_and_a_rehearsal_ask(browser, site, tmp_path):
+def test_a_frame_of_the_same_origin_and_a_rehearsal_ask(chromium, site, tmp_path):
     frame_page = site.folder / "page" / "frame.html"
     frame_page.write_text('<iframe src="index.html"></iframe>')
     rehearsing = tmp_path / "rehearsal"
     shutil.copytree(site.folder / "page", rehearsing)
     text = (rehearsing / "index.html").read_text()
     (rehearsing / "index.html").write_text(text.replace("<ldp-survey ", "<ldp-survey rehearsal "))
-    with serve(rehearsing) as inner, serve(tmp_path) as outer, browser.new_context(locale="en") as context:
+    with (
+        serve_folder(rehearsing) as inner,
+        serve_folder(tmp_path) as outer,
+        chromium.new_context(locale="en") as context,
+    ):
         (tmp_path / "index.html").write_text(f'<iframe src="{inner}"></iframe>')
         page = context.new_page()
         for address in (f"{site.page}frame.html", outer):
@@ -231,13 +225,13 @@ def test_the_page_tries_again_at_a_press_and_when_the_network_is_back(visit, sit
     assert site.count() == before + 1
 
 
-def test_blocked_cookies_and_site_data_are_explained(browser, site, tmp_path):
+def test_blocked_cookies_and_site_data_are_explained(chromium, site, tmp_path):
     (tmp_path / "Default").mkdir()
     settings = {"profile": {"default_content_setting_values": {"cookies": 2}}}
     (tmp_path / "Default" / "Preferences").write_text(json.dumps(settings))
     # one program drives both browsers
-    chromium = browser.browser_type
-    with chromium.launch_persistent_context(
+    launcher = chromium.browser_type
+    with launcher.launch_persistent_context(
         tmp_path, executable_path=find_chromium(), args=OPTIONS, locale="en"
     ) as context:
         page = context.new_page()

@@ -6,13 +6,10 @@ import json
 import re
 import shutil
 import subprocess
-import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -23,11 +20,11 @@ from encoders.report import unpack
 from ldp_aggregator.form_page.page import read_script
 from ldp_design.authoring.xlsform.survey_file import convert_xlsform
 from tests.ldp_design.authoring.xlsform.workbooks import write_workbook
-from tests.support.browser import open_chromium
+from tests.support.browser import press
+from tests.support.http_servers import serve_folder
 from tests.support.javascript import FOLDER, find_node
 from tests.support.recording_proxy import ENTRIES, recording
 from tests.support.servers import TOKEN, collector
-from tests.support.web_client import QuietHandler
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
@@ -107,42 +104,23 @@ def built(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_chromium() as opened:
-        yield opened
-
-
-@contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
 @pytest.fixture
-def visit(browser: Browser, survey: Survey) -> Visit:
+def visit(chromium: Browser, survey: Survey) -> Visit:
     """Return a function that opens a folder's page in a new profile, and checks what it sends and stores."""
 
     @contextmanager
     def go(folder: Path, *, reports: int) -> Iterator[Page]:
         before = survey.count()
         errors: list[str] = []
-        with serve(folder) as url, recording() as proxy:
-            with browser.new_context(locale="en", proxy=proxy.through) as context:
+        with serve_folder(folder) as url, recording() as proxy:
+            with chromium.new_context(locale="en", proxy=proxy.through) as context:
                 page = context.new_page()
                 page.on("pageerror", lambda error: errors.append(str(error)))
                 page.on("console", lambda message: errors.append(message.text))
                 page.goto(url)
                 yield page
                 stored = page.evaluate(ENTRIES).encode()
-            check_requests(proxy.requests, url, survey.url, reports)
+            check_requests(proxy.requests, f"{url}/", survey.url, reports)
         assert not [secret for secret in (b"7.25", b"smokes") if secret in stored]
         assert [each for each in errors if not each.startswith(FROM_PACKAGES)] == []
         assert survey.count() == before + reports
@@ -169,10 +147,6 @@ def check_requests(requests: list[tuple[bytes, bytes, bytes]], page: str, survey
 
 def expect_status(page: Page, start: str, selector: str = "[role=status]") -> None:
     expect(page.locator(selector).first).to_have_text(re.compile(f"^{re.escape(start)}"), timeout=15_000)
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name).click()
 
 
 @pytest.mark.parametrize("name", ["script-tag", "react", "odk"])
@@ -212,8 +186,8 @@ def test_react_in_strict_mode_sends_one_report(visit, react):
         expect(page.get_by_role("button")).to_have_count(0)
 
 
-def test_react_mounts_the_component_twice_in_strict_mode(browser, react, survey):
-    with serve(react) as url, browser.new_context() as context:
+def test_react_mounts_the_component_twice_in_strict_mode(chromium, react, survey):
+    with serve_folder(react) as url, chromium.new_context() as context:
         page, fetched = context.new_page(), []
         page.on("request", lambda request: request.url == survey.url and fetched.append(request))
         page.goto(url)
@@ -365,9 +339,9 @@ def test_the_element_of_a_page_with_a_script_tag_sends_one_report(visit, script_
         expect_status(page, "sent", "#state")  # the same person
 
 
-def test_a_browser_refuses_a_script_that_a_plugin_has_changed(browser, script_tag):
+def test_a_browser_refuses_a_script_that_a_plugin_has_changed(chromium, script_tag):
     (script_tag / "ldp-survey.js").write_bytes(read_script() + b"\n")
-    with serve(script_tag) as url, browser.new_context() as context:
+    with serve_folder(script_tag) as url, chromium.new_context() as context:
         page, messages = context.new_page(), []
         page.on("console", lambda message: messages.append(message.text))
         page.goto(url)

@@ -13,31 +13,23 @@ from encoders.mechanisms.numeric_base import NumericDomain
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
 from encoders.probability_tables import DESIGN_CONTEXT
-from encoders.survey import CategoricalFeature, Label, Plan, Survey, read_survey
+from encoders.survey import CategoricalFeature, Label, Plan, Survey
 from encoders.survey.compiler import MAX_LABEL_WEIGHT, MAX_PRIOR_ERROR, compute_label_weight
-
-TEXT = """
-[survey]
-id = "few"
-epsilon = {epsilon}
-{users}
-[label]
-name = "c"
-values = ["a", "b", "c"]
-{weight}
-[features.x]
-values = ["1", "2", "3", "4"]
-weight = 5
-[features.y]
-{y}
-weight = 3
-"""
+from tests.support.surveys import make_plan
 
 
 def weight_of_label(
-    users: str = "", weight: str = "", epsilon: str = "0.5", y: str = "range = [0, 1]\nbins = 2"
+    users: object = None, weight: int | None = None, epsilon: float = 0.5, bins: int | None = 2
 ) -> tuple[int, Plan]:
-    plan = read_survey(TEXT.format(users=users, weight=weight, epsilon=epsilon, y=y)).compile()
+    plan = make_plan(
+        epsilon=epsilon,
+        users=users,
+        label={"values": ["a", "b", "c"], "weight": weight},
+        features={
+            "x": {"values": ["1", "2", "3", "4"], "weight": 5},
+            "y": {"range": [0, 1], "bins": bins, "weight": 3},
+        },
+    )
     return sum(each.weight for each in plan.questions if each.kind == "label"), plan
 
 
@@ -46,15 +38,15 @@ def test_without_a_number_of_users_the_label_is_not_asked_for_alone():
 
 
 def test_few_users_are_asked_for_the_label_eight_times_as_often_as_about_a_feature():
-    assert weight_of_label("users = 100")[0] == MAX_LABEL_WEIGHT * (5 + 3) / 2
+    assert weight_of_label(100)[0] == MAX_LABEL_WEIGHT * (5 + 3) / 2
 
 
 def test_many_users_need_no_question_about_the_label():
-    assert weight_of_label("users = 1_000_000")[0] == 0
+    assert weight_of_label(1_000_000)[0] == 0
 
 
 def test_in_between_the_prior_becomes_as_exact_as_it_should_be():
-    weight, plan = weight_of_label("users = 1_300")
+    weight, plan = weight_of_label(1_300)
     assert 0 < weight < MAX_LABEL_WEIGHT * 4
     information = math.fsum(
         plan.question_probability(each) / each.mechanism.uniform_variance(3) for each in plan.questions
@@ -92,30 +84,25 @@ def test_wherever_the_label_can_be_asked_for_more_the_prior_is_exact_enough(size
 
 
 def test_number_of_users_determines_the_label_weight_if_features_are_not_informative():
-    y = "range = [0, 1]"
-    text = TEXT.format(users="users = {}", weight="", epsilon="1", y=y).replace(
-        'values = ["1", "2", "3", "4"]', y
-    )
-    text += '[mechanism]\nnumeric = "onebit"\n'
-    few, many = (read_survey(text.format(users)).compile().questions[0] for users in (100, 10**7))
+    numbers = {name: {"range": [0, 1], "weight": weight} for name, weight in (("x", 5), ("y", 3))}
+    changes = {"features": numbers, "label": ["a", "b", "c"], "mechanism": {"numeric": "onebit"}}
+    few, many = (make_plan(users=users, **changes).questions[0] for users in (100, 10**7))
     assert few.weight == 2 * MAX_LABEL_WEIGHT * 4
     assert many.weight == 2 * 1
 
 
 def test_label_weight_of_the_author_is_used():
-    assert weight_of_label("users = 100", "weight = 0")[0] == 0
-    assert weight_of_label("users = 100", "weight = 2")[0] == 2
+    assert weight_of_label(100, weight=0)[0] == 0
+    assert weight_of_label(100, weight=2)[0] == 2
 
 
 def test_numbers_count_by_their_information_about_the_label():
-    few, many = (weight_of_label(f"users = {users}", y="range = [0, 1]")[0] for users in (100, 10**6))
+    few, many = (weight_of_label(users, bins=None)[0] for users in (100, 10**6))
     assert few == 2 * MAX_LABEL_WEIGHT * 4  # all weights count double beside numbers
     assert many == 0
 
 
-@pytest.mark.parametrize(
-    "users", ["users = 0", "users = -5", "users = 2.5", 'users = "many"', "users = true"]
-)
+@pytest.mark.parametrize("users", [0, -5, 2.5, "many", True])
 def test_users_are_a_whole_number(users):
     with pytest.raises(SurveyError, match=r"survey\.users: needs the number of people"):
         weight_of_label(users)

@@ -8,30 +8,19 @@ from encoders.errors import Reason, ReportError, SurveyError, TokenError
 from encoders.explain.preview import explain_report, preview
 from encoders.randomness import GivenBytes, SystemEntropy
 from encoders.report import Report, pack, unpack
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.randomise import read_report
 from encoders.survey.report_id import draw_report_id
 from ldp_client import make_report
+from tests.support.surveys import make_plan
 
-TEXT = """
-[survey]
-id = "clinic"
-epsilon = 1
-enrolment = "{enrolment}"
-[label]
-name = "ill"
-values = ["yes", "no"]
-[features.smokes]
-values = ["yes", "no"]
-[features.weight]
-range = [0, 200]
-"""
 ROW = {"smokes": "yes", "weight": 70}
 
 
-def plan_of(enrolment: str = "token") -> Plan:
-    return read_survey(TEXT.format(enrolment=enrolment)).compile()
+def plan_of(enrolment: str | None = "token") -> Plan:
+    features = {"smokes": ["yes", "no"], "weight": {"range": [0, 200]}}
+    return make_plan(id="clinic", enrolment=enrolment, label={"name": "ill"}, features=features)
 
 
 def token_for(plan: Plan, index: int) -> str:
@@ -41,7 +30,7 @@ def token_for(plan: Plan, index: int) -> str:
 def test_an_open_survey_s_plan_does_not_mention_enrolment():
     plan = plan_of("open")
     assert b"enrolment" not in plan.json
-    assert plan == read_survey(TEXT.replace('enrolment = "{enrolment}"', "")).compile()
+    assert plan == plan_of(None)
     assert plan.enrolment == "open"
 
 
@@ -53,7 +42,7 @@ def test_a_survey_by_invitation_is_another_plan_that_reads_back():
 
 
 def test_a_survey_file_names_a_kind_of_enrolment_that_exists():
-    with pytest.raises(SurveyError, match=r'line 5: survey.enrolment: must be "open" .* or "token"'):
+    with pytest.raises(SurveyError, match=r'line 4: survey.enrolment: must be "open" .* or "token"'):
         plan_of("invited")
 
 

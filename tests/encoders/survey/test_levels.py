@@ -9,27 +9,17 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import design
-from encoders.survey import BinnedFeature, CategoricalFeature, Plan, canonical, read_survey
+from encoders.survey import BinnedFeature, CategoricalFeature, Plan, canonical
 from encoders.survey.level_choice import MAX_LEVELS, MIN_LEVEL_GAIN, choose_widths
 from encoders.survey.levels import find_shift, join_values
 from ldp_aggregator.rows.encode_table import true_answers
 from tests.support.mistakes import refuse
-
-SURVEY = """
-[survey]
-id = "t"
-epsilon = {epsilon}
-{label}
-[features.hours]
-range = [0, 64]
-bins = {bins}
-missing = "category"
-"""
-LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
+from tests.support.surveys import make_plan
 
 
-def compile_bins(bins, epsilon=1, label="", mechanism=""):
-    return read_survey(SURVEY.format(bins=bins, epsilon=epsilon, label=label) + mechanism).compile()
+def compile_bins(bins, **changes):
+    hours = {"range": [0, 64], "bins": bins, "missing": "category"}
+    return make_plan(**{"label": None, "features": {"hours": hours}} | changes)
 
 
 def mean_variance(widths, values, variance):
@@ -80,9 +70,7 @@ def test_levels_have_equal_shares_of_the_people():
     assert [each.width for each in plan.questions][-1] == 1
 
 
-@pytest.mark.parametrize(
-    "options", [{"label": LABEL}, {"mechanism": '[mechanism]\nfrequency = "OUE"\n'}, {"bins": 8}]
-)
+@pytest.mark.parametrize("options", [{"label": {}}, {"mechanism": {"frequency": "OUE"}}, {"bins": 8}])
 def test_labelled_surveys_fixed_mechanisms_and_few_bins_have_no_levels(options):
     [question] = compile_bins(**{"bins": 64, **options}).questions
     assert question.width == 1

@@ -19,6 +19,7 @@ from tests.support.json_walk import leaves_of
 from tests.support.mistakes import refuse
 from tests.support.numeric_plans import PLANS as NUMERIC_PLANS
 from tests.support.surveys import GOOD, PROJECTED, VALIDATED
+from tests.support.tampering import document
 
 FREQUENCIES = ("auto", "DE", "SUE", "OUE", "SHE", "THE", "THE(0.25)", "SS")
 SURVEY = read_survey(GOOD)
@@ -27,11 +28,6 @@ PLAN = SURVEY.compile()
 
 def compiled(**changes: Any) -> Plan:
     return dataclasses.replace(SURVEY, **changes).compile()
-
-
-def document(plan: Plan = PLAN) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(plan.json)
-    return read
 
 
 # -- canonical JSON ----------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -25,19 +24,15 @@ from tests.support.json_walk import leaves_of
 from tests.support.mistakes import list_mistakes, refuse
 from tests.support.silo_surveys import WARDS, count_rows, make_message, make_rows, read_silo_survey
 from tests.support.surveys import GOOD
+from tests.support.tampering import document
 
 SURVEY = read_silo_survey()
 PLAN = SURVEY.compile()
 
 
-def document(plan: SiloPlan = PLAN) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(plan.json)
-    return read
-
-
 def with_change(path: tuple[Any, ...], value: Any) -> bytes:
     """Return the plan with another value in one place; `...` removes the entry."""
-    changed = document()
+    changed = document(PLAN)
     inside: Any = changed
     for key in path[:-1]:
         inside = inside[key]
@@ -58,7 +53,7 @@ def test_a_plan_equals_itself_after_json():
     assert again.digest == hashlib.sha256(PLAN.json).hexdigest()
     assert (again.rows, again.rows_per_person, again.scale) == (100_000, 1, Fraction(4))
     assert again.question.key == PLAN.question.key
-    assert {type(leaf) for _, leaf in leaves_of(document())} <= {str, int}
+    assert {type(leaf) for _, leaf in leaves_of(document(PLAN))} <= {str, int}
 
 
 def test_the_digest_is_pinned():
@@ -67,7 +62,7 @@ def test_the_digest_is_pinned():
 
 
 def test_a_plan_names_its_kind_its_limits_and_its_noise():
-    entries = document()
+    entries = document(PLAN)
     assert entries["kind"] == "silo"
     assert (entries["format"], entries["rows"], entries["rows_per_person"]) == (1, 100_000, 1)
     assert entries["questions"] == [{"mechanism": "count_table", "scale": ["4", "1"]}]
@@ -191,7 +186,7 @@ def test_a_wrong_entry_is_refused_by_its_field(field, path, value):
 
 def test_a_changed_leaf_gives_another_plan_or_none():
     accepted = 0
-    for path, leaf in leaves_of(document()):
+    for path, leaf in leaves_of(document(PLAN)):
         for other in ("", "x", "4", 0, 1, 7, True, None, [], {}):
             if other == leaf and type(other) is type(leaf):
                 continue

@@ -51,12 +51,8 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[LocalRedis]:
     """Start a Redis that the test may stop or kill."""
-    server = LocalRedis(tmp_path)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
+    with LocalRedis(tmp_path) as started:
+        yield started
 
 
 def make_store(*plans: Plan | SiloPlan) -> MemoryStore:

@@ -20,21 +20,9 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.ldp_aggregator.views.samples import simulate_tables
+from tests.support.surveys import make_plan
 
 LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
-PAIR = """
-[survey]
-id = "pair"
-epsilon = 1
-{label}
-[features.a]
-values = ["x", "y", "z"]
-alone = true
-[features.b]
-values = ["u", "v"]
-[tables.t]
-features = ["a", "b"]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +30,15 @@ def estimates():
     return estimate_snapshot(simulate_tables(40_000))
 
 
-def simulate_pair(people, seed, label=""):
+def plan_pair(label, across_label=False):
+    features = {"a": {"values": ["x", "y", "z"], "alone": True}, "b": ["u", "v"]}
+    table = {"features": ["a", "b"], "label": across_label}
+    return make_plan(label=label, features=features, tables={"t": table})
+
+
+def simulate_pair(people, seed, label=None):
     """Return reports about a and b, where b depends on a."""
-    plan = read_survey(PAIR.format(label=label)).compile()
+    plan = plan_pair(label)
     rng = np.random.default_rng(seed)
     a = rng.choice(3, people, p=[0.5, 0.3, 0.2])
     b = (rng.random(people) < np.array([0.2, 0.5, 0.8])[a]).astype(np.int64)
@@ -83,8 +77,7 @@ def test_tables_of_two_columns_are_compared():
 
 
 def test_a_table_with_the_label_has_it_in_its_columns():
-    text = PAIR.format(label=LABEL) + "label = true\n"
-    plan = read_survey(text).compile()
+    plan = plan_pair({"name": "ill"}, across_label=True)
     codes = np.zeros((100, 2), dtype=np.int64)
     snapshot = simulate_reports(plan, codes, np.zeros(100, dtype=np.int64), FastStream(1))
     [table] = estimate_snapshot(snapshot).tables
@@ -136,12 +129,12 @@ def test_a_share_from_two_questions_has_the_variance_of_the_weighted_mean():
 
 
 def test_a_table_without_the_label_informs_shares_but_not_the_classifier():
-    raw = compute_raw_estimates(simulate_pair(5_000, 1, LABEL))
+    raw = compute_raw_estimates(simulate_pair(5_000, 1, label={}))
     joint, shares = raw.feature_estimates[0], raw.share_estimates[0]
     assert joint.n < shares.n
     assert raw.feature_estimates[1] is None
     assert raw.share_estimates[1].n == 5_000 - joint.n
-    classifier = estimate_parameters(simulate_pair(5_000, 1, LABEL))
+    classifier = estimate_parameters(simulate_pair(5_000, 1, label={}))
     np.testing.assert_allclose(classifier.conditionals[1], 0.5)
 
 

@@ -10,15 +10,8 @@ from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
 from ldp_aggregator.estimation import ClassConditional, Gaussian, NaiveBayesParameters
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.snapshot import Snapshot
+from tests.support.surveys import survey_toml
 
-HEAD = """
-[survey]
-id = "quick"
-epsilon = 1.0
-[label]
-name = "state"
-values = {labels}
-"""
 DISCRETE = """
 [features.grade]
 values = ["3", "-2", "7", "none", "12"]
@@ -42,7 +35,8 @@ def random_model(features: str, labels: int = 3, seed: int = 1, vetoed: int = -1
     """Return a model with random probabilities; the first values of label `vetoed` are impossible."""
     rng = np.random.default_rng(seed)
     values = [f"label {place}" for place in range(labels)]
-    plan = read_survey(HEAD.format(labels=values) + features).compile()
+    head = survey_toml(id="quick", label={"name": "state", "values": values}, features={})
+    plan = read_survey(head + features).compile()
     conditionals = [_random_conditional(feature, labels, rng, vetoed) for feature in plan.features]
     prior = rng.dirichlet(np.ones(labels))
     return _replace_classifier(make_results(Snapshot(plan, {})), prior, conditionals)

@@ -13,26 +13,19 @@ from sklearn.model_selection import cross_val_score
 
 from encoders.errors import RowError
 from encoders.randomness import FastStream
-from encoders.survey import Label, read_survey
+from encoders.survey import Label, Plan
 from ldp_aggregator import NaiveBayes, load_model, to_sklearn
 from ldp_aggregator.classifiers.export.onnx import to_onnx
 from ldp_aggregator.prediction.class_labels import encode_any_labels, spell_labels, to_typed_labels
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
+from tests.support.surveys import make_plan
 
-SURVEY = """
-[survey]
-id = "types"
-epsilon = 8.0
-[label]
-name = "ill"
-values = {values}
-[features.smokes]
-values = [true, false]
-[features.tea]
-values = ["black", "green"]
-"""
+
+def plan_of(values: list[Any]) -> Plan:
+    features = {"smokes": [True, False], "tea": ["black", "green"]}
+    return make_plan(epsilon=8.0, label={"name": "ill", "values": values}, features=features)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +76,7 @@ def test_labels_that_would_be_repeated_are_texts():
 
 # -- classifiers --------------------------------------------------------------------------------
 
-CASES = [("[true, false]", [True, False]), ("[1, 0]", [1, 0]), ('["10", "9"]', [10, 9])]
+CASES = [([True, False], [True, False]), ([1, 0], [1, 0]), (["10", "9"], [10, 9])]
 
 
 def people(labels: list[Any], count: int = 2000) -> tuple[pd.DataFrame, np.ndarray]:
@@ -95,8 +88,8 @@ def people(labels: list[Any], count: int = 2000) -> tuple[pd.DataFrame, np.ndarr
     return frame, np.array(labels)[codes]
 
 
-def train(folder: Path, values: str) -> NaiveBayes:
-    plan = read_survey(SURVEY.format(values=values)).compile()
+def train(folder: Path, values: list[Any]) -> NaiveBayes:
+    plan = plan_of(values)
     frame, labels = people([0, 1])
     codes = np.column_stack([np.where(frame["smokes"], 0, 1), frame["tea"] == "green"]).astype(np.int64)
     snapshot = simulate_reports(plan, codes, labels, FastStream(2))
@@ -131,7 +124,7 @@ def test_onnx_files_return_the_survey_s_own_types(tmp_path, values, labels):
 
 
 @pytest.mark.parametrize("scoring", [None, "accuracy", "roc_auc", "balanced_accuracy"])
-@pytest.mark.parametrize(("values", "labels"), [*CASES, ("[true, false]", ["TRUE", "FALSE"])])
+@pytest.mark.parametrize(("values", "labels"), [*CASES, ([True, False], ["TRUE", "FALSE"])])
 def test_a_loaded_model_keeps_its_survey_in_clone_and_cross_validation(tmp_path, values, labels, scoring):
     model = train(tmp_path, values).set_params(random_state=1)
     frame, y = people(labels)
@@ -142,7 +135,7 @@ def test_a_loaded_model_keeps_its_survey_in_clone_and_cross_validation(tmp_path,
 
 
 def test_a_label_that_the_survey_does_not_have_is_named_by_its_row(tmp_path):
-    model = train(tmp_path, "[1, 0]")
+    model = train(tmp_path, [1, 0])
     frame, y = people([1, 0], 10)
     y[3] = 7
     with pytest.raises(RowError, match=r"^ill: row 4: is not one of the survey's values: \"1\", \"0\""):
@@ -154,7 +147,7 @@ def test_a_label_that_the_survey_does_not_have_is_named_by_its_row(tmp_path):
 
 
 def test_an_error_names_the_classifiers_that_replace_texts_by_codes():
-    plan = read_survey(SURVEY.format(values='["yes", "no"]')).compile()
+    plan = plan_of(["yes", "no"])
     frame, y = people(["yes", "no"])
     stacking = StackingClassifier([("bayes", NaiveBayes(survey=plan))], cv=2)
     with pytest.raises(RowError, match=r"^ill: row 1: is not one of .* the numbers 0 to 1: StackingClass"):
@@ -172,7 +165,7 @@ def test_a_class_that_only_the_test_rows_have_counts_as_wrong_without_a_survey()
 
 
 def test_boolean_features_are_read_in_other_spellings(tmp_path):
-    model = train(tmp_path, "[1, 0]").set_params(random_state=1)
+    model = train(tmp_path, [1, 0]).set_params(random_state=1)
     frame, y = people([1, 0])
     expected = model.predict_proba(frame)
     refitted = clone(model).fit(frame, y).predict_proba(frame)

@@ -5,11 +5,12 @@ import pytest
 from scipy import stats
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from encoders.survey import read_survey
+from encoders.survey import Plan
 from encoders.survey.numeric_features import GRID
 from ldp_aggregator.classifiers.baseline import train_baseline
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
+from tests.support.surveys import make_plan
 
 PRIOR = np.array([0.5, 0.3, 0.2])
 TABLE = np.array([[0.2, 0.5, 1.0], [0.8, 0.5, 0.0]])
@@ -48,19 +49,9 @@ def test_extreme_numbers_still_give_probabilities():
     np.testing.assert_allclose(np.exp(logs).sum(), 1)
 
 
-SURVEY = """
-[survey]
-id = "counting"
-epsilon = 1.0
-[label]
-name = "label"
-values = ["a", "b", "c"]
-[features.number]
-range = [-1, 1]
-{missing}
-[features.tea]
-values = ["black", "green"]
-"""
+def plan_of(missing: str | None) -> Plan:
+    features = {"number": {"range": [-1, 1], "missing": missing}, "tea": ["black", "green"]}
+    return make_plan(label=["a", "b", "c"], features=features)
 
 
 @pytest.fixture
@@ -73,7 +64,7 @@ def rows() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_the_baseline_equals_scikit_learns_model(rows):
     x, tea, label = rows
-    plan = read_survey(SURVEY.format(missing="")).compile()
+    plan = plan_of(None)
     codes = np.column_stack([codes_of(x), tea])
     found = train_baseline(plan, codes, label, np.arange(len(label))).compute_scores(codes)
     grid = (codes[:, 0] - GRID) / GRID
@@ -89,7 +80,7 @@ def test_the_baseline_accepts_missing_numbers_and_absent_labels(
 ):
     x, tea, label = rows
     x = np.where(np.arange(len(x)) % 10 == 0, np.nan, x)
-    plan = read_survey(SURVEY.format(missing='missing = "category"')).compile()
+    plan = plan_of("category")
     codes = np.column_stack([codes_of(x), tea])
     model = train_baseline(plan, codes, label, np.flatnonzero(label < 2))
     np.testing.assert_allclose(np.exp(model.likelihoods[0].log_missing[:2]), 0.1, atol=0.02)

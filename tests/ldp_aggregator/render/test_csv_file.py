@@ -6,12 +6,12 @@ from io import StringIO
 import pandas as pd
 import pytest
 
-from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.render.csv_file import escape_formula
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.views.estimate_rows import build_table, dump_table, list_records
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS, simulate
+from tests.support.surveys import make_plan
 
 
 def test_csv_restores_every_row_exactly():
@@ -74,17 +74,8 @@ def test_removing_the_documented_apostrophes_restores_every_text():
 
 
 def test_formulas_in_names_of_a_survey_are_escaped_in_every_column():
-    survey = """
-[survey]
-id = "formulas"
-epsilon = 1.0
-[label]
-name = "=label"
-values = ["@yes", "-no"]
-[features."+feature"]
-values = ["=HYPERLINK(1)", "b"]
-"""
-    plan = read_survey(survey).compile()
+    label = {"name": "=label", "values": ["@yes", "-no"]}
+    plan = make_plan(label=label, features={"+feature": ["=HYPERLINK(1)", "b"]})
     text = dump_table(build_table(estimate_snapshot(Snapshot(plan, {}, {}))))
     cells = {cell for record in csv.reader(StringIO(text)) for cell in record}
     assert {"'=label", "'@yes", "'-no", "'+feature", "'=HYPERLINK(1)"} <= cells

@@ -53,9 +53,7 @@ def start_redis(tmp_path: Path) -> Iterator[StartRedis]:
     with ExitStack() as stack:
 
         def start(*options: str, query: str = "") -> tuple[LocalRedis, RedisStore]:
-            server = LocalRedis(tmp_path, *options)
-            stack.callback(server.stop)
-            server.start()
+            server = stack.enter_context(LocalRedis(tmp_path, *options))
             store = RedisStore(f"{server.url}{query}")
             stack.callback(store.close)
             return server, store

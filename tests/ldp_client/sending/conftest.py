@@ -2,12 +2,13 @@
 
 import itertools
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
 import pytest
+
+from tests.support.http_servers import QuietHandler, serve
 
 
 class Collector(ThreadingHTTPServer):
@@ -31,7 +32,7 @@ class Collector(ThreadingHTTPServer):
         return [body for _, body, _, is_taken in list(self.requests) if is_taken]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     protocol_version = "HTTP/1.1"  # a client could keep its connection
 
     def setup(self) -> None:
@@ -41,26 +42,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         assert isinstance(self.server, Collector)
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.read_body()
         is_down = self.server.is_down
         self.server.requests.append((time.monotonic(), body, self.number, not is_down))
         self.server.before_response()
         response = {"reason": "store-unavailable"} if is_down else {"status": "recorded"}
-        data = json.dumps(response).encode()
-        self.send_response(503 if is_down else 200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
+        self.answer(503 if is_down else 200, json.dumps(response).encode())
 
 
 @pytest.fixture
 def server() -> Iterator[Collector]:
-    with Collector() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with Collector() as server, serve(server):
         yield server
-        server.shutdown()
-        thread.join()

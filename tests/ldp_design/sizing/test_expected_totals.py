@@ -5,7 +5,7 @@ import pytest
 
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
-from encoders.survey import Plan, read_survey
+from encoders.survey import Plan
 from ldp_aggregator.estimation import Estimates, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.simulated_population import simulate_reports
@@ -13,29 +13,14 @@ from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
 from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins
 from ldp_design.sizing.sample_size import find_min_users
 from tests.ldp_aggregator.estimation.conftest import raw_results
+from tests.support.surveys import make_plan
 
-SURVEY = """
-[survey]
-id = "expected"
-epsilon = {epsilon}
-[label]
-name = "class"
-values = ["a", "b", "c"]
-[features.four]
-values = ["p", "q", "r", "s"]
-[features.binned]
-range = [0, 10]
-bins = 5
-missing = "category"
-[features.number]
-range = [0, 100]
-[features.gaps]
-range = [-1, 3]
-missing = "category"
-[mechanism]
-frequency = "{oracle}"
-numeric = "{numeric}"
-"""
+FEATURES = {
+    "four": ["p", "q", "r", "s"],
+    "binned": {"range": [0, 10], "bins": 5, "missing": "category"},
+    "number": {"range": [0, 100]},
+    "gaps": {"range": [-1, 3], "missing": "category"},
+}
 USERS, REPEATS = 100_000, 8
 VARIANTS = [(1.5, *pair) for pair in zip(MECHANISMS, NUMERIC_MECHANISMS, strict=True)]
 VARIANTS += [(1.5, "auto", "auto"), (6, "auto", "auto")]  # the last asks about both categories at once
@@ -47,8 +32,10 @@ def world(request: pytest.FixtureRequest) -> tuple[Plan, SyntheticPopulation]:
     return plan, SyntheticPopulation.from_strength(plan, 2.0, 1.0)
 
 
-def plan_of(epsilon: float, oracle: str, numeric: str) -> Plan:
-    return read_survey(SURVEY.format(epsilon=epsilon, oracle=oracle, numeric=numeric)).compile()
+def plan_of(epsilon: float, oracle: str, numeric: str, label: object = ("a", "b", "c")) -> Plan:
+    mechanism = {"frequency": oracle, "numeric": numeric}
+    label = label and {"name": "class", "values": label}
+    return make_plan(epsilon=epsilon, features=FEATURES, label=label, mechanism=mechanism)
 
 
 def test_the_last_variant_asks_about_several_features_in_one_question():
@@ -121,8 +108,7 @@ def test_margins_are_within_a_tenth_of_those_that_simulated_surveys_report(
 @pytest.mark.slow
 @pytest.mark.parametrize(("oracle", "numeric"), [("DE", "auto"), ("OUE", "onebit"), ("SHE", "sign")])
 def test_without_a_label_margins_are_within_a_tenth_of_those_of_reported_shares_and_means(oracle, numeric):
-    text = SURVEY.replace('[label]\nname = "class"\nvalues = ["a", "b", "c"]\n', "")
-    plan = read_survey(text.format(epsilon=1.5, oracle=oracle, numeric=numeric)).compile()
+    plan = plan_of(1.5, oracle, numeric, label=None)
     people = SyntheticPopulation.uniform(plan)
     margins = {each.name: each for each in compute_expected_margins(ExpectedTotals(plan, people), USERS)}
     assert list(margins) == ["four", "binned", "number", "gaps"]
@@ -142,10 +128,9 @@ def test_without_a_label_margins_are_within_a_tenth_of_those_of_reported_shares_
     [(2, 100), *(pytest.param(*each, marks=pytest.mark.statistics) for each in ((5, 100), (20, 20)))],
 )
 def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_true_errors(labels, repeats):
-    named = ", ".join(f'"{each}"' for each in range(labels))
-    head = f'[survey]\nid = "many"\nepsilon = 1\n[label]\nname = "class"\nvalues = [{named}]\n'
-    tables = "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
-    plan = read_survey(head + tables).compile()
+    plan = make_plan(
+        features={name: ["p", "q", "r", "s"] for name in "xy"}, label=list(map(str, range(labels)))
+    )
     people = SyntheticPopulation.uniform(plan)
     expected = ExpectedTotals(plan, people)
 
@@ -167,10 +152,7 @@ def test_near_the_threshold_margins_are_within_a_tenth_of_reported_margins_and_t
 
 @pytest.mark.slow
 def test_a_margin_is_that_of_the_least_exact_class():
-    plan = read_survey(
-        '[survey]\nid = "rare"\nepsilon = 1\n[label]\nname = "class"\nvalues = ["common", "rare"]\n'
-        + "".join(f'[features.{name}]\nvalues = ["p", "q", "r", "s"]\n' for name in "xy")
-    ).compile()
+    plan = make_plan(features={name: ["p", "q", "r", "s"] for name in "xy"}, label=["common", "rare"])
     people = SyntheticPopulation(np.array([0.95, 0.05]), SyntheticPopulation.uniform(plan).conditionals)
     margin = compute_expected_margins(ExpectedTotals(plan, people), 20_000)[1]
     errors = []

@@ -13,6 +13,8 @@ from pathlib import Path
 from playwright.sync_api import BrowserType, Error, Page
 
 from tests.support.faulty_proxy import faulty
+from tests.support.http_servers import serve_folder
+from tests.support.javascript import FOLDER
 from tests.support.web_client import (
     REPORT,
     START,
@@ -23,7 +25,6 @@ from tests.support.web_client import (
     count_reports,
     kill_processes,
     serve_collector,
-    serve_package,
 )
 from tools.endurance.client.surveys import require_one_report
 
@@ -140,7 +141,7 @@ def kills(
 ) -> Kills:
     """End at least `count` pages, tabs and browsers; require that one report of each person was counted."""
     profile = folder / "profile"
-    with serve_collector(folder) as base, serve_package() as origin:
+    with serve_collector(folder) as base, serve_folder(FOLDER) as origin:
         people = _People(chromium, profile, origin, base)
         try:
             longest = _LEAD_SECONDS + max(people.usual_seconds() for _ in range(2)) + _RESPONSE_SECONDS

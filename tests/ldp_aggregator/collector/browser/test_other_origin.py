@@ -1,10 +1,8 @@
 """What a page of another origin can do with a collector in a real browser, and what the browser refuses."""
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +16,7 @@ from encoders.survey.signature import signature_text
 from ldp_client import make_report
 from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, ask
+from tests.support.http_servers import QuietHandler, serve
 from tests.support.servers import TOKEN, collector, front_proxy, wait_for
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
@@ -64,26 +63,17 @@ cross_origin._make_preflight = make_counted_preflight
 """Makes a collector append a byte to a file for each preflight that it answers."""
 
 
-class EmptyPage(BaseHTTPRequestHandler):
+class EmptyPage(QuietHandler):
     """Sends an empty page at every path: the other origin."""
 
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", "15")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html>")
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(200, b"<!doctype html>", Content_Type="text/html")
 
 
 @pytest.fixture(scope="module")
 def other_origin() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), EmptyPage) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with serve(EmptyPage) as origin:
+        yield origin
 
 
 @dataclass

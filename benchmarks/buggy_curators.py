@@ -16,9 +16,9 @@ from encoders.survey import Survey
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
 from ldp_aggregator.prediction.decision_tree import Split
 from ldp_aggregator.prediction.linear_model import Design
-from ldp_audit.central import audit_trainings
+from ldp_audit.curator_audit import audit_trainings
 from ldp_audit.outcomes import MeasuredLeak
-from ldp_central import learner, linear, naive_bayes, tree
+from ldp_central import curator_naive_bayes, learner, linear, tree
 from ldp_central.coded_rows import CodedRows
 from ldp_central.count_tables import exact_tables
 from ldp_central.learner import AUTO, Training
@@ -168,14 +168,14 @@ def _exact_count(rows: CodedRows, promise: Promise, **options: Any) -> Training:
     return replace(learner.train(rows, promise, **options), expected_rows=len(rows))
 
 
-_undivided_tables = _patched(naive_bayes, "measure_tables", _undivided)
-_exact_totals = _patched(naive_bayes, "measure_tables", _exact_classes)
+_undivided_tables = _patched(curator_naive_bayes, "measure_tables", _undivided)
+_exact_totals = _patched(curator_naive_bayes, "measure_tables", _exact_classes)
 _bare_leaves = _patched(tree, "draw_laplace_array", _without_noise)
 _long_rows = _patched(Design, "from_features", _unscaled)
 _short_noise = _patched(linear, "draw_ball_noise", _little_noise)
-_bare_class_tables = _patched(naive_bayes, "measure_tables", _bare_class)
-_scaled_by_rows = _patched(naive_bayes, "measure_tables", _less_noise_for_more_rows)
-_scaled_by_class = _patched(naive_bayes, "measure_tables", _local_sensitivity)
+_bare_class_tables = _patched(curator_naive_bayes, "measure_tables", _bare_class)
+_scaled_by_rows = _patched(curator_naive_bayes, "measure_tables", _less_noise_for_more_rows)
+_scaled_by_class = _patched(curator_naive_bayes, "measure_tables", _local_sensitivity)
 _cut_at_median = _patched(learner, "fit_tree", _median_cut)
 _bare_choice = _patched(learner, "permute_and_flip", _best_hits, learner.compare_learners)
 _steep_choice = _patched(learner, "permute_and_flip", _threefold_rate, learner.compare_learners)

@@ -26,9 +26,9 @@ from benchmarks.servers import free_port
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
-from encoders.survey.opening import PrivateKey, make_private_key, open_inner, open_outer
 from encoders.survey.randomise import randomise
 from encoders.survey.sealing import seal_report
+from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
 from ldp_relay.held_messages import HeldMessages, _Ticket
 
 MESSAGES, ARRAY = 6_000, 1_000

@@ -39,7 +39,7 @@ class Reason(StrEnum):
     NOT_ENROLLED = "not-enrolled"
     BAD_SEAL = "bad-seal"
     PROMISE_BROKEN = "promise-broken"
-    """Counts batches, not reports; see :func:`encoders.survey.opening.breaks_promise`."""
+    """Counts batches, not reports; see :func:`encoders.survey.unsealing.breaks_promise`."""
     # the collector's HTTP side decides these before it reads a report
     LENGTH_REQUIRED = "length-required"
     INCOMPLETE = "incomplete-body"

@@ -32,7 +32,7 @@ from ldp_audit.freshness import (
 from ldp_audit.homogeneity import check_homogeneity
 from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
-from ldp_audit.relay import check_relay
+from ldp_audit.relay_audit import check_relay
 from ldp_audit.request_capture import check_requests
 from ldp_audit.result import HOMOGENEITY, RELAY, AuditResult, BlackBoxResult, Check
 from ldp_audit.timing import check_timing

@@ -26,7 +26,7 @@ from ldp_audit.outcomes import LEAST_TRIALS, format_leaks
 from ldp_audit.render import render_html, render_text
 from ldp_audit.result import AuditResult
 from ldp_audit.served_surveys import describe_served_surveys
-from ldp_audit.silo import audit_silo, count_stages
+from ldp_audit.silo_audit import audit_silo, count_stages
 from ldp_client import load_plan
 
 TIMED_REPORTS = 20_000
@@ -161,7 +161,7 @@ def audit_central(
     $ ldp-audit central survey.toml
     $ ldp-audit central survey.toml --epsilon 2 --trials 5000
     """
-    from ldp_audit.central import audit_trainings, audited_learners
+    from ldp_audit.curator_audit import audit_trainings, audited_learners
 
     with _exit_on_errors(context, survey):
         parsed = read_survey_file(survey, read_curator_survey)

@@ -10,7 +10,7 @@ from textwrap import wrap
 from encoders.epsilon_proof import exp_bounds
 from encoders.text_table import format_table
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.values import Count
 from ldp_audit.exact_epsilon import ExactResult

@@ -23,9 +23,9 @@ from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.results_file import parse_results
 from ldp_aggregator.views.estimate_rows import build_table, dump_table
 from ldp_aggregator.wording.bounds import format_amount
+from ldp_central.curator_ledger import Ledger
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.learner import AUTO, LEARNERS, require_learner
-from ldp_central.ledger import Ledger
 from ldp_central.ledger_file import LOCK_SUFFIX, SUFFIX, LedgerTerms, find_ledger, read_ledger, train_once
 from ldp_central.promise import MIN_ROW_EPSILON, Promise
 

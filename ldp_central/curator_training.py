@@ -31,11 +31,11 @@ from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.spellings import describe_rows, drop_missing_codes
 from ldp_central.ball_noise import bound_tail_delta
 from ldp_central.coded_rows import CentralError, CodedRows
-from ldp_central.estimates import estimate_training
+from ldp_central.curator_estimates import estimate_training
+from ldp_central.curator_ledger import TrainingRequest
+from ldp_central.curator_naive_bayes import SELECTION_SHARE, CentralNaiveBayes
 from ldp_central.learner import AUTO, COUNT_SHARE, Training, train
-from ldp_central.ledger import TrainingRequest
 from ldp_central.linear import count_weights
-from ldp_central.naive_bayes import SELECTION_SHARE, CentralNaiveBayes
 from ldp_central.noise import find_rho
 from ldp_central.promise import Promise
 

@@ -23,8 +23,8 @@ from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
 from ldp_aggregator.prediction.decision_tree import DecisionTree
 from ldp_aggregator.prediction.linear_model import LEAST_DEGREE, LinearModel
 from ldp_central.coded_rows import CentralError, CodedRows
+from ldp_central.curator_naive_bayes import CentralNaiveBayes, fit_naive_bayes
 from ldp_central.linear import count_weights, fit_linear
-from ldp_central.naive_bayes import CentralNaiveBayes, fit_naive_bayes
 from ldp_central.promise import Promise
 from ldp_central.splits import cut_points
 from ldp_central.tree import fit_tree, tree_depth

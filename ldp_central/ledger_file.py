@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.wording.bounds import format_amount
-from ldp_central.ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
+from ldp_central.curator_ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
 
 SUFFIX = ".ledger"
 LOCK_SUFFIX = ".lock"

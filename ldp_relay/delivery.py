@@ -20,10 +20,10 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from encoders.survey.opening import BATCH_HEADER, MESSAGES_TYPE, breaks_promise
+from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, breaks_promise
 from ldp_relay import release
 from ldp_relay.held_messages import HeldMessages, Passage
-from ldp_relay.settings import RelayedSurvey
+from ldp_relay.relay_settings import RelayedSurvey
 
 log = logging.getLogger("ldp.relay")
 

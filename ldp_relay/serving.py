@@ -12,9 +12,9 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from ldp_relay import delivery
-from ldp_relay.app import create_app
 from ldp_relay.held_messages import RECEIVED, HeldMessages
-from ldp_relay.settings import RelaySettings
+from ldp_relay.relay_app import create_app
+from ldp_relay.relay_settings import RelaySettings
 
 THREADS = 16
 

@@ -10,8 +10,8 @@ Receipt(state=<State.SENT: 'sent'>, survey='wards-2026', epsilon=1.0)
 Like the client of a person's device, it needs the standard library and msgpack only. Devices do not load it.
 """
 
-from ldp_silo.ledger import Epoch
 from ldp_silo.silo import Silo
 from ldp_silo.silo_journal import SiloJournal
+from ldp_silo.silo_ledger import Epoch
 
 __all__ = ["Epoch", "Silo", "SiloJournal"]

@@ -11,8 +11,8 @@ from functools import partial
 
 from encoders.errors import TokenError
 from ldp_client.errors import BudgetError, PlanError
-from ldp_silo.ledger import Epoch, EpochError, NewEpoch, read_epochs, read_key
 from ldp_silo.rows_file import FileDigest
+from ldp_silo.silo_ledger import Epoch, EpochError, NewEpoch, read_epochs, read_key
 
 PERSON_HASH_BYTES = 20
 

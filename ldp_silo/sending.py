@@ -22,8 +22,8 @@ from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.receipt import State
 from ldp_client.retry_after import draw_backoff, limit_retry_after
 from ldp_client.transport import Response, Transport, post_report
-from ldp_silo.ledger import Epoch
 from ldp_silo.silo_journal import SiloJournal
+from ldp_silo.silo_ledger import Epoch
 
 ATTEMPT_SECONDS = 30.0
 MAX_BACKOFF_SECONDS = 10.0

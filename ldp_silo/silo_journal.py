@@ -19,8 +19,8 @@ from ldp_client.journal.journal import CLOSED_ONCE, Journal, find_closed_time
 from ldp_client.journal.table import JournalEntry, find_entry, require_consent, require_pinned_plan
 from ldp_client.receipt import State
 from ldp_client.survey_identity import SurveyIdentity
-from ldp_silo import ledger, ledger_checks
-from ldp_silo.ledger import Epoch, NewEpoch
+from ldp_silo import ledger_checks, silo_ledger
+from ldp_silo.silo_ledger import Epoch, NewEpoch
 
 
 class SiloJournal(Journal):
@@ -31,17 +31,17 @@ class SiloJournal(Journal):
 
     def _create_tables(self, connection: sqlite3.Connection) -> None:
         super()._create_tables(connection)
-        ledger.create_tables(connection)
+        silo_ledger.create_tables(connection)
 
     def read_key(self) -> bytes:
         """Return the key of this journal's hashes; draw it on first use."""
         with self._transaction() as connection:
-            return ledger.read_key(connection)
+            return silo_ledger.read_key(connection)
 
     def find_epochs(self, identity: SurveyIdentity, family: str = "") -> list[Epoch]:
         """Return the epochs of a survey, and of the other surveys of its publisher's family."""
         with self._transaction(writes=False) as connection:
-            return ledger.find_epochs(connection, identity, family)
+            return silo_ledger.find_epochs(connection, identity, family)
 
     def find_epoch(self, number: int) -> Epoch | None:
         """Return the epoch with this number; None if there is no such epoch."""
@@ -50,12 +50,12 @@ class SiloJournal(Journal):
     def epochs(self) -> list[Epoch]:
         """Return the epochs of all surveys."""
         with self._transaction(writes=False) as connection:
-            return ledger.read_epochs(connection)
+            return silo_ledger.read_epochs(connection)
 
     def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> None:
         """Record that the silo no longer agrees; delete the messages of the survey that wait."""
         super()._end_consent(connection, identity, family)
-        ledger.withdraw_epochs(connection, ledger.find_epochs(connection, identity))
+        silo_ledger.withdraw_epochs(connection, silo_ledger.find_epochs(connection, identity))
 
     def commit_epoch(
         self,
@@ -100,8 +100,8 @@ class SiloJournal(Journal):
         """
         with self._transaction() as connection:
             agreed = _require_agreed(connection, identity, plan)
-            earlier = ledger.find_epochs(connection, identity, plan.family)
-            if known := ledger.find_named(earlier, identity.survey, new.name):
+            earlier = silo_ledger.find_epochs(connection, identity, plan.family)
+            if known := silo_ledger.find_named(earlier, identity.survey, new.name):
                 ledger_checks.require_same_file(known, new.file)
                 return known, False
             if tuple(each.number for each in earlier) != new.earlier:
@@ -109,7 +109,7 @@ class SiloJournal(Journal):
                     "another process has recorded an epoch in the meantime: run the command again"
                 )
             epoch = _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
-            return ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
+            return silo_ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
 
     def check_epoch(
         self,
@@ -122,7 +122,7 @@ class SiloJournal(Journal):
         """Raise what :meth:`commit_epoch` would raise for a new epoch; draw and record nothing."""
         with self._transaction() as connection:
             agreed = _require_agreed(connection, identity, plan)
-            earlier = ledger.find_epochs(connection, identity, plan.family)
+            earlier = silo_ledger.find_epochs(connection, identity, plan.family)
             connection.execute("SAVEPOINT check_epoch")
             try:
                 _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
@@ -137,18 +137,18 @@ class SiloJournal(Journal):
         """
         with self._transaction() as connection:
             agreed = _require_agreed(connection, epoch.identity, plan)
-            known = next(each for each in ledger.read_epochs(connection) if each.number == epoch.number)
+            known = next(each for each in silo_ledger.read_epochs(connection) if each.number == epoch.number)
             if not known.is_token_reused or known.message_id == message_id:
                 return known  # as another process has left it
             if (known.origin, known.digest) != (agreed.origin, plan.digest):
                 raise ConsentError(f"the message is bound to {known.url} and its plan: call grant() for them")
             ledger_checks.require_unused_token(connection, message_id)
-            return ledger.change_message_id(connection, known, message_id)
+            return silo_ledger.change_message_id(connection, known, message_id)
 
     def record_epoch_outcome(self, epoch: Epoch, state: State, reason: str = "") -> None:
         """Record the outcome of a message that waits with this id; an earlier outcome stays unchanged."""
         with self._transaction() as connection:
-            ledger.end_epoch(connection, epoch, state, reason)
+            silo_ledger.end_epoch(connection, epoch, state, reason)
 
     def record_epoch_closed(self, epoch: Epoch, now: float) -> bool:
         """Record that the collector says that the survey is closed; after a day of this, the message expires.
@@ -162,7 +162,7 @@ class SiloJournal(Journal):
             first = row[0] if row else None
             since = find_closed_time(first, now)
             if since is None:
-                ledger.end_epoch(connection, epoch, State.EXPIRED, Reason.SURVEY_CLOSED)
+                silo_ledger.end_epoch(connection, epoch, State.EXPIRED, Reason.SURVEY_CLOSED)
                 return True
             connection.execute(
                 "UPDATE silo_epochs SET reason = ?, closed_at = ? "

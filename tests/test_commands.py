@@ -15,7 +15,7 @@ import pytest
 
 from encoders import extras
 from encoders.survey import read_survey
-from encoders.survey.opening import write_private_key
+from encoders.survey.unsealing import write_private_key
 from ldp_aggregator import atomic_file, load_model
 from ldp_aggregator.snapshot import Snapshot
 from tests.support.commands import command

@@ -33,7 +33,7 @@ FITTING = ROOT / "reduction"
 """Fitting a projection is desk work: devices apply it by encoders/survey/projection.py."""
 FOR_TESTS = ROOT / "ldp_client" / "testing.py"
 WITH_CRYPTOGRAPHY = {
-    ROOT / "encoders" / "survey" / f"{name}.py" for name in ("signature", "sealing", "opening")
+    ROOT / "encoders" / "survey" / f"{name}.py" for name in ("signature", "sealing", "unsealing")
 }
 PROGRESS = ROOT / "encoders" / "progress.py"
 
@@ -98,9 +98,9 @@ LAYERS = {
     ],
     "ldp_relay": [
         {"__init__", "networks", "release"},
-        {"held_messages", "settings"},
+        {"held_messages", "relay_settings"},
         {"delivery"},
-        {"app"},
+        {"relay_app"},
         {"serving"},
         {"cli"},
     ],
@@ -113,13 +113,13 @@ LAYERS = {
         {"cli"},
     ],
     "ldp_aggregator.estimation": [
-        {"numeric.delta_method", "numeric.variance_floor", "tail_quantiles"},
+        {"numeric.delta_method", "numeric.variance_floor", "heavy_tails"},
         {"discrete"},
         {"class_differences", "intervals", "numeric.moments"},
-        {"bayes", "class_comparison", "class_prior", "independence", "quantiles"},
+        {"bayes", "odds_ratios", "class_prior", "independence", "quantiles"},
         {"numeric.number"},
         {"numeric.all_classes", "tables"},
-        {"cross_tables", "numeric.gaussians", "numeric.number_differences", "raw_estimates"},
+        {"table_result", "numeric.gaussians", "numeric.number_differences", "raw_estimates"},
         {"estimators", "relevance"},
         {"feature_result", "number_result", "pooling", "validation_result"},
         {"choice_results", "feature_descriptions", "poisoning", "silo_influence"},

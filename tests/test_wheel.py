@@ -32,7 +32,7 @@ def run(folder, *words):
 folder, *names = sys.argv[1:]
 printed = {name: run(folder, name, "--help") for name in names}
 printed["survey"] = run(folder, "ldp-survey", "init")
-import ldp_aggregator.collector.dashboard.page as page, ldp_aggregator.stores.redis
+import ldp_aggregator.collector.dashboard.dashboard_page as page, ldp_aggregator.stores.redis
 print(json.dumps(printed | {"page": page.__file__}))
 """
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]

@@ -8,8 +8,8 @@ from benchmarks.central.data_sets import DataSet
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.curator_privacy import ADD_REMOVE, REPLACE
 from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_central.curator_naive_bayes import CentralNaiveBayes
 from ldp_central.learner import CentralModel, train
-from ldp_central.naive_bayes import CentralNaiveBayes
 from ldp_central.promise import Promise
 
 AUTO, AUTO_REPLACE = "auto", "auto, replace"

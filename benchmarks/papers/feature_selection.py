@@ -19,7 +19,7 @@ from benchmarks.accuracy.tables import shown
 from benchmarks.papers.marks import FLOATS, PaperError, Section, error_note, not_for_release
 from benchmarks.papers.paper_rows import PaperRows, accuracies, predict_majority, predict_ours, splits
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_central.naive_bayes import feature_count
+from ldp_central.curator_naive_bayes import feature_count
 
 EPSILON = 0.1
 DATA_SETS = ("mushroom", "chess", "adult")

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from benchmarks.shares.populations import COMPARISONS, MADE_UP, SHARE, Estimate, Floats, Key
 from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, Plan, read_survey
-from ldp_aggregator.estimation.cross_tables import describe_tables
 from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
 from ldp_aggregator.estimation.intervals import estimate_share_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.quantiles import PROBABILITIES, OrderedResult
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.estimation.table_result import describe_tables
 from ldp_aggregator.rows.csv_rows import read_text_columns
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table
 from ldp_aggregator.simulated_population import simulate_reports

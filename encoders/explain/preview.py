@@ -13,7 +13,7 @@ from typing import Any
 
 from encoders.explain.numbers_text import describe_clipping, describe_square
 from encoders.explain.plausible import compute_likelihoods, describe_likelihoods, describe_payload
-from encoders.explain.relay import describe_relay
+from encoders.explain.relay_words import describe_relay
 from encoders.explain.text import sentence, wrap_text
 from encoders.explain.wording import Wording
 from encoders.randomness import RandomSource

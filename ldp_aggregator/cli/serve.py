@@ -14,7 +14,7 @@ import click
 
 from encoders.explain.text import Counted
 from encoders.survey import Plan
-from encoders.survey.opening import write_private_key
+from encoders.survey.unsealing import write_private_key
 from ldp_aggregator.cli import surveys, transfer
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.config import (

@@ -10,12 +10,12 @@ from flask import Flask
 from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
-from encoders.survey.opening import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.unsealing import PrivateKey
 from ldp_aggregator.collector import problems
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import open_to_web_pages
-from ldp_aggregator.collector.dashboard.page import page
+from ldp_aggregator.collector.dashboard.dashboard_page import page
 from ldp_aggregator.collector.form_pages import form_pages
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.routes import pages

@@ -8,7 +8,7 @@ from flask import Blueprint, Response, current_app
 
 from encoders.survey import Plan
 from ldp_aggregator.collector.cached_response import CachedResponse
-from ldp_aggregator.collector.dashboard.page import HEADERS, MEDIA_TYPES
+from ldp_aggregator.collector.dashboard.dashboard_page import HEADERS, MEDIA_TYPES
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
 

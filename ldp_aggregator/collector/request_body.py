@@ -7,7 +7,7 @@ from werkzeug.exceptions import ClientDisconnected
 
 from encoders.errors import Reason, ReportError
 from encoders.report import MAX_REPORT_BYTES, MEDIA_TYPE
-from encoders.survey.opening import MAX_MESSAGES, MESSAGES_TYPE
+from encoders.survey.unsealing import MAX_MESSAGES, MESSAGES_TYPE
 from ldp_aggregator.collector.service import Service
 
 PLAIN_TEXT = "text/plain"

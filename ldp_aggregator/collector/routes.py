@@ -12,12 +12,12 @@ from flask import Blueprint, Response, current_app, jsonify, request
 from encoders.errors import Reason, ReportError
 from encoders.problem import Problem
 from encoders.survey import Plan
-from encoders.survey.opening import BATCH_HEADER, breaks_promise
 from encoders.survey.plan_checks import SILO
 from encoders.survey.relay import Relay
 from encoders.survey.sealing import inner_bytes
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.unsealing import BATCH_HEADER, breaks_promise
 from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_relay
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.openapi import cached_description
@@ -232,7 +232,7 @@ def estimates_table(survey: str) -> Response:
 def progress(survey: str) -> Response:
     """Send the data of the dashboard, at most a few seconds old."""
     require_operator(service())
-    from ldp_aggregator.collector.dashboard.data import render_progress  # late, as above
+    from ldp_aggregator.collector.dashboard.dashboard_data import render_progress  # late, as above
 
     plan = _plan(survey)
     content = service().progress.get(

@@ -13,9 +13,9 @@ from encoders.errors import Reason, ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.opening import PrivateKey, load_private_key, open_inner
 from encoders.survey.plan_files import key_path
 from encoders.survey.sealing import SealError, inner_bytes
+from encoders.survey.unsealing import PrivateKey, load_private_key, open_inner
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_schedule

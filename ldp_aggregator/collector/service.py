@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from encoders.survey import Plan
-from encoders.survey.opening import PrivateKey
 from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.unsealing import PrivateKey
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.serving.rate_limit import RateLimit

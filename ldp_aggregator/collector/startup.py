@@ -13,9 +13,9 @@ from flask import Flask
 from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
-from encoders.survey.opening import PrivateKey
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.silo_plan import SiloPlan
+from encoders.survey.unsealing import PrivateKey
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.invitations import count_tokens

@@ -13,7 +13,6 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import require, to_json
 from ldp_aggregator.estimation.class_prior import pool_prior
-from ldp_aggregator.estimation.cross_tables import TableResult, describe_tables
 from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
@@ -30,6 +29,7 @@ from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
 from ldp_aggregator.estimation.silo_influence import SiloSummary
+from ldp_aggregator.estimation.table_result import TableResult, describe_tables
 from ldp_aggregator.estimation.validation_result import (
     ValidationResult,
     check_same_survey,

@@ -13,11 +13,6 @@ from encoders.survey.choices import ChoiceFeature, Choices
 from encoders.survey.levels import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import HIDDEN, require
-from ldp_aggregator.estimation.class_comparison import (
-    Comparison,
-    compare_two_classes,
-    estimate_class_correlation,
-)
 from ldp_aggregator.estimation.class_differences import find_differing_values
 from ldp_aggregator.estimation.discrete.combined import sum_classes
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
@@ -27,6 +22,11 @@ from ldp_aggregator.estimation.intervals import (
     estimate_conditional_intervals,
     estimate_joint_intervals,
     estimate_share_intervals,
+)
+from ldp_aggregator.estimation.odds_ratios import (
+    Comparison,
+    compare_two_classes,
+    estimate_class_correlation,
 )
 from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_table_relevance

@@ -23,7 +23,7 @@ import numpy as np
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import Infinite, require, to_json
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.tail_quantiles import find_quantiles
+from ldp_aggregator.estimation.heavy_tails import find_quantiles
 
 Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
@@ -185,7 +185,7 @@ def ratio_intervals(
     The variance is constant + linear r + quadratic r^2. The simultaneous intervals are those of `count`
     ratios. Where the top is unknown (NaN), or the bottom is not distinguishable from zero, the set is
     unbounded and is cut to `bounds`. z follows from the excess kurtosis of top - r bottom, see
-    :mod:`tail_quantiles`.
+    :mod:`heavy_tails`.
     """
     known, positive = np.isfinite(top), np.where(bottom > 0, bottom, 1.0)
     top = np.clip(top, bounds[0] * positive, bounds[1] * positive)

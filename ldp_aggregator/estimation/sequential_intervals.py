@@ -17,7 +17,6 @@ from dataclasses import replace
 
 from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import BoolArray
-from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.estimates import Estimates
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import (
@@ -30,6 +29,7 @@ from ldp_aggregator.estimation.intervals import (
 )
 from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_root
 from ldp_aggregator.estimation.quantiles import OrderedResult
+from ldp_aggregator.estimation.table_result import TableResult
 
 PLANNED_REPORTS = 1000
 """Planned number of reports of a question, if the plan does not have the number of expected people."""

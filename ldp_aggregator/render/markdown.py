@@ -15,7 +15,7 @@ from ldp_aggregator.render.document import (
     Section,
     Terms,
 )
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.values import Names
 

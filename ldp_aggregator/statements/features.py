@@ -9,8 +9,8 @@ import numpy as np
 
 from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
-from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
+from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
 from ldp_aggregator.statements.poisoning import find_alarms
 from ldp_aggregator.statements.rules import find_margins, is_known

@@ -6,9 +6,9 @@ import math
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import FeatureResult, NumberResult
-from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.intervals import Z95, compute_typical_margins
 from ldp_aggregator.estimation.relevance import Relevance
+from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.wording.values import MAX_MARGIN
 
 UNKNOWN_SHARE = 0.75

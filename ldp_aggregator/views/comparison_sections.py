@@ -6,7 +6,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.render.document import Part, Section
 from ldp_aggregator.render.numbers import choose_number_format, format_percent
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_tables import show_values

@@ -6,7 +6,7 @@ from encoders.explain.text import Counted
 from encoders.survey.plan_checks import CENTRAL
 from ldp_aggregator.curator_privacy import CuratorPrivacy
 from ldp_aggregator.render.document import Bullets, Section
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements.model import find_curator_citation, find_limits, find_promise
 from ldp_aggregator.statements.words import TEXTS

@@ -17,7 +17,7 @@ from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
 from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
 from ldp_aggregator.render.document import EstimateTable, Note, Part, Section, Terms
 from ldp_aggregator.render.numbers import format_percent, format_plain
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements.model import find_promise
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE

@@ -19,10 +19,10 @@ from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.choice_results import join_choices
-from ldp_aggregator.estimation.class_comparison import Comparison
-from ldp_aggregator.estimation.cross_tables import TableResult
 from ldp_aggregator.estimation.discrete.negative_estimates import project_columns
+from ldp_aggregator.estimation.odds_ratios import Comparison
 from ldp_aggregator.estimation.quantiles import PROBABILITIES, make_monotone
+from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.render.csv_file import dump_csv
 from ldp_aggregator.statements.rules import is_known
 

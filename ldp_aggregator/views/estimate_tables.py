@@ -31,7 +31,7 @@ from ldp_aggregator.render.numbers import (
     format_points,
     format_ratio,
 )
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.views.estimate_rows import (
     CLASS_PRIOR,
     COMPARISONS,

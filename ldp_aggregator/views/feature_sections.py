@@ -17,7 +17,7 @@ from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.render.document import Note, Part, RelevanceRow, RelevanceTable, Section
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.render.numbers import UNKNOWN, choose_number_format, format_percent, format_plain
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements.rules import is_relevance_known
 from ldp_aggregator.statements.words import TEXTS

@@ -15,7 +15,7 @@ from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationR
 from ldp_aggregator.privacy_statement import ReportsPrivacy
 from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section, Terms
 from ldp_aggregator.render.numbers import UNKNOWN
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements.data import find_data, find_silos, find_validation
 from ldp_aggregator.statements.features import find_classes_and_features, find_warnings

@@ -8,10 +8,10 @@ from encoders.survey import CategoricalFeature, Feature
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.levels import count_values
 from encoders.survey.numeric_features import BinnedFeature
-from ldp_aggregator.estimation.cross_tables import TableResult
+from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.render.document import Bullets, Note, Part, Section
 from ldp_aggregator.render.numbers import UNKNOWN, format_percent
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import (

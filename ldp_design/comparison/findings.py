@@ -15,7 +15,7 @@ from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES
-from ldp_aggregator.render.text_table import PlainTable
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.texts import Texts
 from ldp_aggregator.wording.values import Count, Number, RoundShare

@@ -34,8 +34,8 @@ from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_central.coded_rows import CodedRows
 from ldp_central.count_tables import exact_tables
+from ldp_central.curator_naive_bayes import CentralNaiveBayes
 from ldp_central.learner import train
-from ldp_central.naive_bayes import CentralNaiveBayes
 from ldp_central.noise import draw_laplace_array
 from ldp_central.promise import Promise
 from ldp_design.comparison.learners import LEARNERS, RandomisedResponse, fit_logistic, place_rows

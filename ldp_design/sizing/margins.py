@@ -32,7 +32,6 @@ from ldp_aggregator.estimation import (
     NumberResult,
     estimate_snapshot,
 )
-from ldp_aggregator.estimation.cross_tables import TableResult, transpose_cells
 from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
@@ -40,6 +39,7 @@ from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.estimation.table_result import TableResult, transpose_cells
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.rules import find_useful_margin

@@ -18,8 +18,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from encoders.survey import Plan
 from encoders.survey.invitation import format_token
-from encoders.survey.opening import open_inner, open_outer
 from encoders.survey.randomise import read_report
+from encoders.survey.unsealing import open_inner, open_outer
 from tests.support.commands import command
 from tests.support.relays import COLLECTOR, RELAY, ROW, RelayedSite, relayed_plan
 from tests.support.relays import relay as run_relay

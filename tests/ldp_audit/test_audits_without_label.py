@@ -11,10 +11,10 @@ from benchmarks.buggy_silos import MUTANTS
 from encoders.randomness import FastStream
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_audit import audit
-from ldp_audit.central import audit_trainings
+from ldp_audit.curator_audit import audit_trainings
 from ldp_audit.people import draw_people, make_people
 from ldp_audit.render import render_html, render_text
-from ldp_audit.silo import audit_silo
+from ldp_audit.silo_audit import audit_silo
 from ldp_audit.silo_device import PublicSilo
 from ldp_audit.silo_rows import make_neighbours
 from ldp_silo.epoch_reports import count_file

@@ -8,18 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import ldp_audit.central
+import ldp_audit.curator_audit
 from benchmarks.buggy_curators import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_audit.blackbox import ALPHA
-from ldp_audit.central import AUDITED, audit_trainings, make_neighbours
+from ldp_audit.curator_audit import AUDITED, audit_trainings, make_neighbours
 from ldp_audit.outcomes import measure_leak
-from ldp_central import naive_bayes
+from ldp_central import curator_naive_bayes
 from ldp_central.coded_rows import CodedRows
-from ldp_central.naive_bayes import CentralNaiveBayes
+from ldp_central.curator_naive_bayes import CentralNaiveBayes
 from tests.support.central_surveys import survey_text
 from tests.support.commands import command, once
 from tests.support.surveys import survey_toml
@@ -37,7 +37,7 @@ def unsmoothed(monkeypatch: pytest.MonkeyPatch) -> None:
         measured = tuple(tables.values())
         return CentralNaiveBayes(np.empty(0), (), tuple(tables), measured, ClassCounts.from_tables(measured))
 
-    monkeypatch.setattr(naive_bayes, "smooth", keep)
+    monkeypatch.setattr(curator_naive_bayes, "smooth", keep)
 
 
 def test_the_neighbours_differ_by_the_last_row():
@@ -90,7 +90,9 @@ def test_too_few_trials_are_refused():
 @pytest.mark.slow
 @pytest.mark.usefixtures("unsmoothed")
 def test_the_command_prints_bounds(tmp_path, monkeypatch):
-    monkeypatch.setattr(ldp_audit.central, "audit_trainings", once(ldp_audit.central.audit_trainings))
+    monkeypatch.setattr(
+        ldp_audit.curator_audit, "audit_trainings", once(ldp_audit.curator_audit.audit_trainings)
+    )
     (tmp_path / "survey.toml").write_text(SURVEY)
     words = ("ldp-audit", "central", tmp_path / "survey.toml", "--trials", 200, "--epsilon", 2)
     found = json.loads(command(*words, "--json").stdout)

@@ -12,7 +12,7 @@ import ldp_audit.cli
 from encoders.survey import sealing
 from ldp_audit import audit
 from ldp_audit.people import make_people
-from ldp_audit.relay import check_relay
+from ldp_audit.relay_audit import check_relay
 from ldp_client import relay as client_relay
 from ldp_client.journal.table import JournalEntry
 from ldp_client.transport import HttpTransport

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.buggy_silos import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
-from ldp_audit.silo import audit_silo
+from ldp_audit.silo_audit import audit_silo
 from ldp_audit.silo_device import PublicSilo
 from ldp_audit.silo_rows import make_neighbours
 from ldp_silo.epoch_reports import count_file
@@ -79,7 +79,7 @@ def test_every_buggy_silo_is_detected(mutant, trials):
 
 @pytest.mark.slow
 def test_the_command_prints_bounds(tmp_path, monkeypatch):
-    monkeypatch.setattr("ldp_audit.silo.PublicSilo", lambda: PublicSilo(FastStream(23)))
+    monkeypatch.setattr("ldp_audit.silo_audit.PublicSilo", lambda: PublicSilo(FastStream(23)))
     monkeypatch.setattr("ldp_audit.cli.audit_silo", once(audit_silo))
     (tmp_path / "survey.toml").write_text(audited_toml(enrolment="token"))
     words = ("ldp-audit", "silo", tmp_path / "survey.toml", "--trials", 200)

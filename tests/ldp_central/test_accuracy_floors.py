@@ -15,8 +15,8 @@ from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, CategoricalFeature
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
 from ldp_central.coded_rows import CodedRows
+from ldp_central.curator_naive_bayes import CentralNaiveBayes
 from ldp_central.learner import AUTO, CentralModel, train
-from ldp_central.naive_bayes import CentralNaiveBayes
 from ldp_central.promise import Promise
 
 ROWS = 2_000

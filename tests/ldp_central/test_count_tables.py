@@ -12,7 +12,7 @@ from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, Class
 from ldp_central import count_tables
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.count_tables import exact_tables, measure_tables
-from ldp_central.naive_bayes import fit_naive_bayes
+from ldp_central.curator_naive_bayes import fit_naive_bayes
 from tests.ldp_central.small_rows import (
     BINS,
     GAPS,

@@ -20,8 +20,8 @@ from ldp_aggregator.classifiers.stored_model import load_model
 from ldp_aggregator.results_file import ModelError, parse_results
 from ldp_aggregator.views.estimate_rows import COMPARISONS, EstimateRow, build_table
 from ldp_central.coded_rows import CodedRows
+from ldp_central.curator_ledger import Ledger
 from ldp_central.curator_training import CuratorRows, CuratorTraining
-from ldp_central.ledger import Ledger
 from ldp_central.promise import Promise
 from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS

@@ -11,7 +11,7 @@ import pytest
 from encoders.exact_samplers import permute_and_flip
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_central.coded_rows import CodedRows
-from ldp_central.naive_bayes import count_hits, feature_count, select_features
+from ldp_central.curator_naive_bayes import count_hits, feature_count, select_features
 from tests.ldp_central.small_rows import NUMBER, THREE, TWO, make_rows, neighbours, random_rows
 from tests.support.branching import enumerated, realised_epsilon
 

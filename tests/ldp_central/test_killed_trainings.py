@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ldp_central.ledger import Ledger
+from ldp_central.curator_ledger import Ledger
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.commands import command
 from tests.support.servers import inherited_environment

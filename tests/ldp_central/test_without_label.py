@@ -14,8 +14,8 @@ from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.classifiers import save_onnx
 from ldp_aggregator.results_file import ModelError
+from ldp_central.curator_ledger import Ledger
 from ldp_central.curator_training import read_curator_rows
-from ldp_central.ledger import Ledger
 from tests.support.commands import command
 from tests.support.surveys import survey_toml
 

@@ -19,13 +19,13 @@ from encoders.missing_extra import MissingExtraError
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as sealing_module
 from encoders.survey.invitation import format_token
-from encoders.survey.opening import open_inner, open_outer
 from encoders.survey.randomise import read_report
 from encoders.survey.sealing import outer_bytes
+from encoders.survey.unsealing import open_inner, open_outer
 from ldp_client import Client, Journal, LdpError, Response, State, TransportError
 from ldp_client.debug_log import log
 from ldp_relay.held_messages import HeldMessages
-from ldp_relay.settings import read_settings
+from ldp_relay.relay_settings import read_settings
 from tests.ldp_client.conftest import FakeTransport
 from tests.support.relays import (
     COLLECTOR,

@@ -38,7 +38,7 @@ FOR_DESKS = {
     ("survey", "cross_tables.py"),
     ("survey", "level_choice.py"),
     ("survey", "missing_codes.py"),
-    ("survey", "opening.py"),
+    ("survey", "unsealing.py"),
     ("survey", "question_groups.py"),
     ("survey", "relay_promise.py"),
     ("survey", "schema_tables.py"),

@@ -19,10 +19,10 @@ from encoders.survey.plan_files import signature_path, texts_path
 from encoders.survey.sealing import seal_report
 from encoders.survey.signature import signature_text
 from ldp_relay import held_messages
-from ldp_relay.app import create_app
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.networks import MAX_REFUSALS
-from ldp_relay.settings import read_settings
+from ldp_relay.relay_app import create_app
+from ldp_relay.relay_settings import read_settings
 from tests.support.commands import command
 from tests.support.relays import relayed_report, small_text, write_relay_files
 

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from encoders.survey.opening import load_private_key
+from encoders.survey.unsealing import load_private_key
 from ldp_relay.held_messages import HeldMessages
-from ldp_relay.settings import read_settings
+from ldp_relay.relay_settings import read_settings
 from tests.support.commands import command
 from tests.support.relays import SMALL, relay, relayed_plan, small_text, write_relay_files
 from tests.support.servers import free_port, wait_for

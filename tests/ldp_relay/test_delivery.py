@@ -20,7 +20,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from ldp_relay import delivery as module
 from ldp_relay.delivery import HourlyRelease, pass_on, post, probe
 from ldp_relay.held_messages import HeldMessages, Outcome, Passage
-from ldp_relay.settings import RelayedSurvey
+from ldp_relay.relay_settings import RelayedSurvey
 from tests.support.relays import RELAY, SMALL, relayed_plan
 
 ONE, OTHER = (relayed_plan(SMALL.replace("night-work", name)) for name in ("one", "other"))

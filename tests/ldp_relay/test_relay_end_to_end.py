@@ -13,8 +13,8 @@ from tests.support.http_servers import QuietHandler, serve
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from encoders.survey.opening import open_inner
 from encoders.survey.sealing import inner_bytes, seal_report
+from encoders.survey.unsealing import open_inner
 from ldp_relay.held_messages import TOO_FEW
 from tests.support.commands import run_program
 from tests.support.relays import (

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
 from encoders.errors import LdpError
-from encoders.survey.opening import make_private_key
-from ldp_relay.settings import read_settings
+from encoders.survey.unsealing import make_private_key
+from ldp_relay.relay_settings import read_settings
 from tests.support.relays import RELAY, RELAY_TOKEN, relayed_plan, relayed_text, write_relay_files
 from tests.support.surveys import RELAYED
 

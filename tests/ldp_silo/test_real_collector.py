@@ -15,7 +15,7 @@ import pytest
 
 from encoders.report import MAX_MESSAGE_BYTES, unpack
 from ldp_client import Client, State
-from ldp_silo import Epoch, Silo, SiloJournal, ledger
+from ldp_silo import Epoch, Silo, SiloJournal, silo_ledger
 from tests.ldp_silo.conftest import draw_rows
 from tests.support.servers import TOKEN, collector, free_port, inherited_environment
 from tests.support.silo_surveys import HABITS, WARDS, read_silo_survey
@@ -213,9 +213,9 @@ def test_a_silo_with_the_token_of_another_one_reports_with_an_unused_token(serve
 
 def choose_places(places: Sequence[Place]) -> list[Place]:
     """Choose lines before, in and after the change of an id, and before the message is sent."""
-    change, start = inspect.getsourcelines(ledger.change_message_id)
+    change, start = inspect.getsourcelines(silo_ledger.change_message_id)
     lines = range(start, start + len(change))
-    inside = [place for place in places if place[0].endswith("silo/ledger.py") and place[1] in lines]
+    inside = [place for place in places if place[0].endswith("silo/silo_ledger.py") and place[1] in lines]
     first, last = places.index(inside[0]), places.index(inside[-1])
     parts = (places[:first], inside, places[last + 1 : last + 20], places[last + 20 :])
     return [place for part in parts for place in spread_places(part, 1)]

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from ldp_relay.delivery import HourlyRelease
 from ldp_relay.held_messages import HeldMessages, Outcome
-from ldp_relay.settings import RelayedSurvey
+from ldp_relay.relay_settings import RelayedSurvey
 from tests.support.relays import RELAY, SMALL, relayed_plan
 
 _PLAN = relayed_plan(SMALL)

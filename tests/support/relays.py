@@ -15,13 +15,13 @@ from urllib.error import HTTPError
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
-from encoders.survey.opening import make_private_key, open_outer
 from encoders.survey.randomise import randomise
 from encoders.survey.sealing import seal_report
+from encoders.survey.unsealing import make_private_key, open_outer
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.base import count_reports
 from ldp_relay.held_messages import HeldMessages
-from ldp_relay.settings import read_settings
+from ldp_relay.relay_settings import read_settings
 from tests.support.servers import collector, free_port, inherited_environment, stop
 from tests.support.surveys import RELAYED
 

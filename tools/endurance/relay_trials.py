@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from encoders.survey import Plan, read_survey
-from encoders.survey.opening import open_outer
 from encoders.survey.sealing import inner_bytes
+from encoders.survey.unsealing import open_outer
 from ldp_client import Journal
 from tests.support.relay_histories import History
 from tests.support.relays import RELAY, SMALL, RelayedSite, relay, small_text, write_relay_files

@@ -12,7 +12,7 @@ import numpy as np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.tail_quantiles import excess_kurtosis
+from ldp_aggregator.estimation.heavy_tails import excess_kurtosis
 
 
 @dataclass(frozen=True)

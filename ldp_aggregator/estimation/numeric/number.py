@@ -17,6 +17,7 @@ import numpy as np
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
+from ldp_aggregator.estimation.heavy_tails import excess_kurtosis
 from ldp_aggregator.estimation.intervals import (
     PROBABILITY,
     Z95,
@@ -26,7 +27,6 @@ from ldp_aggregator.estimation.intervals import (
 )
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Moments, Population
-from ldp_aggregator.estimation.tail_quantiles import excess_kurtosis
 
 _NO_NOISE = 1e-9
 """A variance of G below this share of that of s is due to rounding."""

@@ -25,8 +25,8 @@ from ldp_aggregator.estimation.bayes.posterior import smooth_prior
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
+from ldp_aggregator.estimation.heavy_tails import LAPLACE_KURTOSIS, excess_kurtosis
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
-from ldp_aggregator.estimation.tail_quantiles import LAPLACE_KURTOSIS, excess_kurtosis
 
 COUNT_TABLE = CountTable.name
 """The name of the mechanism that releases tables."""

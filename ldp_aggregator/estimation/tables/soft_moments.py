@@ -16,11 +16,11 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
+from ldp_aggregator.estimation.heavy_tails import LAPLACE_KURTOSIS
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
-from ldp_aggregator.estimation.tail_quantiles import LAPLACE_KURTOSIS
 
 _SOURCES = np.array([[-1.0, 0, 1, 0], [1, -1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 1]])
 """Sums of x, of x^2, of missing numbers and of rows, as combinations of the cells."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.explain.preview import explain_report, preview
-from encoders.explain.relay import describe_relay
+from encoders.explain.relay_words import describe_relay
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from tests.support.surveys import RELAY_KEYS, RELAYED, SLEEP

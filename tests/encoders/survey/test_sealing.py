@@ -23,9 +23,9 @@ from encoders.missing_extra import MissingExtraError
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module
-from encoders.survey.opening import KeyFileError, load_private_key, open_inner, open_outer
 from encoders.survey.relay import is_key
 from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_bytes, seal_report
+from encoders.survey.unsealing import KeyFileError, load_private_key, open_inner, open_outer
 from tests.support.relays import COLLECTOR, RELAY, relayed_plan, relayed_report
 from tests.support.surveys import RELAY_KEYS, RELAYED
 

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
-from ldp_aggregator.collector.dashboard.page import assets_version
+from ldp_aggregator.collector.dashboard.dashboard_page import assets_version
 from ldp_aggregator.collector.serving.rate_limit import (
     MAX_WRONG_TOKENS_PER_MINUTE,
     WRONG_TOKEN_TABLE_ROWS,

@@ -10,7 +10,7 @@ from encoders.errors import Reason
 from encoders.randomness import FastStream
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
-from encoders.survey.opening import MESSAGES_TYPE
+from encoders.survey.unsealing import MESSAGES_TYPE
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.openapi import UNDESCRIBED_ENDPOINTS, describe
 from ldp_aggregator.collector.request_body import PLAIN_TEXT

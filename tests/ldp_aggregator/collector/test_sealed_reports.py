@@ -19,9 +19,9 @@ from encoders.errors import LdpError
 from encoders.report import MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import read_survey
 from encoders.survey import sealing as module
-from encoders.survey.opening import BATCH_HEADER, MESSAGES_TYPE, load_private_key, make_private_key
 from encoders.survey.plan_files import key_path
 from encoders.survey.sealing import inner_bytes, seal_report
+from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, load_private_key, make_private_key
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys

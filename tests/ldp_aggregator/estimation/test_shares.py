@@ -26,7 +26,6 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.choice_results import join_choices
-from ldp_aggregator.estimation.class_comparison import compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.intervals import (
@@ -36,6 +35,7 @@ from ldp_aggregator.estimation.intervals import (
 )
 from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import SOURCES, ClassMoments
+from ldp_aggregator.estimation.odds_ratios import compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.support.snapshots import make_snapshot

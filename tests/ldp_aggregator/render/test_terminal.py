@@ -3,8 +3,8 @@
 from markupsafe import Markup
 
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, Section
+from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.render.terminal import MAX_CLASSES, MAX_FEATURES, MAX_VALUES, write_document
-from ldp_aggregator.render.text_table import PlainTable
 
 
 def make_section(values, classes, name="tea", marked=False):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from ldp_aggregator.collector.dashboard.data import _list_features
+from ldp_aggregator.collector.dashboard.dashboard_data import _list_features
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.relevance import Relevance

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from ldp_aggregator.codec import from_json
-from ldp_aggregator.collector.dashboard.data import progress_document, silo_progress_document
+from ldp_aggregator.collector.dashboard.dashboard_data import progress_document, silo_progress_document
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.render.interval import (
     Axis,

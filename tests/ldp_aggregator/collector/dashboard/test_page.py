@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
 from ldp_aggregator.collector import current_estimates
-from ldp_aggregator.collector.dashboard.page import assets_version, load_assets
+from ldp_aggregator.collector.dashboard.dashboard_page import assets_version, load_assets
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, nest_interval, rejected
 

@@ -18,7 +18,7 @@ from ldp_aggregator.prediction.linear_model import place_on_grid
 from ldp_aggregator.rows.encode_columns import encode_columns
 from ldp_central.coded_rows import CodedRows
 from ldp_central.count_tables import exact_tables, measure_tables, soft_cells
-from ldp_central.naive_bayes import fit_naive_bayes
+from ldp_central.curator_naive_bayes import fit_naive_bayes
 from tests.ldp_central.small_rows import GAPS, NUMBER
 from tests.support.statistical_checks import small_and_full
 

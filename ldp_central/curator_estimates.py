@@ -21,8 +21,8 @@ from ldp_aggregator.estimation.numeric.variance_floor import UNIFORM_VARIANCE
 from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, QuestionSummary
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
+from ldp_central.curator_naive_bayes import CentralNaiveBayes
 from ldp_central.learner import Training
-from ldp_central.naive_bayes import CentralNaiveBayes
 
 LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 

@@ -31,8 +31,8 @@ from ldp_aggregator.prediction.linear_model import LinearModel
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, measure_leak
 from ldp_central.coded_rows import CodedRows
+from ldp_central.curator_naive_bayes import ROWS_PER_FEATURE
 from ldp_central.learner import AUTO, TRIAL_SHARE, Training, compare_learners, train
-from ldp_central.naive_bayes import ROWS_PER_FEATURE
 from ldp_central.promise import Promise
 
 AUDITED = (NAIVE_BAYES, LINEAR, TREE, AUTO)

@@ -18,11 +18,6 @@ import numpy as np
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
-from ldp_aggregator.estimation.class_comparison import (
-    Comparison,
-    compare_two_classes,
-    estimate_class_correlation,
-)
 from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.discrete.negative_estimates import project_columns, project_simplex
@@ -31,6 +26,11 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     estimate_conditional_intervals,
     estimate_joint_intervals,
+)
+from ldp_aggregator.estimation.odds_ratios import (
+    Comparison,
+    compare_two_classes,
+    estimate_class_correlation,
 )
 
 MAX_FEATURES = 3

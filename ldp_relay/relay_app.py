@@ -14,13 +14,13 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException
 from encoders.errors import Reason
 from encoders.problem import Problem
 from encoders.survey.invitation import hash_token
-from encoders.survey.opening import open_outer
 from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_bytes
 from encoders.survey.signature import signature_text
+from encoders.survey.unsealing import open_outer
 from ldp_relay.delivery import log_event, log_event_once
 from ldp_relay.held_messages import HeldMessages, Outcome, name_of
 from ldp_relay.networks import Address, Admission, NetworkLimit, RefusalLimit, sender_of
-from ldp_relay.settings import RelayedSurvey, RelaySettings
+from ldp_relay.relay_settings import RelayedSurvey, RelaySettings
 
 OTHER_PLAN, CODE_MISSING = "other-plan", "code-missing"
 """Reasons that only relays give, beside those of :class:`Outcome`."""

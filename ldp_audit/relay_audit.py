@@ -14,9 +14,9 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from encoders.survey.opening import PrivateKey, make_private_key, open_inner, open_outer
 from encoders.survey.randomise import read_report
 from encoders.survey.sealing import SealError, outer_bytes
+from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
 from ldp_audit.homogeneity import min_p_value
 from ldp_audit.people import Person
 from ldp_audit.request_capture import Request, capture_requests, check_requests

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from encoders.errors import LdpError
 from encoders.file_kind import describe_other
 from encoders.survey import Plan
-from encoders.survey.opening import MAX_MESSAGES, PrivateKey, load_private_key
 from encoders.survey.plan_files import PEOPLE_PLANS, load_signature_file, signature_path
 from encoders.survey.relay import Relay
 from encoders.survey.sealing import inner_bytes
 from encoders.survey.toml_lines import parse_toml
+from encoders.survey.unsealing import MAX_MESSAGES, PrivateKey, load_private_key
 from ldp_relay.networks import Address, read_address
 
 MAX_BODY_BYTES = 250_000

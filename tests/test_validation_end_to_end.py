@@ -11,6 +11,7 @@ from ldp_aggregator import load_model
 from ldp_client import Client, State, load_plan, make_report
 from tests.support.commands import command, post_reports
 from tests.support.servers import TOKEN, collector
+from tests.support.surveys import survey_toml
 
 pytestmark = pytest.mark.slow
 
@@ -31,19 +32,6 @@ def answer_survey(url: str, draw: DrawPerson, rng: random.Random, noise: FastStr
     return plan
 
 
-TEA = """
-[survey]
-id = "tea"
-epsilon = 4
-
-[label]
-name = "tired"
-values = ["yes", "no"]
-
-[features.related]
-values = ["a", "b"]
-"""
-ECHO = '[features.echo{}]\nvalues = ["a", "b"]\n'
 ECHOES = 5
 
 
@@ -57,7 +45,8 @@ def draw_person_with_echoes(rng: random.Random) -> tuple[dict[str, object], str]
 
 def test_devices_validate_the_model_and_it_keeps_its_most_accurate_features(tmp_path):
     survey, second = tmp_path / "tea.toml", tmp_path / "validation.toml"
-    survey.write_text(TEA + "".join(map(ECHO.format, range(ECHOES))))
+    names = ["related", *(f"echo{number}" for number in range(ECHOES))]
+    survey.write_text(survey_toml(epsilon=4, features={name: ["a", "b"] for name in names}))
     store, rng, noise = f"sqlite:///{tmp_path}/ldp.db", random.Random(5), FastStream(5)
     row, label = draw_person_with_echoes(rng)
     journal = tmp_path / "journal.db"

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
 from tests.ldp_design.sizing.surveys import PLAN
+from tests.support.surveys import make_plan
 
 
 def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_completely():
@@ -24,9 +24,7 @@ def test_a_simulated_survey_gives_the_estimates_of_one_whose_rows_are_drawn_comp
 
 
 def test_only_the_features_that_a_person_is_asked_about_are_drawn():
-    features = "".join(f'[features.f{each}]\nvalues = ["1", "2", "3"]\n' for each in range(100))
-    head = '[survey]\nid = "wide"\nepsilon = 1\n[label]\nname = "l"\nvalues = ["a", "b"]\n'
-    plan = read_survey(head + features).compile()
+    plan = make_plan(features={f"f{each}": ["1", "2", "3"] for each in range(100)})
     people, widths = SyntheticPopulation.uniform(plan), []
 
     class Noted(SyntheticPopulation):

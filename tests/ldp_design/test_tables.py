@@ -21,29 +21,20 @@ from ldp_design.sizing.size_summary import format_size
 from ldp_design.sizing.survey_size import size_for_margin, size_for_users, size_questions
 from tests.support.commands import command
 from tests.support.html_page import parse_page
+from tests.support.surveys import survey_toml
 
-LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
-SURVEY = """
-[survey]
-id = "habits"
-epsilon = 1
-{label}
-[features.age]
-values = ["young", "middle", "old"]
-[features.smokes]
-values = ["yes", "no"]
-[features.sport]
-values = ["yes", "no"]
-[features.hours]
-range = [0, 64]
-bins = {bins}
-[tables.smoking]
-features = ["age", "smokes"]
-"""
+LABEL = {"name": "ill"}
+FEATURES = {"age": ["young", "middle", "old"], "smokes": ["yes", "no"], "sport": ["yes", "no"]}
+TABLES = {"smoking": {"features": ["age", "smokes"]}}
 
 
-def read(label="", bins=4):
-    return read_survey(SURVEY.format(label=label, bins=bins))
+def make_text(label=None, bins=4, **changes):
+    features = FEATURES | {"hours": {"range": [0, 64], "bins": bins}}
+    return survey_toml(**{"label": label, "features": features, "tables": TABLES} | changes)
+
+
+def read(label=None, bins=4, **changes):
+    return read_survey(make_text(label, bins, **changes))
 
 
 def test_check_counts_the_questions_and_names_levels_and_tables():
@@ -109,10 +100,10 @@ def test_fewer_features_leave_out_their_tables():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("label", ["", LABEL])
+@pytest.mark.parametrize("label", [None, LABEL])
 def test_a_survey_with_tables_is_simulated_and_documented(label, tmp_path):
     path = tmp_path / "survey.toml"
-    path.write_text(SURVEY.format(label=label, bins=64))
+    path.write_text(make_text(label, 64))
     page = tmp_path / "dossier.html"
     result = command("ldp-survey", "dossier", str(path), "--users", "5000", "-o", str(page), check=False)
     assert result.exit_code == 0, result.output
@@ -135,7 +126,7 @@ def test_a_classifier_is_simulated_for_a_survey_with_tables():
     assert found.rows[0].accuracy > 0.75
 
 
-@pytest.mark.parametrize("label", ["", LABEL])
+@pytest.mark.parametrize("label", [None, LABEL])
 def test_a_table_that_too_few_people_fill_is_noise_with_remedies(label):
     size = size_for_users(read(label, bins=4), 3_000, repeats=0)
     assert "age x smokes" in size.noise
@@ -162,10 +153,7 @@ def test_a_table_that_is_noise_can_be_left_out():
 
 
 def test_only_tables_of_the_author_are_graded():
-    survey = read_survey(
-        SURVEY.format(label="", bins=4).partition("[tables")[0].replace("epsilon = 1", "epsilon = 6")
-    )
-    size = size_for_users(survey, 5_000)
+    size = size_for_users(read(epsilon=6, tables={}), 5_000)
     assert any(len(each.feature_indices) > 1 for each in size.plan.questions)
     assert {each.kind for each in size.margins} <= {"categorical", "binned"}
 
@@ -204,7 +192,7 @@ def test_the_warnings_of_results_call_the_same_tables_noise_as_the_size():
 
 def test_the_dossier_names_a_table_that_is_noise(tmp_path):
     path = tmp_path / "survey.toml"
-    path.write_text(SURVEY.format(label="", bins=4))
+    path.write_text(make_text())
     page = parse_page(render_dossier(read_source(path, 3_000)))
     for section in ("summary", "accuracy"):
         text = " ".join(page.section(section).text.split())

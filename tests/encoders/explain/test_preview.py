@@ -15,7 +15,7 @@ from encoders.report import pack, unpack
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise, read_report
 from ldp_client import make_report
-from tests.support.surveys import SLEEP
+from tests.support.surveys import SLEEP, make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 SURVEY = SLEEP.replace("bins = 4", '[mechanism]\nfrequency = "{frequency}"\nnumeric = "{numeric}"')
@@ -119,20 +119,12 @@ def test_repr_does_not_contain_the_true_answer():
 
 
 def test_preview_shows_the_whole_true_answer_if_two_entries_have_one_title():
-    plan = read_survey("""
-[survey]
-id = "sleep"
-epsilon = 1
-[label]
-name = "rested"
-values = ["no", "yes"]
-[features.tea]
-values = ["black", "green"]
-[texts.en.label]
-title = "Today?"
-[texts.en.features.tea]
-title = "Today?"
-""").compile()
+    title = {"title": "Today?"}
+    plan = make_plan(
+        label={"name": "rested", "values": ["no", "yes"]},
+        features={"tea": ["black", "green"]},
+        texts={"en": {"label": title, "features": {"tea": title}}},
+    )
     shown = str(preview(plan, {"tea": "green"}, "yes", SystemEntropy(), "tea"))
     assert "  tea = green, rested = yes\n" in shown
 

@@ -189,10 +189,8 @@ def test_numbers_without_gaps_are_arrays_and_all_others_exact(make_frame, cells)
 
 
 def test_lists_of_ticked_choices_are_read_from_every_library():
-    survey = read_survey(
-        '[survey]\nid = "t"\nepsilon = 8\n[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
-        '[features.pets]\nchoices = ["cat", "dog"]\nmissing = "category"\n'
-    )
+    pets = {"choices": ["cat", "dog"], "missing": "category"}
+    survey = read_survey(survey_toml(epsilon=8, label={"name": "ill"}, features={"pets": pets}))
     cells = [["cat"], [], None, ["dog", "cat"]] * 10
     expected = fit([{"pets": each} for each in cells], survey=survey)
     for make in (pa.table, pl.DataFrame, pd.DataFrame, arrow_frame):

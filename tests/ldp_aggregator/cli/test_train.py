@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,7 @@ def survey_text(weight: int) -> str:
 
 @pytest.fixture
 def run(tmp_path):
-    def run(*arguments):
-        return command("ldp-train", *arguments, "-o", tmp_path / "model.json", check=False)
-
-    return run
+    return partial(command, "ldp-train", "-o", tmp_path / "model.json", check=False)
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from tests.ldp_aggregator.collector.conftest import (
     outcomes_of,
 )
 from tests.support.commands import command
+from tests.support.surveys import make_plan
 
 ROW = {"age": "young", "hours": 7}
 
@@ -110,9 +111,9 @@ def test_the_store_holds_neither_tokens_nor_ids(plan, url, tmp_path):
 @pytest.mark.slow
 def test_one_percent_of_malicious_people_are_at_most_one_and_a_half_percent_of_every_question():
     """Each malicious person sends all reports that might count for the question that they attack."""
-    features = "".join(f'[features.f{index}]\nvalues = ["a", "b", "c"]\n' for index in range(7))
-    text = '[survey]\nid = "flood"\nepsilon = 1\nenrolment = "token"\n[mechanism]\nfrequency = "OUE"\n'
-    plan = read_survey(text + '[label]\nname = "l"\nvalues = ["y", "n"]\n' + features).compile()
+    features = {f"f{index}": ["a", "b", "c"] for index in range(7)}
+    mechanism, label = {"frequency": "OUE"}, {"name": "l", "values": ["y", "n"]}
+    plan = make_plan(id="flood", enrolment="token", mechanism=mechanism, label=label, features=features)
     store, rng = make_store(plan), FastStream(4)  # deterministic
     tokens = [*create_tokens(store, plan, 35_000, rng)]
     row = {f"f{index}": "a" for index in range(7)}

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from encoders.randomness import FastStream
-from encoders.survey import read_survey
 from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.estimation.class_differences import chi_square_quantile
@@ -141,11 +140,9 @@ def test_a_table_without_the_label_informs_shares_but_not_the_classifier():
 # -- levels and quantiles -----------------------------------------------------------------------
 
 
-def compile_levels(mechanism="auto", label=""):
-    return read_survey(
-        f'[survey]\nid = "q"\nepsilon = 1\n{label}[mechanism]\nfrequency = "{mechanism}"\n'
-        "[features.x]\nrange = [0, 48]\nbins = 48\n"
-    ).compile()
+def compile_levels(mechanism="auto", label=None):
+    features = {"x": {"range": [0, 48], "bins": 48}}
+    return make_plan(label=label, features=features, mechanism={"frequency": mechanism})
 
 
 def simulate_levels(plan, people, seed):

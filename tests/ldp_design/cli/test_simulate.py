@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shlex import split
 
@@ -22,11 +23,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     survey, rows = tmp_path / "survey.toml", tmp_path / "rows.csv"
     survey.write_text(TEA)
     rows.write_text("tea,hours,tired\n" + "black,3,yes\n" * 60 + "green,9.5,no\n" * 50 + "green,,no\n" * 10)
-
-    def run(*arguments: object) -> Result:
-        return command("ldp-simulate", survey, rows, *arguments, check=False)
-
-    return run
+    return partial(command, "ldp-simulate", survey, rows, check=False)
 
 
 def test_the_table_shows_every_variant_and_the_baselines(run):

@@ -9,32 +9,22 @@ from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.assumed_people import Pilot
 from ldp_design.sizing.forecast import Forecast
 from ldp_design.sizing.survey_size import Size
+from tests.support.surveys import survey_toml
 
-TEXT = """
-[survey]
-id = "tea"
-epsilon = 1.0
-{users}
-[label]
-name = "tired"
-values = ["yes", "no"]
-{weight}
-[features.kind]
-values = ["black", "green", "mint", "rooibos"]
-missing = "category"
-[features.hours]
-range = [0, 12]
-bins = 8
-[features.cups]
-range = [0, 20]
-missing = "category"
-[features.sugar]
-values = ["yes", "no"]
-"""
+FEATURES = {
+    "kind": {"values": ["black", "green", "mint", "rooibos"], "missing": "category"},
+    "hours": {"range": [0, 12], "bins": 8},
+    "cups": {"range": [0, 20], "missing": "category"},
+    "sugar": ["yes", "no"],
+}
 
 
-def make_survey(users: int = "", weight: str = "") -> Survey:
-    return read_survey(TEXT.format(users=users, weight=weight))
+def make_text(**changes: object) -> str:
+    return survey_toml(**{"features": FEATURES} | changes)
+
+
+def make_survey(**changes: object) -> Survey:
+    return read_survey(make_text(**changes))
 
 
 SURVEY = make_survey()

@@ -11,14 +11,14 @@ from ldp_design.sizing.size_summary import format_size
 from ldp_design.sizing.survey_size import (
     size_for_users,
 )
-from tests.ldp_design.sizing.surveys import SURVEY, TEXT, make_pilot
+from tests.ldp_design.sizing.surveys import FEATURES, SURVEY, make_pilot, make_text
 from tests.support.snapshots import make_snapshot, train_model
 from tests.support.surveys import make_plan
 
 
 def test_a_pilot_may_have_asked_about_more_features():
-    text = TEXT.format(users="", weight="").partition("[features.cups]")[0]
-    people = make_pilot().build_population(read_survey(text).compile())
+    features = {name: FEATURES[name] for name in ("kind", "hours")}
+    people = make_pilot().build_population(make_plan(features=features))
     assert len(people.conditionals) == 2
 
 
@@ -52,11 +52,7 @@ def test_the_pilots_reports_and_its_noisy_features_are_named():
     ("old", "new", "message"),
     [
         ('name = "tired"', 'name = "weary"', 'its label is "tired", the survey\'s is "weary"'),
-        (
-            'values = ["yes", "no"]\n\n',
-            'values = ["no", "yes"]\n\n',
-            'has the values "yes", "no", the survey',
-        ),
+        ('values = ["yes", "no"]', 'values = ["no", "yes"]', 'has the values "yes", "no", the survey'),
         ("[features.hours]", "[features.sleep]", 'it has no feature "sleep", which the survey has'),
         ("bins = 8", "bins = 4", 'its feature "hours" differs from the survey\'s in edges'),
         ('"mint", ', "", 'its feature "kind" differs from the survey\'s in values'),
@@ -64,7 +60,7 @@ def test_the_pilots_reports_and_its_noisy_features_are_named():
     ],
 )
 def test_a_pilot_that_does_not_fit_is_refused_with_the_difference(old, new, message):
-    text = TEXT.format(users="", weight="")
+    text = make_text()
     assert old in text
     other = read_survey(text.replace(old, new, 1))
     with pytest.raises(PilotError) as refused:

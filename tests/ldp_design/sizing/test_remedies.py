@@ -12,7 +12,7 @@ from ldp_design.sizing.survey_size import (
     Size,
     size_for_users,
 )
-from tests.ldp_design.sizing.surveys import SURVEY, TEXT
+from tests.ldp_design.sizing.surveys import SURVEY, make_survey, make_text
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_fewer_values_are_a_remedy_where_a_feature_has_too_many():
     found = size_for_users(few, 15_000, repeats=0)
     assert found.noise == ("hours",)
     assert 2 <= found.remedies.values < 8
-    text = TEXT.format(users="", weight="").replace("bins = 8", f"bins = {found.remedies.values}")
+    text = make_text().replace("bins = 8", f"bins = {found.remedies.values}")
     coarser = replace(read_survey(text), weights=(None, 1, 1, 0, 1))
     assert size_for_users(coarser, 15_000, repeats=0).noise == ()
 
@@ -68,7 +68,7 @@ def test_changes_that_are_never_enough_are_named():
 
 @pytest.mark.slow
 def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent():
-    crowded = read_survey(TEXT.format(users="users = 100", weight=""))
+    crowded = make_survey(users=100)
     users = next(
         each
         for each in range(5_000, 60_000, 5_000)

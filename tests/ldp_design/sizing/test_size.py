@@ -48,11 +48,11 @@ def test_white_noise_is_unknown_without_a_simulation():
     [
         (SURVEY, 100_000, None),
         (
-            make_survey(weight="weight = 1"),
+            make_survey(label={"weight": 1}),
             100_000,
             "alone in 20.0% of the reports: [label] weight sets this.",
         ),
-        (make_survey("users = 300"), 300, "P(tired) would be above 0.1 with 300 users in [survey]."),
+        (make_survey(users=300), 300, "P(tired) would be above 0.1 with 300 users in [survey]."),
         (SURVEY, 300, "With 300 users in [survey] the label would be asked alone in"),
     ],
 )

@@ -11,7 +11,7 @@ from ldp_design.sizing.survey_size import compare_sizes, size_for_margin, size_f
 from tests.ldp_design.sizing.surveys import SURVEY, make_forecast, make_pilot, make_rare_pilot, make_survey
 
 SIZES = {
-    "few-people": lambda: size_for_users(make_survey("users = 300"), 100, repeats=0),
+    "few-people": lambda: size_for_users(make_survey(users=300), 100, repeats=0),
     "many-people": lambda: size_for_users(SURVEY, 15_000, repeats=0, label_shares=(0.3, 0.7)),
     "margin": lambda: size_for_margin(SURVEY, 0.05),
     "pilot": lambda: size_for_users(SURVEY, 10**5, make_rare_pilot(), repeats=0),

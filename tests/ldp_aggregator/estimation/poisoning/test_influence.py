@@ -9,12 +9,13 @@ import pytest
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
 from encoders.randomness import FastStream
-from encoders.survey import Question, read_survey
+from encoders.survey import Question
 from ldp_aggregator.estimation import Estimates, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.poisoning.influence import Influence
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import make_world, number_world, raw_results
+from tests.support.surveys import make_plan
 
 ESTIMATES = ("frequencies", "conditionals", "prior", "means", "variances", "missing")
 
@@ -81,9 +82,9 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(mechanis
 
 def test_a_report_to_one_of_several_questions_moves_a_share_by_its_influence():
     """The feature's share is the mean of both questions' estimates."""
-    head = '[survey]\nid = "tables"\nepsilon = 1\n[mechanism]\nfrequency = "OUE"\n'
-    features = '[features.a]\nvalues = ["x", "y"]\nalone = true\n[features.b]\nvalues = ["u", "v"]\n'
-    plan = read_survey(f'{head}{features}[tables.t]\nfeatures = ["a", "b"]\n').compile()
+    features = {"a": {"values": ["x", "y"], "alone": True}, "b": ["u", "v"]}
+    tables, mechanism = {"t": {"features": ["a", "b"]}}, {"frequency": "OUE"}
+    plan = make_plan(label=None, features=features, tables=tables, mechanism=mechanism)
     codes = np.random.default_rng(1).integers(0, 2, (20_000, 2))
     snapshot = simulate_reports(plan, codes, np.zeros(20_000, dtype=np.int64), FastStream(1))
     now = estimate_snapshot(snapshot, poisoning=True)

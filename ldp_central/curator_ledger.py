@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.decimals import parse_amount
+from ldp_aggregator.wording.bounds import format_amount
 from ldp_central.coded_rows import CentralError
 
 FORMAT = "ldp-bayes central ledger"
@@ -119,6 +120,23 @@ class Ledger:
     def add(self, entry: Entry) -> Self:
         """Return the ledger with one more entry."""
         return replace(self, entries=(*self.entries, entry))
+
+    def check_caps(self, request: TrainingRequest) -> None:
+        """Raise LedgerError if the amounts, with those of the last entry, exceed a cap."""
+        if self.spent > self.cap:
+            before = self.spent - request.epsilon
+            raise LedgerError(
+                f"epsilon {before} of {self.cap} is spent, and this training would spend {request.epsilon} "
+                "more. Give a smaller --epsilon; a larger --cap weakens the promise to the people in the rows"
+            )
+        if self.spent_delta > self.delta_cap:
+            amounts = (self.spent_delta - request.delta, self.delta_cap, request.delta)
+            spent, cap, wanted = map(format_amount, amounts)
+            raise LedgerError(
+                f"delta {spent} of {cap} is spent, and this training would spend {wanted} more. "
+                "Use the learner tree, or a smaller --delta; a larger --cap-delta weakens the promise to the "
+                "people in the rows"
+            )
 
     def finish(self, model: bytes) -> Self:
         """Return the ledger with the model of the last entry."""

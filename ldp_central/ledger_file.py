@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ldp_aggregator.atomic_file import write_atomically
-from ldp_aggregator.wording.bounds import format_amount
 from ldp_central.curator_ledger import LEAST_DELTA_CAP, Entry, Ledger, LedgerError, TrainingRequest
 
 SUFFIX = ".ledger"
@@ -121,7 +120,8 @@ def train_once(
             return Trained(finished, ledger, is_repetition=True)
         _refuse_same_rows(path, request)
         ledger = _state_caps(ledger, terms).add(Entry(request, datetime.now(UTC).date().isoformat()))
-        _check_caps(path, ledger, request)
+        with _naming(path):
+            ledger.check_caps(request)
         _write(path, ledger)  # 1. the amount, before anything is drawn
         _undo_if_same_rows(path, request, found)
         _mark(path, lock)
@@ -147,25 +147,6 @@ def _state_caps(ledger: Ledger, terms: LedgerTerms) -> Ledger:
         cap=ledger.cap if terms.cap is None else terms.cap,
         delta_cap=ledger.delta_cap if terms.delta_cap is None else terms.delta_cap,
     )
-
-
-def _check_caps(path: Path, ledger: Ledger, request: TrainingRequest) -> None:
-    """Raise LedgerError if the amounts, with those of the last entry, exceed a cap."""
-    if ledger.spent > ledger.cap:
-        before = ledger.spent - request.epsilon
-        raise LedgerError(
-            f"{path}: epsilon {before} of {ledger.cap} is spent, and this training would spend "
-            f"{request.epsilon} more. Give a smaller --epsilon; a larger --cap weakens the promise to the "
-            "people in the rows"
-        )
-    if ledger.spent_delta > ledger.delta_cap:
-        amounts = (ledger.spent_delta - request.delta, ledger.delta_cap, request.delta)
-        spent, cap, wanted = map(format_amount, amounts)
-        raise LedgerError(
-            f"{path}: delta {spent} of {cap} is spent, and this training would spend {wanted} more. "
-            "Use the learner tree, or a smaller --delta; a larger --cap-delta weakens the promise to the "
-            "people in the rows"
-        )
 
 
 def _check_terms(path: Path, ledger: Ledger, terms: LedgerTerms, request: TrainingRequest) -> None:
@@ -271,8 +252,15 @@ def read_ledger(path: Path) -> Ledger | None:
 
 
 def _parse(path: Path) -> Ledger:
-    try:
+    with _naming(path):
         return Ledger.parse(path.read_bytes())
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Return a context in which errors about a ledger name its file."""
+    try:
+        yield
     except LedgerError as error:
         raise LedgerError(f"{path}: {error}") from None
 

@@ -75,8 +75,9 @@ def test_a_validation_round_passes(epsilon, size):
 
 
 @pytest.mark.slow
-def test_a_validation_code_in_the_clear_is_flagged():
-    result = audit(read_survey(VALIDATED).compile(), 500, LabelInTheClear(), alpha=1e-8, copies=4)
+@pytest.mark.parametrize("trials", small_and_full(500, 1000))
+def test_a_validation_code_in_the_clear_is_flagged(trials):
+    result = audit(read_survey(VALIDATED).compile(), trials, LabelInTheClear(), alpha=1e-8, copies=4)
     assert {fault.split(":")[1] for fault in result.faults} == {" any question", " top 1", " top 2"}
 
 
@@ -92,9 +93,10 @@ def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables(size):
 
 
 @pytest.mark.slow
-def test_a_plan_of_one_question_is_measured_once():
+@pytest.mark.parametrize("size", small_and_full(LONG | {"trials": 100, "copies": 2}, LONG))
+def test_a_plan_of_one_question_is_measured_once(size):
     plan = make_plan(epsilon=2, **ONE_QUESTION)
-    result = audit(plan, 100, alpha=1e-8, copies=2, requests=10)
+    result = audit(plan, alpha=1e-8, **size)
     assert result.passed
     assert len(result.exact) == 1
     assert [each.question for each in result.black_box] == ["any question", "any question, whole requests"]

@@ -10,13 +10,10 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import Estimates, FeatureResult, NaiveBayesParameters, NumberResult
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.estimates import estimate_survey
-from ldp_aggregator.prediction.decision_tree import DecisionTree
-from ldp_aggregator.prediction.linear_model import LinearModel
+from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.privacy_statement import AuditResult, PrivacyStatement, state_privacy
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 from ldp_aggregator.usefulness import Usefulness, find_usefulness
-
-Classifier = NaiveBayesParameters | LinearModel | DecisionTree
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from encoders.errors import LdpError, SurveyError
 from encoders.file_kind import describe_other, find_kind
@@ -26,10 +26,9 @@ from ldp_aggregator.codec import from_json, read_one_of, reading, require, to_js
 from ldp_aggregator.estimation import Estimates, FeatureResult, NaiveBayesParameters, NumberResult
 from ldp_aggregator.estimation.estimators import check_missing
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.prediction.decision_tree import DecisionTree
-from ldp_aggregator.prediction.linear_model import LinearModel
+from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.privacy_statement import PrivacyStatement
-from ldp_aggregator.results import Classifier, Results, make_results
+from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.snapshot import read_snapshot
 from ldp_aggregator.snapshot_entries import dump_plan_entry, read_plan_entry
 from ldp_aggregator.usefulness import Usefulness
@@ -237,7 +236,7 @@ def _read_results(content: dict[str, Any]) -> Results:
 
 def _read_parameters(entry: Mapping[str, Any], plan: Plan | SiloPlan) -> Classifier:
     """Return the parameters of a classifier, which must fit the plan."""
-    found: Classifier = read_one_of((NaiveBayesParameters, LinearModel, DecisionTree), entry)
+    found: Classifier = read_one_of(get_args(Classifier), entry)
     return found.for_plan(plan.features, len(plan.label.values))
 
 

@@ -97,12 +97,6 @@ class Estimates:
         return result.find_selected(self.features) if result else frozenset(range(len(self.features)))
 
     @property
-    def validation_snapshot(self) -> Snapshot | None:
-        """The counters of the validation round, if there was one."""
-        result = self.validation.validation_result if self.validation else None
-        return result.snapshot if result else None
-
-    @property
     def people(self) -> int:
         """Number of reports of people, or of silos' rows, or their sum if both are pooled."""
         if self.silos is None:
@@ -149,7 +143,10 @@ class Estimates:
             of_classes = each.by_class.means if isinstance(each, NumberResult) else each.conditionals
             require(of_classes.value.shape[-1] == k, f"{each.name}: needs estimates of {k} classes")
         counts = self.class_counts
-        require(counts is None or counts.value.shape == (k,), f"class_counts: needs those of {k} classes")
+        require(
+            counts is None or counts.value.shape == (k,),
+            f"class_counts: needs the number of rows of {k} classes",
+        )
         influence = self.silos.influence if self.silos else None
         require(influence is None or influence.prior.shape == (k,), "silos: needs moves of each class")
 
@@ -166,7 +163,7 @@ def estimate_snapshot(
 ) -> Estimates:
     """Estimate priors, conditionals, means and variances, each with its standard error, from counters.
 
-    The parameters and errors are those of :func:`estimate_survey`.
+    See :func:`estimate_survey` for the parameters and the errors.
     """
     return estimate_survey(snapshot, estimator, validation, poisoning, silos)[0]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Protocol, Self
 
@@ -19,7 +19,7 @@ from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.codec import HIDDEN, require
+from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.estimators import ClassConditional, ClassConditionals, EstimationError
 from ldp_aggregator.estimation.intervals import IntervalEstimate
@@ -54,8 +54,6 @@ class ValidationResult:
     """Shape (): the accuracy of the model with all its features."""
     gains: IntervalEstimate
     """Shape (top-k sets,): the accuracy with only the top-k features minus the accuracy with all features."""
-    snapshot: Snapshot | None = field(default=None, compare=False, repr=False, metadata=HIDDEN)
-    """The counters of the validation round; None if the result was read from a file."""
 
     JSON_DERIVED = ("selected_k",)
 
@@ -75,7 +73,6 @@ class ValidationResult:
             top_k=tuple(model.top_k),
             accuracy=accuracy,
             gains=IntervalEstimate.from_stderr(gains[:, 0], gains[:, 1], GAIN_BOUNDS),
-            snapshot=snapshot,
         )
 
     @property

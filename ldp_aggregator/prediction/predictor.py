@@ -20,6 +20,9 @@ from ldp_aggregator.prediction.scoring import LogProbabilities, reorder_labels
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.spellings import blank_missing_codes, read_boolean_columns
 
+Classifier = NaiveBayesParameters | LinearModel | DecisionTree
+"""What a model file stores of a classifier."""
+
 
 @dataclass(frozen=True)
 class Predictor:
@@ -37,7 +40,7 @@ class Predictor:
     def from_parameters(
         cls,
         plan: Plan | SiloPlan,
-        classifier: NaiveBayesParameters | LinearModel | DecisionTree,
+        classifier: Classifier,
         labels: NDArray[Any] | None = None,
     ) -> Self:
         """Return the predictor of a classifier.

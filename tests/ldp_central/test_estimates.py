@@ -23,10 +23,10 @@ from ldp_central.coded_rows import CodedRows
 from ldp_central.curator_ledger import Ledger
 from ldp_central.curator_training import CuratorRows, CuratorTraining
 from ldp_central.promise import Promise
-from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.commands import command
+from tests.support.damaged_json import signed
 from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import survey_toml
 

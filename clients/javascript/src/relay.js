@@ -130,7 +130,7 @@ async function askToDelete({ digest, report: body, url }, send) {
     if (reason === "passed-on") return { reason, why: "the relay has passed the report on, so it is counted" };
     if (reason === "survey-closed") return { reason, why: LEFT };
   } catch {
-    // there is no answer of the relay
+    // the relay has not answered
   }
   return { reason: UNREACHABLE, why: "the relay has not confirmed it" };
 }

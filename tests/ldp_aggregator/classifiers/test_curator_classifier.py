@@ -19,8 +19,8 @@ from ldp_aggregator.results_file import ModelError, read_trained
 from ldp_aggregator.rows.csv_rows import read_typed_columns
 from ldp_central.curator_training import CuratorRows, CuratorTraining, read_curator_rows
 from ldp_central.promise import Promise
-from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.support.central_surveys import make_csv, survey_text
+from tests.support.damaged_json import signed
 from tests.support.surveys import survey_toml
 
 LEARNERS = ("nb", "linear", "tree")

@@ -1,7 +1,6 @@
 """Every reader of JSON or TOML, given a file with one wrong entry, raises LdpError or uses the file."""
 
 import copy
-import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -27,9 +26,9 @@ from ldp_design.model_validation import build_validation
 from ldp_design.sizing.assumed_people import read_pilot
 from tests.ldp_aggregator.classifiers.conftest import NUMBERS
 from tests.support.commands import command
+from tests.support.damaged_json import DELETED, Path_, dump, put, signed
 
 VECTORS = Path(__file__).parents[2] / "vectors"
-DELETED = object()
 ODD = [
     10**400,
     -(10**400),
@@ -48,7 +47,6 @@ ODD = [
     {},
     DELETED,
 ]
-Path_ = tuple[str | int, ...]
 
 
 def paths(document: Any, path: Path_ = ()) -> Iterator[Path_]:
@@ -58,29 +56,6 @@ def paths(document: Any, path: Path_ = ()) -> Iterator[Path_]:
     for name, entry in entries:
         yield (*path, name)
         yield from paths(entry, (*path, name))
-
-
-def put(document: Any, path: Path_, value: object) -> None:
-    """Replace or delete one entry."""
-    for name in path[:-1]:
-        document = document[name]
-    if value is DELETED:
-        del document[path[-1]]
-    else:
-        document[path[-1]] = value
-
-
-def dump(document: Any) -> bytes:
-    """Return canonical JSON, as far as the edit has a canonical form."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    if not text.isprintable():  # half of a surrogate pair has no UTF-8 form
-        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return text.encode()
-
-
-def signed(content: Any) -> bytes:
-    """Return the bytes of a model file, its checksum made to fit."""
-    return dump({**content, "checksum": hashlib.sha256(dump(content)).hexdigest()})
 
 
 def read_all(

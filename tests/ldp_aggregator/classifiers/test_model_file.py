@@ -11,7 +11,7 @@ from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results, save_results
 from ldp_aggregator.snapshot import Snapshot
-from tests.ldp_aggregator.classifiers.test_damaged_json import DELETED, put, signed
+from tests.support.damaged_json import DELETED, put, signed
 
 
 def test_the_file_restores_the_trained_model(model_path, results):

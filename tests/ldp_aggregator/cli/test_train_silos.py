@@ -14,7 +14,6 @@ from ldp_aggregator import load_model
 from ldp_aggregator.results_file import ModelError, read_trained
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
-from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import (
     PEOPLE,
     SILOS,
@@ -23,6 +22,7 @@ from tests.ldp_aggregator.views.samples import (
     simulate_people_of_silos,
 )
 from tests.support.commands import command
+from tests.support.damaged_json import signed
 from tests.support.silo_surveys import read_silo_survey
 
 PLAN = read_silo_survey(SILOS).compile()

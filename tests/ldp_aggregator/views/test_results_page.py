@@ -17,8 +17,8 @@ from ldp_aggregator.views.estimate_tables import build_feature_tables
 from ldp_aggregator.views.feature_sections import format_relevance
 from ldp_aggregator.views.model_card import describe_model
 from ldp_aggregator.views.results_page import render_page
-from tests.ldp_aggregator.classifiers.test_damaged_json import signed
 from tests.ldp_aggregator.views.samples import LEARNERS, NAMES, collect, make_results, simulate
+from tests.support.damaged_json import signed
 from tests.support.html_page import parse_page
 from tests.support.json_walk import inner, leaves_of, objects_of
 from tests.support.snapshots import make_snapshot

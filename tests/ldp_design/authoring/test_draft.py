@@ -93,7 +93,7 @@ def read_cell(entry, column, row):
         return entry.from_text("") if entry.missing == "category" else entry.values[0]
     if isinstance(entry, Choices):
         ticked = entry.from_text(cell)
-        rare = {each for each in ticked if sum(each in text for text in column) < 2}
+        rare = {each for each in ticked if sum(each in (entry.from_text(text) or ()) for text in column) < 2}
         return [each for each in ticked if each not in rare]
     if entry.kind == "categorical" and column.count(cell) == 1 and "other" in entry.values:
         return "other"

@@ -180,9 +180,9 @@ def test_another_tab_sends_the_report_when_the_first_one_ends(visit, site):
     second = visit()
     second.wait_for_timeout(500)
     assert site.bodies == []
-    first.close()
-    wait_for(lambda: call(second, "status")["state"] == "sent")
-    assert len(site.bodies) == site.count() == 1
+    first.close()  # the browser may let a last attempt of this tab through, which the page no longer aborts
+    wait_for(lambda: call(second, "status")["state"] in ("sent", "duplicate"))
+    assert len(set(site.bodies)) == site.count() == 1
 
 
 @pytest.mark.parametrize("sending", ["the tab that reported", "the other tab"])

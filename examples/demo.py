@@ -194,7 +194,7 @@ def save_picture(url: str, path: str) -> None:
         page.goto(url.partition("/v1/")[0])
         page.locator("#token").fill(os.environ["LDP_OPERATOR_TOKEN"])
         page.keyboard.press("Enter")
-        page.locator("#cards article").first.wait_for()
+        page.locator("#sections section").first.wait_for()
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=path)
         browser.close()

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,7 +17,6 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from ldp_aggregator.collector.service import RESULT_TTL_SECONDS
 from ldp_client import State
 from tests.support.browser import assert_accessible, assert_no_sideways_scroll, press
 from tests.support.servers import TOKEN, inherited_environment, listens, stop
@@ -43,19 +41,15 @@ class Example:
     page: str
     collector: str
     process: subprocess.Popen[str]
-    fresh_at: float = 0.0
-    """When the collector no longer answers with its former number."""
 
     def count(self) -> int:
         """Return the number of reports that the collector has counted."""
-        time.sleep(max(0.0, self.fresh_at - time.monotonic()))
         request = urllib.request.Request(
             f"{self.collector}v1/surveys/sleep-and-work-2026/progress",
             headers={"Authorization": f"Bearer {TOKEN}"},
         )
         with urllib.request.urlopen(request) as response:
             reports: int = json.load(response)["reports"]
-        self.fresh_at = time.monotonic() + RESULT_TTL_SECONDS
         return reports
 
 

@@ -90,24 +90,30 @@ _OF_LABEL = {
 """The entries of estimates that a survey without a label does not have."""
 
 
-def _estimates(of_label: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the schema of estimates; the entries `of_label` are optional."""
-    found = _object(
-        True,
-        survey={"type": "string"},
-        plan_digest=_DIGEST,
-        reports=_COUNT,
-        features=_list({"type": "object"}),
-        warnings=_list({"type": "string"}),
-        **more,
-    )
-    found["properties"] |= of_label
-    return found
-
-
 LOOKS = ("one look", "all looks")
 """At which looks the intervals of estimates contain the truth, 19 times in 20: at one, or at all together."""
-_LOOKS = {"enum": list(LOOKS)}
+_ESTIMATES = _object(
+    True,
+    survey={"type": "string"},
+    plan_digest=_DIGEST,
+    estimator={"type": "string"},
+    reports=_COUNT,
+    features=_list({"type": "object"}),
+    tables=_list({"type": "object"}),
+    warnings=_list({"type": "string"}),
+    intervals={"enum": list(LOOKS)},
+)
+_ESTIMATES["properties"] |= _OF_LABEL
+_PROGRESS = _object(
+    survey={"type": "string"},
+    plan_digest=_DIGEST,
+    epsilon={"type": "string"},
+    reports=_COUNT,
+    questions=_list(_object(name={"type": "string"}, mechanism={"type": "string"}, n=_COUNT)),
+    rejections=_COUNTS,
+)
+# only of silo surveys
+_PROGRESS["properties"] |= {"kind": {"const": SILO}, "count_error": {"type": "number"}}
 _SURVEYS = _list(
     _object(
         id={"type": "string"},
@@ -195,21 +201,13 @@ _PAGES = {
         body=_MESSAGES,
     ),
     "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, rights="operator"),
-    "collector.estimates": _Page(
-        _estimates(
-            _OF_LABEL, intervals=_LOOKS, estimator={"type": "string"}, tables=_list({"type": "object"})
-        ),
-        _TOTALS_REASONS,
-        rights="operator",
-    ),
+    "collector.estimates": _Page(_ESTIMATES, _TOTALS_REASONS, rights="operator"),
     "collector.estimates_table": _Page(
         {"type": "string"}, _TOTALS_REASONS, media_type=_CSV, rights="operator"
     ),
-    "collector.progress": _Page(
-        _estimates({"label": {"type": "object"}}, intervals=_LOOKS, rejections=_COUNTS),
-        _TOTALS_REASONS,
-        rights="operator",
-        etag=True,
+    "collector.progress": _Page(_PROGRESS, _TOTALS_REASONS, rights="operator"),
+    "collector.progress_page": _Page(
+        {"type": "string"}, _TOTALS_REASONS, media_type="text/html", rights="operator", etag=True
     ),
     "collector.livez": _Page(_object(status={"const": "live"})),
     "collector.readyz": _Page(

@@ -19,8 +19,11 @@ from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import BATCH_HEADER, breaks_promise
 from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_relay
+from ldp_aggregator.collector.cached_response import CachedResponse
+from ldp_aggregator.collector.dashboard.dashboard_page import HEADERS, MEDIA_TYPES
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.openapi import cached_description
+from ldp_aggregator.collector.progress import describe_progress
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
 from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
 from ldp_aggregator.collector.service import Service
@@ -30,7 +33,7 @@ from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.schedule import Phase
 
 if TYPE_CHECKING:
-    from ldp_aggregator.collector.current_estimates import CurrentEstimates
+    from ldp_aggregator.collector.current_results import CurrentResults
 
 pages = Blueprint("collector", __name__)
 
@@ -210,9 +213,10 @@ def estimates(survey: str) -> Response:
     require_operator(service())
     from ldp_aggregator.statements.features import find_warnings  # late: requests of devices do not need it
 
-    now = _estimate_now(survey, poisoning=True)
-    warnings = list(map(str, find_warnings(now.estimates)))
-    return jsonify(now.estimates.as_dict() | {"intervals": now.looks, "warnings": warnings})
+    now = _find_results(_plan(survey), poisoning=True)
+    found = now.results.estimates
+    warnings = list(map(str, find_warnings(found)))
+    return jsonify(found.as_dict() | {"intervals": now.looks, "warnings": warnings})
 
 
 @pages.get("/v1/surveys/<survey>/estimates.csv")
@@ -221,7 +225,8 @@ def estimates_table(survey: str) -> Response:
     require_operator(service())
     from ldp_aggregator.views.estimate_rows import build_table, dump_table  # late, as above
 
-    text = dump_table(build_table(_estimate_now(survey).estimates, _plan(survey)))
+    plan = _plan(survey)
+    text = dump_table(build_table(_find_results(plan).results.estimates, plan))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -230,27 +235,37 @@ def estimates_table(survey: str) -> Response:
 
 @pages.get("/v1/surveys/<survey>/progress")
 def progress(survey: str) -> Response:
-    """Send the data of the dashboard, at most a few seconds old."""
+    """Send the numbers of reports and of rejections."""
     require_operator(service())
-    from ldp_aggregator.collector.dashboard.dashboard_data import render_progress  # late, as above
+    return jsonify(describe_progress(_take_snapshot(_plan(survey))))
 
+
+@pages.get("/v1/surveys/<survey>/progress.html")
+def progress_page(survey: str) -> Response:
+    """Send the part of the dashboard about one survey, at most a few seconds old."""
+    require_operator(service())
     plan = _plan(survey)
-    content = service().progress.get(
-        plan.id,
-        lambda: render_progress(_take_snapshot(plan), plan, is_closed=_is_closed(survey)),
-    )
+    content = service().progress.get(plan.id, lambda: _render_progress(plan))
     response = content.make_response("private, no-cache")
     response.vary.add("Authorization")
+    response.headers.update(HEADERS)
     return response
 
 
-def _estimate_now(survey: str, *, poisoning: bool = False) -> CurrentEstimates:
-    from ldp_aggregator.collector.current_estimates import CurrentEstimates  # late, as above
+def _render_progress(plan: Plan | SiloPlan) -> CachedResponse:
+    from ldp_aggregator.collector.current_results import ALL_LOOKS  # late, as above
+    from ldp_aggregator.views.progress_page import render_progress
 
-    plan = _plan(survey)
-    return CurrentEstimates.from_snapshot(
-        _take_snapshot(plan), plan, is_closed=_is_closed(survey), poisoning=poisoning
-    )
+    now = _find_results(plan, poisoning=True)
+    body = render_progress(now.results, all_looks=now.looks == ALL_LOOKS)
+    return CachedResponse(body, MEDIA_TYPES[".html"])
+
+
+def _find_results(plan: Plan | SiloPlan, *, poisoning: bool = False) -> CurrentResults:
+    from ldp_aggregator.collector.current_results import CurrentResults  # late, as above
+
+    is_closed = service().phase(plan.id) is Phase.CLOSED
+    return CurrentResults.from_snapshot(_take_snapshot(plan), plan, is_closed=is_closed, poisoning=poisoning)
 
 
 def _take_snapshot(plan: Plan | SiloPlan) -> AnySnapshot:
@@ -259,10 +274,6 @@ def _take_snapshot(plan: Plan | SiloPlan) -> AnySnapshot:
     if snapshot.plan != plan:
         raise MissingSurveyError([plan.id])
     return snapshot
-
-
-def _is_closed(survey: str) -> bool:
-    return service().phase(survey) is Phase.CLOSED
 
 
 @pages.get("/livez")

@@ -16,12 +16,11 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.codec import Infinite, require, to_json
+from ldp_aggregator.codec import Infinite, require
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
 from ldp_aggregator.estimation.heavy_tails import find_quantiles
 
@@ -29,7 +28,7 @@ Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
 SIMULTANEOUS_ERROR = 0.05
 """Probability, at most, that any of a set of simultaneous intervals misses."""
-REPORT_GROWTHS = (2, 10)
+REPORT_GROWTHS = (1, 2, 10)
 """Factors on the number of reports for which margins are forecast."""
 
 Bounds = tuple[float, float]
@@ -228,11 +227,10 @@ def compute_typical_margins(estimate: IntervalEstimate) -> FloatArray:
     return margins
 
 
-def forecast_margins(estimate: IntervalEstimate) -> dict[str, Any]:
-    """Return, for JSON, the margins per class now and with 2 and 10 times the reports; None if unknown.
+def forecast_margins(estimate: IntervalEstimate) -> dict[int, FloatArray]:
+    """Return the margins per class with the reports so far, and with 2 and 10 times as many.
 
     Every standard error falls with the square root of the number of reports.
     """
     margins = compute_typical_margins(estimate)
-    growths = {f"times_{growth}": to_json(margins / math.sqrt(growth)) for growth in REPORT_GROWTHS}
-    return {"now": to_json(margins), **growths}
+    return {growth: margins / math.sqrt(growth) for growth in REPORT_GROWTHS}

@@ -94,18 +94,8 @@ def render_page(
 
 def list_sections(results: Results) -> list[Section]:
     """Return the sections of the page about one survey."""
-    sections: list[Section | None] = []
-    if not results.is_validation:
-        table = build_table(results.estimates, results.plan)
-        sections.append(build_shares(results, table))
-        if results.estimates.has_label:
-            sections += [
-                build_classes(results, table),
-                build_features(results, table),
-                build_relevance(results),
-            ]
-        sections.append(build_tables(results, table))
-    sections += [
+    sections = [
+        *list_estimate_sections(results),
         build_validation(results),
         build_fake_reports(results),
         build_silos(results),
@@ -117,6 +107,21 @@ def list_sections(results: Results) -> list[Section]:
         build_citation(results),
     ]
     return drop_empty(sections)
+
+
+def list_estimate_sections(results: Results) -> list[Section]:
+    """Return the sections of shares, classes, features and tables; none of a validation round."""
+    if results.is_validation:
+        return []
+    table = build_table(results.estimates, results.plan)
+    sections = [build_shares(results, table)]
+    if results.estimates.has_label:
+        sections += [
+            build_classes(results, table),
+            build_features(results, table),
+            build_relevance(results),
+        ]
+    return drop_empty([*sections, build_tables(results, table)])
 
 
 def _render(

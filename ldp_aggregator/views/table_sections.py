@@ -58,9 +58,11 @@ def build_tables(results: Results, table: Sequence[EstimateRow]) -> Section | No
     ]
     if not parts:
         return None
-    tests = Bullets([find_independence(each) for each in results.estimates.tables])
+    # while a survey is open, there are no tests
+    tests = [find_independence(each) for each in results.estimates.tables if each.independence or not each.n]
+    shown = [Bullets(tests)] if tests else []
     note = Note(TEXTS.find("tables.several-features"))
-    return Section(id="tables", heading=TEXTS.find("headings.tables"), parts=[tests, note, *parts])
+    return Section(id="tables", heading=TEXTS.find("headings.tables"), parts=[*shown, note, *parts])
 
 
 def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[EstimateRow]) -> list[Part]:

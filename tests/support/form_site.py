@@ -91,8 +91,7 @@ def serve_form(folder: Path) -> Iterator[FormSite]:
     survey.write_text(SURVEY, encoding="utf-8")
     key = command("ldp-survey", "keygen", folder / "author.key").stdout.split()[-1]
     command("ldp-survey", "sign", survey, "--key", folder / "author.key")
-    prelude = "from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = 0"
-    with collector([survey], f"sqlite:///{folder}/store.db", workers=1, prelude=prelude) as (base, _):
+    with collector([survey], f"sqlite:///{folder}/store.db", workers=1) as (base, _):
         options = ["--collector", base, "-o", folder / "page", "--public-key", key, "--allow-english"]
         command("ldp-survey", "page", survey, *options)
         with serve_folder(folder / "page") as origin:

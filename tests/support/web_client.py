@@ -80,8 +80,7 @@ def serve_collector(folder: Path) -> Iterator[str]:
     """Run a collector with its store in a file, which caches no counts; yield its base URL."""
     survey = folder / "sleep.toml"
     survey.write_text(SLEEP)
-    prelude = "from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = 0"
-    with collector([survey], f"sqlite:///{folder}/store.db", workers=1, prelude=prelude) as (base, _):
+    with collector([survey], f"sqlite:///{folder}/store.db", workers=1) as (base, _):
         yield base
 
 

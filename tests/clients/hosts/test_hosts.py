@@ -86,9 +86,8 @@ def survey(tmp_path_factory) -> Iterator[Survey]:
     text, notes = convert_xlsform(folder / "form.xlsx", None)
     assert notes == []
     (folder / "habits.toml").write_text(text, "utf-8")
-    prelude = "from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = 0"
     store = f"sqlite:///{folder}/store.db"
-    with collector([folder / "habits.toml"], store, workers=1, prelude=prelude) as (base, _):
+    with collector([folder / "habits.toml"], store, workers=1) as (base, _):
         yield Survey(f"{base}/v1/surveys/habits", folder)
 
 

@@ -92,12 +92,6 @@ def outcomes_of(plan: Plan, store: Store, body: bytes) -> list[str]:
     return [str(outcome.error.reason) if outcome.error else outcome.status for outcome in outcomes]
 
 
-def nest_interval(estimate: dict[str, list[float]]) -> dict[str, object]:
-    """Return an estimate of the JSON form as the page reads it: its simultaneous interval is an object."""
-    ends = {end: estimate[f"simultaneous_{end}"] for end in ("low", "high")}
-    return {name: estimate[name] for name in ("value", "stderr", "low", "high")} | {"simultaneous": ends}
-
-
 def ask(address: str, body: bytes | None = None, token: str = "") -> tuple[int, bytes]:
     """Send one request over HTTP on a new connection; return the response's status and body."""
     headers = {} if body is None else {"Content-Type": MEDIA_TYPE}

@@ -24,7 +24,8 @@ from tests.support.servers import TOKEN, collector, free_port
 OPERATOR, GATEWAY = "the-operator-s-token", "the-gateway-s-token"
 OPERATOR_PAGES = [
     "/metrics",
-    *(f"/v1/surveys/sleep/{page}" for page in ("snapshot", "estimates", "estimates.csv", "progress")),
+    *(f"/v1/surveys/sleep/{page}" for page in ("snapshot", "estimates", "estimates.csv")),
+    *(f"/v1/surveys/sleep/{page}" for page in ("progress", "progress.html")),
 ]
 
 

@@ -39,7 +39,7 @@ OPEN_RULES = {
 }
 """All rules that scripts of other origins may use, each with its one method."""
 OPERATOR_PAGES = {"/metrics"} | {
-    f"{SURVEY}/{page}" for page in ("snapshot", "estimates", "estimates.csv", "progress")
+    f"{SURVEY}/{page}" for page in ("snapshot", "estimates", "estimates.csv", "progress", "progress.html")
 }
 READABLE = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 

@@ -31,7 +31,7 @@ from tests.support.relays import COLLECTOR, RELAY_TOKEN, relayed_plan
 
 OPERATOR = "the-token-of-the-operator"
 RELAYED = relayed_plan()
-PAGES = ("snapshot", "estimates", "progress")
+PAGES = ("snapshot", "estimates", "progress", "progress.html")
 MARK = b"\xb7marked\xb7"
 """Part of every body; the test then searches memory for it."""
 ADDRESS = ("198.51.100", "77")

@@ -128,7 +128,8 @@ def test_every_response_about_a_survey_of_silos_matches_the_description():
     found = request_each(schema, plan.id, message)
     refused = {name: reason for name, (_, reason) in found.items() if reason and name != "sealed"}
     assert refused == {"signature": "no-signature", "texts": "no-texts"}
-    assert request_each(schema, plan.id, message)["progress"] == (200, None)
+    found = request_each(schema, plan.id, message)
+    assert (found["progress"], found["progress_page"]) == ((200, None), (200, None))
 
 
 def test_the_operator_response_during_an_import_matches_the_description():
@@ -136,7 +137,8 @@ def test_the_operator_response_during_an_import_matches_the_description():
     schema = described(store)
     store.set_schedule(PLAN.id, Schedule(import_run="an import").to_json())
     found = request_each(schema)
-    for page in ("plan", "texts", "reports", "snapshot", "estimates", "estimates_table", "progress"):
+    public, progress = ("plan", "texts", "reports"), ("progress", "progress_page")
+    for page in (*public, "snapshot", "estimates", "estimates_table", *progress):
         assert found[page] == (403, "survey-not-open")
 
 

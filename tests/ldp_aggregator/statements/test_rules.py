@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from ldp_aggregator.collector.dashboard.dashboard_data import _list_features
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.relevance import Relevance
@@ -85,16 +84,6 @@ def test_with_the_reports_that_a_warning_names_the_feature_is_no_longer_noise():
     users = needed * 5  # 5 questions of equal weight
     assert not [each for each in find_warnings(estimate_choices(users)) if "age" in str(each)]
     assert [each for each in find_warnings(estimate_choices(users * 9 // 10)) if "age" in str(each)]
-
-
-@pytest.mark.parametrize("users", [100, 600, 1_000, 1_200, 1_500, 1_745, 3_000])
-def test_the_dashboard_warns_of_several_answers_as_the_results_do(users):
-    plan = read_survey(survey_toml(features=CHOICES, label=None)).compile()
-    estimates = estimate_choices(users)
-    shown = {each["name"]: each["warning"] for each in _list_features(plan, estimates)}
-    warnings = list(map(str, find_warnings(estimates)))
-    assert shown["pain"] == (" ".join(each for each in warnings if each.startswith("pain")) or None)
-    assert shown["age"] == next((each for each in warnings if each.startswith("age")), None)
 
 
 def test_a_yes_no_choice_is_graded_as_one_half():

@@ -14,12 +14,14 @@ export class Problem extends Error {
 
 export const surveys = async () => (await getJson("v1/surveys")).surveys;
 export const plan = (id) => getJson(`v1/surveys/${encodeURIComponent(id)}`);
-export const progress = (id) => getJson(`v1/surveys/${encodeURIComponent(id)}/progress`, true);
+/** Resolve to the sections about a survey, as HTML. */
+export const progress = (id) =>
+  get(`v1/surveys/${encodeURIComponent(id)}/progress.html`, true, (response) => response.text());
 /** Resolve to the CSV file of all estimates, as a Blob. */
 export const estimatesTable = (id) =>
   get(`v1/surveys/${encodeURIComponent(id)}/estimates.csv`, true, (response) => response.blob());
 
-const getJson = (path, asOperator = false) => get(path, asOperator, (response) => response.json());
+const getJson = (path) => get(path, false, (response) => response.json());
 
 async function get(path, asOperator, read) {
   const headers = asOperator ? { Authorization: `Bearer ${token()}` } : {};

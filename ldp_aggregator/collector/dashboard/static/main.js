@@ -1,23 +1,19 @@
-// The page: survey, token and refreshes. The other modules build what it shows.
+// The page: survey, token and refreshes. The collector renders what it shows.
 
 import * as api from "./api.js";
-import { Card, viewFeature, viewLabel } from "./cards.js";
 import { byId, element, saveFile, setText } from "./dom.js";
-import { MarginsTable } from "./margins.js";
-import { Refresher } from "./refresher.js";
-import { Counts, showPlan } from "./counts.js";
-import { showSilos } from "./silos.js";
-import { storeToken, token } from "./token.js";
 import * as format from "./format.js";
+import { showPlan } from "./plan.js";
+import { Refresher } from "./refresher.js";
+import { removeSections, showSections } from "./sections.js";
+import { storeToken, token } from "./token.js";
 
 const ANNOUNCEMENT_INTERVAL_MS = 60_000; // minimum between two automatic announcements
 const TITLE = "Survey progress";
 const WRONG_TOKEN = "This is not this collector's operator token. Check LDP_OPERATOR_TOKEN in the collector's environment, or its token file.";
 
-const state = { digests: new Map(), survey: null, shown: null, announced: 0, cards: [] };
+const state = { digests: new Map(), survey: null, counts: null, announced: 0 }; // counts: null if none are shown
 const refresher = new Refresher(refresh);
-const counts = new Counts();
-const marginsTable = new MarginsTable();
 
 start();
 
@@ -27,7 +23,6 @@ async function start() {
   byId("forget").addEventListener("click", forget);
   byId("refresh").addEventListener("click", refreshNow);
   byId("auto").addEventListener("change", ({ target }) => (refresher.automatic = target.checked));
-  byId("only").addEventListener("change", filter);
   byId("download").addEventListener("click", download);
   window.addEventListener("hashchange", selectSurvey);
   refresher.automatic = byId("auto").checked; // browsers remember it over a reload
@@ -48,13 +43,17 @@ async function listSurveys() {
   state.digests = new Map(found.map(({ id, digest }) => [id, digest]));
 }
 
-/** Show the survey that the address names, otherwise the first one. */
+/** Show the survey that the address names, otherwise the first one. A link to a part of the page selects none. */
 async function selectSurvey() {
   const wanted = decodeHash(location.hash.slice(1));
+  if (wanted && state.survey && !state.digests.has(wanted)) {
+    history.replaceState(null, "", `#${encodeURIComponent(state.survey)}`);
+    return;
+  }
   const survey = state.digests.has(wanted) ? wanted : state.digests.keys().next().value;
   if (survey === undefined || survey === state.survey) return;
   byId("figures").hidden = true; // they are those of another survey
-  Object.assign(state, { survey, shown: null, announced: 0 });
+  Object.assign(state, { survey, counts: null, announced: 0 });
   byId("survey").value = survey;
   document.title = `${survey} – ${TITLE}`;
   try {
@@ -95,7 +94,8 @@ async function unlock(event) {
 function askForToken(why = "") {
   refresher.stop();
   storeToken(null);
-  state.shown = null;
+  state.counts = null;
+  removeSections();
   showProblem("");
   byId("figures").hidden = true;
   byId("unlock").hidden = false;
@@ -127,9 +127,9 @@ async function refresh() {
   const survey = state.survey;
   if (survey === null || token() === null) return null;
   try {
-    const now = await api.progress(survey);
+    const sections = await api.progress(survey);
     if (survey !== state.survey || token() === null) return null;
-    show(now);
+    show(sections);
     return null;
   } catch (error) {
     return survey === state.survey ? handleFailure(error) : 0;
@@ -154,7 +154,7 @@ function handleFailure(error) {
   } else if (error.reason === "not-authorised") {
     refuse("This collector was started without LDP_OPERATOR_TOKEN, so nobody can see its estimates.");
   } else {
-    const stale = state.shown ? " The numbers below are from the last successful refresh; trying again." : " Trying again.";
+    const stale = state.counts ? " The numbers below are from the last successful refresh; trying again." : " Trying again.";
     showProblem(error.message.replace(/\.?$/, ".") + stale);
   }
   return error.retryAfter ?? 0;
@@ -167,53 +167,24 @@ function showProblem(problem) {
 
 // -- showing ----------------------------------------------------------------------------------
 
-function show(now) {
-  const before = state.shown?.survey === now.survey ? state.shown : null;
+function show(sections) {
+  const before = state.counts;
   showProblem("");
   setText(byId("token-problem"), "");
   byId("token").value = "";
   byId("unlock").hidden = true;
   byId("figures").hidden = false;
-  counts.show(now, before);
-  showSilos(now);
-  // Estimates change only if reports arrive; without them, a selection of text stays.
-  if (now.reports !== before?.reports) showEstimates(now, before === null);
-  state.shown = now;
-  announce(now, before);
-}
-
-function showEstimates(now, isFirst) {
-  if (isFirst) createCards(now);
-  const classes = now.label?.values ?? [];
-  const views = now.features.map((feature) => viewFeature(feature, classes, now.rule));
-  if (now.label) views.unshift(viewLabel(now));
-  views.forEach((view, place) => state.cards[place].show(view));
-  if (!now.silo) marginsTable.show(now);
-  byId("no-reports").hidden = now.reports > 0;
-  byId("all-looks").hidden = now.intervals !== "all looks";
-  for (const node of document.querySelectorAll(".about-classes")) node.hidden = !now.label;
-  filter();
-}
-
-/** Create the cards of a survey. */
-function createCards({ label, features }) {
-  state.cards = [...(label ? [label] : []), ...features].map(({ name }) => new Card(name));
-  byId("cards").replaceChildren(...state.cards.map(({ node }) => node));
-}
-
-function filter() {
-  const only = byId("only").checked;
-  state.cards.forEach(({ node, isDistinguishable }) => (node.hidden = only && !isDistinguishable));
-  byId("none-shown").hidden = state.cards.some(({ node }) => !node.hidden);
+  state.counts = showSections(sections, before);
+  announce(state.counts.get("reports"), before?.get("reports"));
 }
 
 /** Announce the update to screen readers, at most once per interval. */
-function announce(now, before) {
+function announce(reports, before) {
   const at = new Date();
   setText(byId("updated"), `Updated at ${format.clock(at)}`);
-  const unchanged = before && now.reports === before.reports;
-  if (state.announced && (unchanged || at - state.announced < ANNOUNCEMENT_INTERVAL_MS)) return;
+  if (state.announced && (reports === before || at - state.announced < ANNOUNCEMENT_INTERVAL_MS)) return;
   state.announced = at.getTime();
-  const more = before ? `, ${format.change(now.reports - before.reports)} since the last refresh` : "";
-  setText(byId("status"), `Updated at ${format.clock(at)}: ${format.plural(now.reports, "report", "reports")}${more}.`);
+  const more = before === undefined ? "" : `, ${format.change(reports - before)} since the last refresh`;
+  const total = `${format.count(reports)} ${reports === 1 ? "report" : "reports"}`;
+  setText(byId("status"), `Updated at ${format.clock(at)}: ${total}${more}.`);
 }

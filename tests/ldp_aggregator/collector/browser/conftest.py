@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_client import make_report
 from tests.support.commands import post_reports
 from tests.support.servers import TOKEN, collector
+from tests.support.silo_surveys import WARDS, make_message, make_rows, read_silo_survey
 from tests.support.surveys import survey_toml
 
 CLINIC = survey_toml(
@@ -35,6 +37,30 @@ MANY = survey_toml(
     label={"name": "kind", "values": [f"a rather long class {number}" for number in range(12)]},
     features={"colour": ["red", "green", "blue"], "taste": ["sweet", "bitter"]},
 )
+TEA = survey_toml(
+    id="tea",
+    label=None,
+    users=2000,
+    features={
+        "tea": {"values": ["black", "green"]},
+        "hours": {"range": [0, 12], "missing": "category"},
+        "cups": {"choices": ["small", "large"], "missing": "category"},
+    },
+)
+HOSTILE = survey_toml(
+    id="hostile",
+    label=["<img src=x onerror='attacked = 1'>", "\"a\" & 'b'"],
+    features={
+        '"><b onmouseover=x>bold</b>': [
+            "</table><iframe src=//x>",
+            "<style>* { display: none }</style>",
+            "a&amp;b",
+        ]
+    },
+).replace('"tired"', '"<script>attacked = 1</script>"')
+"""A survey whose names are HTML."""
+SURVEYS = {"clinic": CLINIC, "empty": EMPTY, "hostile": HOSTILE, "many": MANY, "tea": TEA, "wards": WARDS}
+"""The surveys by id; the page shows them in this order."""
 REPORTS = 1200
 CACHE_SECONDS = 0.2
 SHORT_CACHE = f"from ldp_aggregator.collector import service; service.RESULT_TTL_SECONDS = {CACHE_SECONDS}"
@@ -65,24 +91,36 @@ class Site:
         post_reports(f"{self.url}/v1/surveys/clinic", body)
 
 
-def surveys(folder: Path) -> list[Path]:
-    """Write the surveys; the page shows them in the order of their ids."""
-    paths = []
-    for name, text in (("clinic", CLINIC), ("empty", EMPTY), ("many", MANY)):
-        paths.append(folder / f"{name}.toml")
-        paths[-1].write_text(text)
-    return paths
+def write_surveys(folder: Path) -> list[Path]:
+    paths = {name: folder / f"{name}.toml" for name in SURVEYS}
+    for name, path in paths.items():
+        path.write_text(SURVEYS[name])
+    return list(paths.values())
+
+
+def make_messages(count: int) -> bytes:
+    """Return messages of silos with 500 rows each."""
+    plan = read_silo_survey().compile()
+    return b"".join(make_message(plan, make_rows(plan, 500), FastStream(seed)) for seed in range(count))
+
+
+def make_tea_reports(count: int) -> bytes:
+    plan = read_survey(TEA).compile()
+    rows = [{"tea": "green", "hours": 7, "cups": ["large"]}, {"tea": "black", "hours": None, "cups": None}]
+    return b"".join(make_report(plan, rows[number % 4 == 0]) for number in range(count))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     store = f"sqlite:///{folder}/store.db"
-    with collector(surveys(folder), store, workers=1, prelude=SHORT_CACHE) as (url, _):
+    with collector(write_surveys(folder), store, workers=1, prelude=SHORT_CACHE) as (url, _):
         site = Site(url, read_survey(CLINIC).compile())
         site.send(REPORTS)
         good = make_report(site.clinic, {"smoker": "now", "coin": "heads", "weight": 60}, "yes")
         site.post(good + good.replace(bytes.fromhex(site.clinic.digest), bytes(32)) * 3)
+        post_reports(f"{url}/v1/surveys/tea", make_tea_reports(600))
+        post_reports(f"{url}/v1/surveys/wards", make_messages(9))
         yield site
 
 
@@ -109,7 +147,7 @@ class Visit:
     def open(self) -> Visit:
         """Enter the token and wait for the estimates."""
         self.unlock()
-        self.page.locator("#cards article").first.wait_for()
+        self.page.locator("#sections section").first.wait_for()
         return self
 
     def cells(self, caption: str) -> list[list[str]]:

@@ -216,7 +216,8 @@ def test_a_page_of_another_origin_counts_a_report_whose_response_it_cannot_read(
 
 def test_the_browser_refuses_all_other_pages_to_a_page_of_another_origin(stranger):
     paths = ["/", "/v1/surveys", "/openapi.json", "/metrics", "/livez", "/readyz"]
-    paths += [f"{SURVEY}/{page}" for page in ("snapshot", "estimates", "estimates.csv", "progress")]
+    paths += [f"{SURVEY}/{page}" for page in ("snapshot", "estimates", "estimates.csv")]
+    paths += [f"{SURVEY}/{page}" for page in ("progress", "progress.html")]
     for path in paths:
         assert stranger.fetch("GET", path) == REFUSED
         assert stranger.fetch("GET", path, Authorization=f"Bearer {TOKEN}") == REFUSED

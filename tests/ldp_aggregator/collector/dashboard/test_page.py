@@ -10,12 +10,14 @@ from flask.testing import FlaskClient
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
-from ldp_aggregator.collector import current_estimates
+from ldp_aggregator.collector import current_results
 from ldp_aggregator.collector.dashboard.dashboard_page import assets_version, load_assets
 from ldp_client import make_report
-from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, nest_interval, rejected
+from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, make_client, rejected
+from tests.support.html_page import parse_page
 
 PROGRESS = "/v1/surveys/sleep/progress"
+SECTIONS = f"{PROGRESS}.html"
 MOST_BYTES = 70_000
 
 
@@ -90,44 +92,61 @@ def test_files_are_compressed_for_clients_that_accept_gzip(web):
 # -- data -------------------------------------------------------------------------------------
 
 
-def test_progress_is_for_the_operator(web, store):
-    assert web.get(PROGRESS).status_code == 401
-    assert make_client(store).get(PROGRESS, headers=OPERATOR).status_code == 403
-    assert web.get("/v1/surveys/diet/progress", headers=OPERATOR).json["reason"] == "unknown-survey"
+@pytest.mark.parametrize("page", ["progress", "progress.html"])
+def test_progress_is_for_the_operator(web, store, page):
+    path = f"/v1/surveys/sleep/{page}"
+    assert web.get(path).status_code == 401
+    assert make_client(store).get(path, headers=OPERATOR).status_code == 403
+    assert web.get(f"/v1/surveys/diet/{page}", headers=OPERATOR).json["reason"] == "unknown-survey"
 
 
-def test_progress_contains_the_estimates_and_the_counts(web, plan):
+def test_progress_contains_the_counts(web, plan):
     fill(web, plan, 500)
     web.post(REPORTS, data=b"junk", content_type=MEDIA_TYPE)
     assert rejected(web, "sleep") == {"malformed": 1}
     document = web.get(PROGRESS, headers=OPERATOR).json
-    known = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
     assert (document["reports"], document["rejections"]) == (500, {"malformed": 1})
+    assert [each["name"] for each in document["questions"]] == [each.name for each in plan.questions]
     assert sum(question["n"] for question in document["questions"]) == 500
     assert (document["epsilon"], document["plan_digest"]) == ("1", plan.digest)
-    assert document["label"]["prior"] == nest_interval(known["raw_prior"])
-    for shown, feature in zip(document["features"], known["features"], strict=True):
-        assert shown["conditionals"] == nest_interval(feature["conditionals"])
-        assert shown["distinguishable"] == feature["distinguishable"]
 
 
 def test_progress_without_reports_is_json_too(web):
-    response = web.get(PROGRESS, headers=OPERATOR)
-    document = json.loads(response.text, parse_constant=pytest.fail)
+    document = json.loads(web.get(PROGRESS, headers=OPERATOR).text, parse_constant=pytest.fail)
     assert document["reports"] == 0
-    assert document["features"][0]["margins"]["times_10"] == [None]
-    again = web.get(PROGRESS, headers=OPERATOR | {"If-None-Match": response.headers["ETag"]})
+    assert {each["n"] for each in document["questions"]} == {0}
+
+
+def test_the_sections_show_the_estimates_and_the_counts(web, plan):
+    fill(web, plan, 500)
+    page = parse_page(web.get(SECTIONS, headers=OPERATOR).data)
+    known = web.get("/v1/surveys/sleep/estimates", headers=OPERATOR).json
+    shown = {row[0].split(" \u25cf")[0]: row[-3] for row in page.table("Share of each class").rows()}
+    assert shown == {
+        name: f"{100 * share:.1f}%"
+        for name, share in zip(known["classes"], known["raw_prior"]["value"], strict=True)
+    }
+    assert [each.text for each in page.section("warnings").find("li")] == known["warnings"]
+    assert page.find("dd")[0].text == "500"
+
+
+def test_the_sections_are_revalidated_and_have_the_policy_of_the_page(web):
+    response = web.get(SECTIONS, headers=OPERATOR)
+    assert response.mimetype == "text/html"
+    assert response.headers["Cache-Control"] == "private, no-cache"
+    assert response.headers["Content-Security-Policy"] == web.get("/").headers["Content-Security-Policy"]
+    again = web.get(SECTIONS, headers=OPERATOR | {"If-None-Match": response.headers["ETag"]})
     assert again.status_code == 304
-    assert web.get(PROGRESS, headers={"If-None-Match": response.headers["ETag"]}).status_code == 401
+    assert web.get(SECTIONS, headers={"If-None-Match": response.headers["ETag"]}).status_code == 401
 
 
 def test_concurrent_readers_share_one_estimation(web, plan, monkeypatch):
     worked: list[int] = []
-    estimate = current_estimates.estimate_snapshot
+    estimate = current_results.estimate_survey
     monkeypatch.setattr(
-        current_estimates,
-        "estimate_snapshot",
+        current_results,
+        "estimate_survey",
         lambda *args, **options: worked.append(1) or estimate(*args, **options),
     )
-    assert {web.get(PROGRESS, headers=OPERATOR).status_code for _ in range(20)} == {200}
+    assert {web.get(SECTIONS, headers=OPERATOR).status_code for _ in range(20)} == {200}
     assert len(worked) == 1

@@ -1,4 +1,4 @@
-"""The estimates that an operator sees now, with wider intervals until the survey has closed."""
+"""The results that an operator sees now, with wider intervals until the survey has closed."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from dataclasses import dataclass
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.collector.openapi import LOOKS
-from ldp_aggregator.estimation import Estimates, estimate_snapshot
+from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
+from ldp_aggregator.privacy_statement import state_privacy
+from ldp_aggregator.results import Results
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 
 ONE_LOOK, ALL_LOOKS = LOOKS
 
 
 @dataclass(frozen=True)
-class CurrentEstimates:
-    """The estimates of a survey so far."""
+class CurrentResults:
+    """The results of a survey so far, without the usefulness of predictions."""
 
-    estimates: Estimates
+    results: Results
     looks: str
     """Whether the intervals are valid for "one look" or for "all looks"."""
 
     @classmethod
     def from_snapshot(
         cls, snapshot: AnySnapshot, plan: Plan | SiloPlan, *, is_closed: bool, poisoning: bool = False
-    ) -> CurrentEstimates:
+    ) -> CurrentResults:
         """Estimate; the intervals of silos, which send few messages, are for one look.
 
         Parameters
@@ -38,7 +40,10 @@ class CurrentEstimates:
         poisoning : bool
             Whether to check the reports of people for fake ones.
         """
-        found = estimate_snapshot(snapshot, poisoning=poisoning and isinstance(snapshot, Snapshot))
-        if is_closed or isinstance(plan, SiloPlan):
-            return cls(found, ONE_LOOK)
-        return cls(hold_at_all_looks(found, plan), ALL_LOOKS)
+        check = poisoning and isinstance(snapshot, Snapshot)
+        found, classifier = estimate_survey(snapshot, poisoning=check)
+        looks = ONE_LOOK
+        if isinstance(plan, Plan) and not is_closed:
+            looks, found = ALL_LOOKS, hold_at_all_looks(found, plan)
+        results = Results(plan=plan, privacy=state_privacy(snapshot), estimates=found, classifier=classifier)
+        return cls(results, looks)

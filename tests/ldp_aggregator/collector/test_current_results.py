@@ -9,6 +9,7 @@ from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, make_client, make_store
+from tests.support.html_page import parse_page
 from tests.support.silo_surveys import read_silo_survey
 from tests.support.surveys import make_plan
 
@@ -62,12 +63,19 @@ def test_estimates_without_a_label_do_not_mention_one():
 
 def test_the_page_shows_several_answers_as_one_feature():
     client = make_client(filled_store(without_label()), operator_token="the-token")
-    features = client.get("/v1/surveys/tea/progress", headers=OPERATOR).json["features"]
-    assert [(each["name"], each.get("values")) for each in features] == [
-        ("tea", ["black", "green"]),
-        ("hours", None),
-        ("cups", ["small", "large"]),
-    ]
+    page = parse_page(client.get("/v1/surveys/tea/progress.html", headers=OPERATOR).data)
+    assert [each.text for each in page.section("shares").find("h3")] == ["tea", "hours", "cups"]
+    assert [row[0] for row in page.table("Share of people who ticked").rows()] == ["small", "large"]
+
+
+def test_the_page_shows_the_texts_of_the_survey():
+    texts = {"en": {"features": {"tea": {"title": "Which tea do you drink?"}}}}
+    plan = make_plan(label=None, features=FEATURES, texts=texts)
+    store = make_store(plan)
+    store.set_texts(plan.id, plan.texts.json)
+    client = make_client(store, operator_token="the-token")
+    page = parse_page(client.get("/v1/surveys/tea/progress.html", headers=OPERATOR).data)
+    assert "Question: Which tea do you drink?" in page.section("shares-1").text
 
 
 def test_the_intervals_of_silos_are_for_one_look():

@@ -1,0 +1,34 @@
+"""The counts of a survey in progress as JSON, for scripts; /estimates has the estimates."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from encoders.survey.decimals import decimal_text
+from encoders.survey.plan_checks import SILO
+from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
+
+
+def describe_progress(snapshot: AnySnapshot) -> dict[str, Any]:
+    """Return the numbers of reports, by question, and of rejections; for silos, the noise in a count."""
+    plan, totals = snapshot.plan, snapshot.totals
+    document = {
+        "survey": plan.id,
+        "plan_digest": plan.digest,
+        "epsilon": decimal_text(plan.epsilon),
+        "reports": snapshot.total(),
+        "questions": [
+            {
+                "name": each.name,
+                "mechanism": each.mechanism.name,
+                "n": totals[each.key].n if each.key in totals else 0,
+            }
+            for each in plan.questions
+        ],
+        "rejections": dict(snapshot.rejections),
+    }
+    if isinstance(snapshot, SiloSnapshot):
+        noise = snapshot.plan.mechanism.noise_variance
+        document |= {"kind": SILO, "count_error": sqrt(snapshot.messages * noise)}
+    return document

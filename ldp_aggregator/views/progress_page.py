@@ -1,0 +1,183 @@
+"""Renders what the dashboard shows of a survey in progress: counts, warnings, estimates and margins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, sqrt
+
+from markupsafe import Markup
+
+from encoders.errors import Reason
+from encoders.explain.text import Counted
+from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.estimation import NumberResult
+from ldp_aggregator.estimation.intervals import IntervalEstimate, forecast_margins
+from ldp_aggregator.render.document import Note, Part, Section
+from ldp_aggregator.render.html import load_template
+from ldp_aggregator.render.numbers import UNKNOWN
+from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.results import Results
+from ldp_aggregator.statements.rules import is_known
+from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.views.feature_sections import make_section
+from ldp_aggregator.views.results_page import list_estimate_sections
+from ldp_aggregator.views.sections import (
+    build_fake_reports,
+    build_reading,
+    build_silos,
+    build_validation,
+    build_warnings,
+    drop_empty,
+)
+from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.values import Count, NumberMargin
+
+
+def render_progress(results: Results, *, all_looks: bool) -> bytes:
+    """Return the part of the dashboard about one survey: HTML in UTF-8, for the elements with its ids.
+
+    Parameters
+    ----------
+    results : Results
+        Of the people or of the silos of one survey.
+    all_looks : bool
+        Whether the intervals are valid at all looks, see
+        :func:`~ldp_aggregator.estimation.sequential_intervals.hold_at_all_looks`.
+    """
+    rejections = _count_rejections(results)
+    # relevance always has intervals for one look
+    estimates = [each for each in list_estimate_sections(results) if each.id != "relevance"]
+    sections = [
+        build_warnings(results),
+        *estimates,
+        build_validation(results),
+        build_fake_reports(results),
+        build_silos(results),
+        build_margins(results),
+        build_reading(results),
+    ]
+    return (
+        load_template("ldp_aggregator.views", "progress.html")
+        .render(
+            tiles=_list_tiles(results.estimates.reports, sum(rejections.values())),
+            reports=build_reports(results, rejections),
+            looks=TEXTS.find("progress.all-looks") if all_looks else None,
+            first_with_bars=estimates[0].id if estimates else None,
+            bars=TEXTS.find("tables.bars", classes=results.estimates.has_label),
+            sections=drop_empty(sections),
+        )
+        .encode()
+    )
+
+
+def build_reports(results: Results, rejections: Mapping[str, int]) -> Section:
+    """Return the section of the numbers of reports by question, and of rejections by reason."""
+    parts: list[Part] = []
+    if isinstance(results.plan, SiloPlan):
+        parts.append(_describe_messages(results, results.plan))
+    parts.append(_list_counts("Reports by question", ("Question", "Mechanism"), _count_questions(results)))
+    if rejections:
+        most_first = sorted(rejections.items(), key=lambda pair: -pair[1])
+        reasons = [((_describe_reason(code),), count) for code, count in most_first]
+        parts.append(_list_counts("Rejections by reason", ("Reason",), reasons))
+    else:
+        parts.append(Note(TEXTS.find("progress.no-rejections")))
+    return make_section("reports", parts)
+
+
+def build_margins(results: Results) -> Section | None:
+    """Return the margins now and with more reports; None for silos, whose messages add noise, too."""
+    if not results.has_people or results.is_validation:
+        return None
+    estimates, rows = results.estimates, list[tuple[str, ...]]()
+    if estimates.has_label:
+        rows.append((f"{estimates.label} (shares)", *_forecast(estimates.raw_prior)))
+    for _, each in results.joined_features:
+        if isinstance(each, NumberResult):
+            rows.append((f"{each.name} (mean)", *_forecast(each.overall.means, 2 * each.width)))
+        else:
+            rows.append((each.name, *_forecast(each.shares)))
+    table = PlainTable(
+        caption="Margins of a typical estimate",
+        head=("Estimate of", "Now", "Twice the reports", "Ten times the reports"),
+        rows=rows,
+        numeric={1, 2, 3},
+    )
+    accuracy = [Note(TEXTS.find("progress.accuracy"))] if estimates.has_label else []
+    return make_section("margins", [Note(TEXTS.find("progress.margins")), *accuracy, table])
+
+
+def _forecast(estimate: IntervalEstimate, number_span: float | None = None) -> list[str]:
+    """Return the margins of a typical estimate as texts; `number_span` is the width of a number's range."""
+    margins = forecast_margins(estimate.reshape(-1, 1)).values()
+    return [_format_margin(float(margin), number_span) for [margin] in margins]
+
+
+def _format_margin(margin: float, number_span: float | None) -> str:
+    if not is_known(0.0, 2 * margin, number_span or 1.0):
+        return UNKNOWN
+    return f"±{NumberMargin(margin)}" if number_span else f"±{100 * margin:.2g} points"
+
+
+def _list_tiles(reports: int, rejected: int) -> list[tuple[str, str]]:
+    return [
+        ("Reports so far", str(Count(reports))),
+        ("Since last refresh", _mark_change("reports", reports)),
+        ("Rejected", str(Count(rejected))),
+        ("Rejected since last refresh", _mark_change("rejected", rejected)),
+    ]
+
+
+def _list_counts(
+    caption: str, head: tuple[str, ...], counts: Sequence[tuple[tuple[str, ...], int]]
+) -> PlainTable:
+    width = len(head)
+    return PlainTable(
+        caption=caption,
+        head=(*head, "Reports", "Change"),
+        rows=[
+            (*names, str(Count(count)), _mark_change(f"{caption}: {names[0]}", count))
+            for names, count in counts
+        ],
+        numeric={width, width + 1},
+    )
+
+
+def _mark_change(name: str, count: int) -> Markup:
+    """Return the element in which the page's script writes the change of a count since its last refresh."""
+    return Markup('<span data-name="{}" data-count="{}">\u2013</span>').format(name, count)
+
+
+def _count_questions(results: Results) -> list[tuple[tuple[str, ...], int]]:
+    people = results.privacy.people
+    if people:
+        return [((each.question, each.mechanism), each.reports) for each in people.questions]
+    [silos] = results.privacy.silos
+    return [((each.name, each.mechanism.name), silos.messages) for each in results.plan.questions]
+
+
+def _count_rejections(results: Results) -> dict[str, int]:
+    """Return the number of rejections by reason, with the batches that broke a relay's promise."""
+    privacy = results.privacy
+    broken = privacy.relay.broken_batches if privacy.relay else 0
+    return {**privacy.rejected, **({Reason.PROMISE_BROKEN: broken} if broken else {})}
+
+
+def _describe_reason(code: str) -> str:
+    try:
+        return str(TEXTS.find(f"rejections.{code}"))
+    except KeyError:  # counted by another version
+        return code.replace("-", " ")
+
+
+def _describe_messages(results: Results, plan: SiloPlan) -> Finding:
+    silos, mechanism = results.estimates.silos, plan.mechanism
+    messages = silos.messages if silos else 0
+    return TEXTS.find(
+        "progress.messages",
+        empty=not messages,
+        cells=Counted(mechanism.cells, "noisy count"),
+        rows=Counted(plan.rows, "row"),
+        counted=Counted(max(round(silos.rows), 0) if silos else 0, "row"),
+        error=Counted(ceil(sqrt(messages * mechanism.noise_variance)), "row"),
+    )

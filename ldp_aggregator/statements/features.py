@@ -76,7 +76,7 @@ def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
             level=f"{CONTRADICTION_LEVEL:g}",
         )
     for feature in estimates.features:
-        if warning := find_feature_warning(feature, estimates.classes):
+        if warning := _find_feature_warning(feature, estimates.classes):
             yield warning
     for table in estimates.tables:
         if table.n and (warning := _find_noise(table, table.rows, table.mechanism, table.n)):
@@ -89,7 +89,7 @@ def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
         yield TEXTS.find("warnings.no-prior", label=estimates.label)
 
 
-def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Finding | None:
+def _find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Finding | None:
     """Return the warning about one feature, given the names of all classes; None if there is none."""
     if isinstance(feature, NumberResult):
         questions = {"mean": feature.mean_question, "square": feature.square_question}

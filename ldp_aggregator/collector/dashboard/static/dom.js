@@ -1,4 +1,4 @@
-// Small helpers for the DOM. Text is never inserted as HTML.
+// Small helpers for the page. Text is never inserted as HTML.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -14,6 +14,8 @@ export function element(name, attributes = {}, ...children) {
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
+
+export const formatCount = (n) => n.toLocaleString("en");
 
 /** Save a Blob as a file of the operator's computer. */
 export function saveFile(blob, name) {

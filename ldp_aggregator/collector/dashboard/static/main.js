@@ -1,11 +1,10 @@
 // The page: survey, token and refreshes. The collector renders what it shows.
 
 import * as api from "./api.js";
-import { byId, element, saveFile, setText } from "./dom.js";
-import * as format from "./format.js";
+import { byId, element, formatCount, saveFile, setText } from "./dom.js";
 import { showPlan } from "./plan.js";
 import { Refresher } from "./refresher.js";
-import { removeSections, showSections } from "./sections.js";
+import { formatChange, removeSections, showSections } from "./sections.js";
 import { storeToken, token } from "./token.js";
 
 const ANNOUNCEMENT_INTERVAL_MS = 60_000; // minimum between two automatic announcements
@@ -181,10 +180,11 @@ function show(sections) {
 /** Announce the update to screen readers, at most once per interval. */
 function announce(reports, before) {
   const at = new Date();
-  setText(byId("updated"), `Updated at ${format.clock(at)}`);
+  const updated = `Updated at ${at.toLocaleTimeString("en", { hourCycle: "h23" })}`;
+  setText(byId("updated"), updated);
   if (state.announced && (reports === before || at - state.announced < ANNOUNCEMENT_INTERVAL_MS)) return;
   state.announced = at.getTime();
-  const more = before === undefined ? "" : `, ${format.change(reports - before)} since the last refresh`;
-  const total = `${format.count(reports)} ${reports === 1 ? "report" : "reports"}`;
-  setText(byId("status"), `Updated at ${format.clock(at)}: ${total}${more}.`);
+  const more = before === undefined ? "" : `, ${formatChange(reports - before)} since the last refresh`;
+  const total = `${formatCount(reports)} ${reports === 1 ? "report" : "reports"}`;
+  setText(byId("status"), `${updated}: ${total}${more}.`);
 }

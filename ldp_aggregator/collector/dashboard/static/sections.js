@@ -1,8 +1,8 @@
 // Shows the sections that the collector renders. What has not changed stays, with its focus, scrolling and selection.
 
 import { byId } from "./dom.js";
-import * as format from "./format.js";
 
+const signedFormat = new Intl.NumberFormat("en", { signDisplay: "exceptZero" });
 const PARTS = ["counts", "sections"];
 const policy = globalThis.trustedTypes?.createPolicy("sections", { createHTML: (html) => html });
 
@@ -35,13 +35,15 @@ export function removeSections() {
   for (const id of PARTS) byId(id).replaceChildren();
 }
 
+export const formatChange = (n) => (n === 0 ? "no change" : signedFormat.format(n));
+
 /** Write how much each count has changed; a reason of rejection may be new. */
 function showChanges(fresh, before) {
   const counts = new Map();
   for (const node of fresh.querySelectorAll("[data-count]")) {
     const { name, count } = node.dataset;
     counts.set(name, Number(count));
-    if (before) node.textContent = format.change(count - (before.get(name) ?? 0));
+    if (before) node.textContent = formatChange(count - (before.get(name) ?? 0));
   }
   return counts;
 }

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_client import make_report
+from tests.ldp_aggregator.views.samples import HOSTILE
 from tests.support.commands import post_reports
 from tests.support.servers import TOKEN, collector
 from tests.support.silo_surveys import WARDS, make_message, make_rows, read_silo_survey
@@ -47,19 +48,7 @@ TEA = survey_toml(
         "cups": {"choices": ["small", "large"], "missing": "category"},
     },
 )
-HOSTILE = survey_toml(
-    id="hostile",
-    label=["<img src=x onerror='attacked = 1'>", "\"a\" & 'b'"],
-    features={
-        '"><b onmouseover=x>bold</b>': [
-            "</table><iframe src=//x>",
-            "<style>* { display: none }</style>",
-            "a&amp;b",
-        ]
-    },
-).replace('"tired"', '"<script>attacked = 1</script>"')
-"""A survey whose names are HTML."""
-SURVEYS = {"clinic": CLINIC, "empty": EMPTY, "hostile": HOSTILE, "many": MANY, "tea": TEA, "wards": WARDS}
+SURVEYS = {"clinic": CLINIC, "empty": EMPTY, "many": MANY, "names": HOSTILE, "tea": TEA, "wards": WARDS}
 """The surveys by id; the page shows them in this order."""
 REPORTS = 1200
 CACHE_SECONDS = 0.2

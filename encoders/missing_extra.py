@@ -11,7 +11,10 @@ from encoders.errors import LdpError
 MODULES = {
     "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl", "tomlkit"),
     "central": ("click", "numpy", "sklearn"),
-    "collector": ("click", "flask", "gunicorn", "numpy", "prometheus_client", "redis", "werkzeug"),
+    "collector": (
+        *("click", "flask", "gunicorn", "jinja2", "markupsafe", "numpy", "prometheus_client"),
+        *("redis", "werkzeug"),
+    ),
     "audit": ("click", "jinja2", "markupsafe", "numpy", "scipy"),
     "plot": ("matplotlib",),
     "dask": ("distributed", "numpy"),

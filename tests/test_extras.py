@@ -12,6 +12,7 @@ import pytest
 
 from encoders.missing_extra import MODULES, MissingExtraError, needs_extra
 from tests.support.servers import inherited_environment
+from tests.support.surveys import survey_toml
 from tests.test_layering import MAY_IMPORT, every_import, modules_of, top
 
 pytestmark = pytest.mark.slow
@@ -47,6 +48,21 @@ COMMAND = (
     + """
 target, sys.argv = sys.argv[1], sys.argv[2:]
 importlib.metadata.EntryPoint(sys.argv[0], target, "console_scripts").load()()
+"""
+)
+OPERATOR_PAGES = (
+    WITHOUT
+    + """
+from encoders.survey import read_survey
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.stores import MemoryStore
+store, plan = MemoryStore(), read_survey(sys.argv[1]).compile()
+store.publish(plan.id, plan.json)
+web = create_app(CollectorSettings(operator_token="the-token"), store).test_client()
+for page in ("progress", "progress.html", "estimates", "estimates.csv"):
+    path = f"/v1/surveys/{plan.id}/{page}"
+    print(web.get(path, headers={"Authorization": "Bearer the-token"}).status_code)
 """
 )
 EVERY = {module for modules in MODULES.values() for module in modules}
@@ -91,6 +107,11 @@ def test_a_command_names_another_extra_that_one_of_its_sources_needs():
     found = run_command({"redis"}, "ldp-train", "redis://127.0.0.1:9/0", "-o", "model.json")
     assert found.stderr == "ldp-train needs the extra [collector]: pip install 'ldp-bayes[collector]'\n"
     assert found.returncode == 1
+
+
+def test_the_pages_of_the_operator_need_the_extra_of_the_collector_alone():
+    found = run(OPERATOR_PAGES, EVERY - {*MODULES["collector"]}, survey_toml())
+    assert (found.stdout.split(), found.stderr) == (["200"] * 4, "")
 
 
 def test_the_conversion_of_an_xlsform_names_its_extra(tmp_path):

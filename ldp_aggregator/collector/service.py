@@ -20,7 +20,7 @@ from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 SCHEDULE_TTL_SECONDS = 2.0
 """How long a worker caches the schedules; after this time every worker has seen a change in the store."""
 RESULT_TTL_SECONDS = 2.0
-"""How long a worker caches the data of the dashboard, and whether it is ready."""
+"""How long a worker caches the sections of the dashboard, and whether it is ready."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Service:
     )
     """When each survey is open; while the store cannot be used, the last schedules read."""
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
-    """The data of the dashboard, by survey."""
+    """The sections of the dashboard, by survey."""
     readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """Whether the store can record reports."""
 

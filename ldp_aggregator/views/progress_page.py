@@ -32,6 +32,9 @@ from ldp_aggregator.views.sections import (
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.values import Count, NumberMargin
 
+CountRow = tuple[*tuple[str, ...], int]
+"""The names of a count, and the count."""
+
 
 def render_progress(results: Results, *, all_looks: bool) -> bytes:
     """Return the part of the dashboard about one survey: HTML in UTF-8, for the elements with its ids.
@@ -78,7 +81,7 @@ def build_reports(results: Results, rejections: Mapping[str, int]) -> Section:
     parts.append(_list_counts("Reports by question", ("Question", "Mechanism"), _count_questions(results)))
     if rejections:
         most_first = sorted(rejections.items(), key=lambda pair: -pair[1])
-        reasons = [((_describe_reason(code),), count) for code, count in most_first]
+        reasons = [(_describe_reason(code), count) for code, count in most_first]
         parts.append(_list_counts("Rejections by reason", ("Reason",), reasons))
     else:
         parts.append(Note(TEXTS.find("progress.no-rejections")))
@@ -128,18 +131,15 @@ def _list_tiles(reports: int, rejected: int) -> list[tuple[str, str]]:
     ]
 
 
-def _list_counts(
-    caption: str, head: tuple[str, ...], counts: Sequence[tuple[tuple[str, ...], int]]
-) -> PlainTable:
-    width = len(head)
+def _list_counts(caption: str, head: Sequence[str], counts: Sequence[CountRow]) -> PlainTable:
     return PlainTable(
         caption=caption,
         head=(*head, "Reports", "Change"),
         rows=[
             (*names, str(Count(count)), _mark_change(f"{caption}: {names[0]}", count))
-            for names, count in counts
+            for *names, count in counts
         ],
-        numeric={width, width + 1},
+        numeric={len(head), len(head) + 1},
     )
 
 
@@ -148,12 +148,12 @@ def _mark_change(name: str, count: int) -> Markup:
     return Markup('<span data-name="{}" data-count="{}">\u2013</span>').format(name, count)
 
 
-def _count_questions(results: Results) -> list[tuple[tuple[str, ...], int]]:
+def _count_questions(results: Results) -> Sequence[CountRow]:
     people = results.privacy.people
     if people:
-        return [((each.question, each.mechanism), each.reports) for each in people.questions]
+        return [(each.question, each.mechanism, each.reports) for each in people.questions]
     [silos] = results.privacy.silos
-    return [((each.name, each.mechanism.name), silos.messages) for each in results.plan.questions]
+    return [(each.name, each.mechanism.name, silos.messages) for each in results.plan.questions]
 
 
 def _count_rejections(results: Results) -> dict[str, int]:

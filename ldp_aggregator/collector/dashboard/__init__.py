@@ -1,1 +1,1 @@
-"""The dashboard: its files, its routes and its data."""
+"""The dashboard: its files and their routes; views/progress_page.py renders what it shows."""

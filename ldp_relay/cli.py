@@ -12,10 +12,10 @@ from typing import Any
 
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError
+from encoders.explain.text import format_table
 from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.sealing import CODE_BYTES
 from encoders.survey.unsealing import breaks_promise, write_private_key
-from encoders.text_table import format_table
 from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages, Outcome
 from ldp_relay.networks import WIDER

@@ -39,7 +39,7 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "nfc", "notebook_html", "text_table"},
+        {"__init__", "errors", "arrays", "nfc", "notebook_html"},
         {
             "argument_parser",
             "epsilon_proof",

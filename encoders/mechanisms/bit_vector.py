@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from encoders.arrays import ByteArray, IntArray, np
+from encoders.mechanisms.base import MechanismParameters
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.mechanisms.parameters import MechanismParameters
 from encoders.randomness import RandomSource
 
 _BLOCK_ROWS = 4096

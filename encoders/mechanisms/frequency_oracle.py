@@ -10,8 +10,7 @@ from typing import ClassVar, Self
 
 from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, Number
-from encoders.mechanisms.parameters import MechanismParameters
+from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
 
 MAX_DOMAIN = 1 << 16
 """Largest domain of a question; the estimates of a larger one would be noise."""

@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Self
 
 from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, Number
-from encoders.mechanisms.parameters import MechanismParameters
+from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
 
 GRID_BITS = 21
 GRID = 1 << GRID_BITS - 1

@@ -13,8 +13,8 @@ from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.nfc import BLANKS, SELECTORS, look_of, to_nfc
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
+from encoders.survey.canonical import decimal_text
 from encoders.survey.choices import SEPARATOR, Choices, row_entries
-from encoders.survey.decimals import decimal_text
 from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import RowError
+from encoders.survey.canonical import equal_width_edges, parse_decimal
 from encoders.survey.choices import SEPARATOR, Choices, split_choices
-from encoders.survey.decimals import equal_width_edges, parse_decimal
 from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
 from encoders.survey.missing_codes import FeatureT, add_missing_codes
 from encoders.survey.numeric_features import BinnedFeature, NumericFeature

@@ -16,9 +16,8 @@ from encoders.errors import SurveyError
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.soft_cells import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
-from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.canonical import decimal_text, dump_canonical_json
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
-from encoders.survey.decimals import decimal_text
 from encoders.survey.features import Feature, Label
 from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.plan_checks import OPEN, SILO, check_id, check_row_schema

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from encoders.nfc import look_of
-from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
+from encoders.survey.canonical import MAX_DIGITS, decimal_text, parse_decimal
 from encoders.survey.parse_value import category_text
 from encoders.survey.plan_checks import LOCAL, MAX_WEIGHT, text_fault
 

@@ -12,13 +12,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from encoders.explain.text import Counted, wrap_text
+from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.mechanisms import check_name
 from encoders.progress import show_progress
 from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_survey_file
-from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_distinct

@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Any
 
 from encoders.survey import NumericFeature, Plan
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.codec import to_json

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.errors import RowError, SurveyError
-from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text, dump_canonical_json
 from encoders.survey.numeric_features import GRID, NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 from ldp_aggregator.rows.encode_table import project_columns

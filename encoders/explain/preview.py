@@ -16,6 +16,7 @@ from typing import Any
 from encoders.explain.plausible import compute_likelihoods, describe_likelihoods, describe_payload
 from encoders.explain.text import format_table, sentence, wrap_text
 from encoders.explain.wording import Wording
+from encoders.late_imports import LateImport
 from encoders.randomness import RandomSource
 from encoders.survey.features import CategoricalFeature
 from encoders.survey.numeric_features import NumericFeature
@@ -24,6 +25,8 @@ from encoders.survey.questions import SQUARE, Question, format_number
 from encoders.survey.randomise import RandomisedReport, randomise, read_report
 
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
+
+_TEXT_HTML = LateImport("encoders.notebook_html:text_html")  # loaded in notebooks alone
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,12 @@ class Preview:
         return explain(self)
 
     def _repr_html_(self) -> str:
-        from encoders.notebook_html import text_html
-
         warning = (
             "This preview contains the person's true answer, and a notebook stores it with this cell: clear "
             "the output before you save or share the notebook."
         )
-        return text_html(warning, str(self))
+        html: str = _TEXT_HTML.load()(warning, str(self))
+        return html
 
 
 def preview(

@@ -20,6 +20,7 @@ from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
 from encoders.exact_samplers import draw_laplace
 from encoders.mechanisms.base import CountedMechanism
+from encoders.mechanisms.count_table_range import greatest_amount
 from encoders.mechanisms.counted_table import FALSE_ALARM, CountedTable, bound_sum
 from encoders.mechanisms.soft_cells import SOFT_UNIT
 from encoders.randomness import RandomSource
@@ -188,8 +189,6 @@ class CountTable(CountedMechanism):
         They hold for all messages whose cells and totals pass. The check of the rows of each label is not
         used, so they may be wider than necessary.
         """
-        from encoders.mechanisms.count_table_range import greatest_amount  # late: only analysts need it
-
         weights = np.asarray(weights, dtype=float)
         return -greatest_amount(self.tables, self.rows, -weights), greatest_amount(
             self.tables, self.rows, weights

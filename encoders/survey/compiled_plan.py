@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from encoders.errors import SurveyError, combine_errors
+from encoders.late_imports import LateImport
 from encoders.mechanisms.base import CountedMechanism
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, MAX_REPORT_BYTES, Report, pack
@@ -28,6 +29,7 @@ from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, is_sha256, is_s
 if TYPE_CHECKING:
     from encoders.survey.texts import SurveyTexts
 
+_TEXTS = LateImport("encoders.survey.texts")  # devices seldom need them
 FORMAT = 1
 INDEX_BYTES = 2
 MAX_PLAN_BYTES = 1 << 20
@@ -161,12 +163,11 @@ class CompiledPlan(Generic[QuestionT]):
         SurveyError
             If the plan has no texts, or these are not its texts.
         """
-        from encoders.survey.texts import EntryNames, SurveyTexts  # late: seldom needed
-
         if not self.texts_digest:
             raise SurveyError("the survey has no texts: give none", "texts")
-        plan, names = copy(self), EntryNames.from_row(self.row_label, self.entries)
-        object.__setattr__(plan, "texts", SurveyTexts.from_json(data, self.texts_digest, names))
+        module = _TEXTS.load()
+        plan, names = copy(self), module.EntryNames.from_row(self.row_label, self.entries)
+        object.__setattr__(plan, "texts", module.SurveyTexts.from_json(data, self.texts_digest, names))
         return plan
 
     def _publication_entries(self) -> dict[str, str]:

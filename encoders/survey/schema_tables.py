@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import RowError
@@ -16,9 +16,8 @@ from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
 from encoders.survey.table_entries import EntryReader, Path, Table
-
-if TYPE_CHECKING:
-    from encoders.survey.texts import SurveyTexts
+from encoders.survey.text_tables import read_texts
+from encoders.survey.texts import SurveyTexts
 
 MAX_BINS = 1000
 _KEYS_OF_A_KIND = (
@@ -47,8 +46,6 @@ class SchemaReader(EntryReader):
 
     def read_texts(self, label: Label, features: Sequence[Feature]) -> SurveyTexts | None:
         """Read the texts of the survey, which may be in several languages."""
-        from encoders.survey.text_tables import read_texts  # late: devices seldom read survey files
-
         return read_texts(self, self.document, label, features)
 
     def read_table(self, name: str) -> dict[str, Any]:

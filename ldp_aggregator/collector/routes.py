@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flask import Blueprint, Response, current_app, jsonify, request
 
 from encoders.errors import Reason, ReportError
+from encoders.late_imports import LateImport
 from encoders.problem import Problem
 from encoders.survey import Plan
 from encoders.survey.plan_checks import SILO
@@ -31,6 +32,12 @@ from ldp_aggregator.stores.schedule import Phase
 
 if TYPE_CHECKING:
     from ldp_aggregator.collector.current_estimates import CurrentEstimates
+
+# requests of devices load none of the following
+_CURRENT_ESTIMATES = LateImport("ldp_aggregator.collector.current_estimates:CurrentEstimates")
+_ESTIMATE_ROWS = LateImport("ldp_aggregator.views.estimate_rows")
+_FIND_WARNINGS = LateImport("ldp_aggregator.statements.features:find_warnings")
+_RENDER_PROGRESS = LateImport("ldp_aggregator.collector.dashboard.dashboard_data:render_progress")
 
 pages = Blueprint("collector", __name__)
 
@@ -208,10 +215,8 @@ def snapshot(survey: str) -> Response:
 def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors and intervals."""
     require_operator(service())
-    from ldp_aggregator.statements.features import find_warnings  # late: requests of devices do not need it
-
     now = _estimate_now(survey, poisoning=True)
-    warnings = list(map(str, find_warnings(now.estimates)))
+    warnings = list(map(str, _FIND_WARNINGS.load()(now.estimates)))
     return jsonify(now.estimates.as_dict() | {"intervals": now.looks, "warnings": warnings})
 
 
@@ -219,9 +224,8 @@ def estimates(survey: str) -> Response:
 def estimates_table(survey: str) -> Response:
     """Send the estimates so far as a table, one row per estimated quantity and class."""
     require_operator(service())
-    from ldp_aggregator.views.estimate_rows import build_table, dump_table  # late, as above
-
-    text = dump_table(build_table(_estimate_now(survey).estimates, _plan(survey)))
+    rows = _ESTIMATE_ROWS.load()
+    text = rows.dump_table(rows.build_table(_estimate_now(survey).estimates, _plan(survey)))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -232,12 +236,10 @@ def estimates_table(survey: str) -> Response:
 def progress(survey: str) -> Response:
     """Send the data of the dashboard, at most a few seconds old."""
     require_operator(service())
-    from ldp_aggregator.collector.dashboard.dashboard_data import render_progress  # late, as above
-
     plan = _plan(survey)
     content = service().progress.get(
         plan.id,
-        lambda: render_progress(_take_snapshot(plan), plan, is_closed=_is_closed(survey)),
+        lambda: _RENDER_PROGRESS.load()(_take_snapshot(plan), plan, is_closed=_is_closed(survey)),
     )
     response = content.make_response("private, no-cache")
     response.vary.add("Authorization")
@@ -245,12 +247,11 @@ def progress(survey: str) -> Response:
 
 
 def _estimate_now(survey: str, *, poisoning: bool = False) -> CurrentEstimates:
-    from ldp_aggregator.collector.current_estimates import CurrentEstimates  # late, as above
-
     plan = _plan(survey)
-    return CurrentEstimates.from_snapshot(
+    now: CurrentEstimates = _CURRENT_ESTIMATES.load().from_snapshot(
         _take_snapshot(plan), plan, is_closed=_is_closed(survey), poisoning=poisoning
     )
+    return now
 
 
 def _take_snapshot(plan: Plan | SiloPlan) -> AnySnapshot:

@@ -88,6 +88,18 @@ class LateImport:
             return getattr(loaded, attribute) if attribute else loaded
 
 
+class LateModule:
+    """Imports a module when the first of its attributes is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> object:
+        value = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, value)  # the next use finds it without __getattr__
+        return value
+
+
 def late_names(package: str, modules: Mapping[str, str], extra: str = "") -> tuple[Callable[..., Any], ...]:
     """Return `__getattr__` and `__dir__` of a package: its names are imported from `modules` on first use."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from encoders.errors import RowError
-from encoders.mechanisms.soft_cells import soft_parts
+from encoders.mechanisms.counted_table import soft_parts
 from encoders.nfc import normalise_person
 from encoders.survey.boolean_values import read_boolean
 from encoders.survey.features import Feature

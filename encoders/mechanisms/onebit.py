@@ -22,8 +22,8 @@ from encoders.mechanisms.base import (
     index_bytes,
     unpack_indices,
 )
-from encoders.mechanisms.bit_vector import count_bits, unpack_bits
 from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.frequency_oracle import count_bits, unpack_bits
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,

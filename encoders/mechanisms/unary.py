@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from encoders.arrays import BoolArray, ByteArray, IntArray, NDArray, np
 from encoders.epsilon_proof import exp_bounds
 from encoders.mechanisms.base import MechanismParameters, check_keys
-from encoders.mechanisms.bit_vector import BitVector
+from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import bit_ratio, bit_thresholds

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.mechanisms.soft_cells import STEPS
+from encoders.mechanisms.counted_table import STEPS
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.numeric_features import GRID

@@ -19,7 +19,7 @@ from encoders.survey.conditions import KEY
 from encoders.survey.questions import MEAN
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import largest_local_epsilon, smallest_batch
-from encoders.survey.text_tables import exclude_each_other
+from encoders.survey.schema_tables import exclude_each_other
 from ldp_design.authoring.survey_texts import describe_texts
 
 DEFAULT_MAX_EPSILON = Decimal(2)

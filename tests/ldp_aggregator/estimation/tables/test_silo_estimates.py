@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from encoders.errors import ReportError
-from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.mechanisms.counted_table import SOFT_UNIT
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import read_any_survey

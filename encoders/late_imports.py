@@ -95,9 +95,9 @@ class LateModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> object:
-        value = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, value)  # the next use finds it without __getattr__
-        return value
+        module = import_module(self._name)
+        vars(self).update(vars(module))  # the next use finds an attribute without __getattr__
+        return getattr(module, attribute)
 
 
 def late_names(package: str, modules: Mapping[str, str], extra: str = "") -> tuple[Callable[..., Any], ...]:

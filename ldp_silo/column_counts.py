@@ -23,8 +23,7 @@ from encoders.errors import RowError
 from encoders.mechanisms.counted_table import STEPS, place_code
 from encoders.survey.boolean_values import read_boolean
 from encoders.survey.choices import row_entries
-from encoders.survey.features import CategoricalFeature, Feature
-from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature
+from encoders.survey.features import GRID, BinnedFeature, CategoricalFeature, Feature, NumericFeature
 
 MAX_TEXTS = 1000
 """A column of numbers with more distinct texts is counted by sorting."""

@@ -15,7 +15,7 @@ from encoders.errors import RowError
 from encoders.mechanisms.counted_table import soft_parts
 from encoders.nfc import normalise_person
 from encoders.survey.boolean_values import read_boolean
-from encoders.survey.features import Feature
+from encoders.survey.features import Feature, NumericFeature
 from encoders.survey.missing_codes import (
     ALL_DROPPED,
     describe_dropped,
@@ -23,7 +23,6 @@ from encoders.survey.missing_codes import (
     is_missing_code,
     set_missing_codes,
 )
-from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.column_counts import ColumnCounts, UnfitTextError, count_column
 from ldp_silo.rows_file import Chunk, FileDigest, RowsFile

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.mechanisms.counted_table import CountedTable
 from encoders.report import unpack
-from encoders.survey.features import Feature
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import Feature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.count_rows import CountedRows

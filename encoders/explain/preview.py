@@ -18,8 +18,7 @@ from encoders.explain.text import format_table, sentence, wrap_text
 from encoders.explain.wording import Wording
 from encoders.late_imports import LateImport
 from encoders.randomness import RandomSource
-from encoders.survey.features import CategoricalFeature
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import CategoricalFeature, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.questions import SQUARE, Question, format_number
 from encoders.survey.randomise import RandomisedReport, randomise, read_report

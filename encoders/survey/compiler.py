@@ -22,8 +22,7 @@ from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.mechanisms.registry import AUTO
 from encoders.survey.auto_questions import choose_widths, group_features
 from encoders.survey.cross_tables import CrossTable
-from encoders.survey.features import NO_LABEL, Feature, Label
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NO_LABEL, Feature, Label, NumericFeature
 from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.projection import Projection
 from encoders.survey.questions import (

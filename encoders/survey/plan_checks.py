@@ -15,8 +15,14 @@ from encoders.nfc import BLANKS, SELECTORS, look_of, to_nfc
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.canonical import decimal_text
 from encoders.survey.choices import SEPARATOR, Choices, row_entries
-from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.features import (
+    NO_LABEL,
+    BinnedFeature,
+    CategoricalFeature,
+    Feature,
+    Label,
+    NumericFeature,
+)
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question

@@ -32,8 +32,7 @@ from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.features import CategoricalFeature, Feature, Label
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation

@@ -11,9 +11,15 @@ from encoders.errors import RowError
 from encoders.survey.canonical import equal_width_edges, parse_decimal
 from encoders.survey.choices import SEPARATOR, Choices, row_entries, split_choices
 from encoders.survey.conditions import KEY, Term, read_conditions
-from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
+from encoders.survey.features import (
+    NO_LABEL,
+    BinnedFeature,
+    CategoricalFeature,
+    Feature,
+    Label,
+    NumericFeature,
+)
 from encoders.survey.missing_codes import FeatureT, add_missing_codes
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
 from encoders.survey.table_entries import EntryReader, Path, Table

@@ -20,7 +20,7 @@ import numpy as np
 
 from encoders.mechanisms.counted_table import STEPS
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.codec import HIDDEN, require
 from ldp_aggregator.prediction import LINEAR

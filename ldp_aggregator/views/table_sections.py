@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from encoders.survey import CategoricalFeature, Feature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.numeric_features import BinnedFeature
+from encoders.survey.features import BinnedFeature
 from encoders.survey.questions import count_values
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.render.document import Bullets, Note, Part, Section

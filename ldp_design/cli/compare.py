@@ -32,8 +32,7 @@ from ldp_aggregator.wording.finding import Finding
 from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.comparison_page import render_comparison
 from ldp_design.comparison.findings import TEXTS, state_findings
-from ldp_design.comparison.noise_levels import NoiseLevels, compute_noise_levels
-from ldp_design.comparison.trust_comparison import TrustComparison
+from ldp_design.comparison.trust_comparison import NoiseLevels, TrustComparison, compute_noise_levels
 from ldp_design.comparison.trust_experiment import MIN_SPLITS, Experiment, compare, prepare
 from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
 

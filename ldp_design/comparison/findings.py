@@ -21,8 +21,14 @@ from ldp_aggregator.wording.texts import Texts
 from ldp_aggregator.wording.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.learners import LEARNERS
-from ldp_design.comparison.noise_levels import NoiseLevels
-from ldp_design.comparison.trust_comparison import Candidate, Crossing, Mean, NeededTrust, TrustComparison
+from ldp_design.comparison.trust_comparison import (
+    Candidate,
+    Crossing,
+    Mean,
+    NeededTrust,
+    NoiseLevels,
+    TrustComparison,
+)
 from ldp_design.comparison.trusts import LABELS, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
 
 TEXTS = Texts("ldp_design.comparison")

@@ -18,12 +18,11 @@ from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 from ldp_silo.count_rows import NO_CODES, MissingCodes
-from ldp_silo.epoch_reports import EpochReports, require_person_column
+from ldp_silo.epoch_reports import EpochReports, SiloSurveyBinding, require_person_column
 from ldp_silo.message import make_message
 from ldp_silo.message_preview import SiloPreview
 from ldp_silo.silo_journal import SiloJournal
 from ldp_silo.silo_ledger import Epoch
-from ldp_silo.silo_survey import SiloSurveyBinding
 
 SEND_SECONDS = 60.0
 """The default of `timeout`: how long a call waits for the collector's response."""

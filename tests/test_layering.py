@@ -43,7 +43,7 @@ LAYERS = {
     "encoders": [
         {"__init__", "errors", "nfc", "notebook_html"},
         {"late_imports"},
-        {"arrays"},
+        {"lazy_numpy"},
         {
             "argument_parser",
             "epsilon_proof",

@@ -16,9 +16,9 @@ from fractions import Fraction
 from math import ceil
 from typing import ClassVar
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
 from encoders.exact_samplers import draw_laplace
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import CountedMechanism
 from encoders.mechanisms.counted_table import FALSE_ALARM, SOFT_UNIT, CountedTable, bound_sum, greatest_amount
 from encoders.randomness import RandomSource

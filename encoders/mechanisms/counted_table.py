@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import exp, expm1, log
 
-from encoders.arrays import FloatArray, IntArray, np
+from encoders.lazy_numpy import FloatArray, IntArray, np
 from encoders.mechanisms.numeric_base import GRID
 
 STEPS = 1 << 10

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from encoders.arrays import ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
     IndexPayload,
     MechanismParameters,

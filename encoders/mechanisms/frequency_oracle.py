@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from encoders.arrays import ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
 from encoders.randomness import RandomSource
 

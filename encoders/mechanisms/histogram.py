@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
-from encoders.arrays import ByteArray, IntArray, np
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import ByteArray, IntArray, np
 from encoders.mechanisms.base import IntegerVectorPayload, MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import noise_text

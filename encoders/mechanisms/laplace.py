@@ -11,8 +11,8 @@ from itertools import accumulate, product
 from math import prod
 from typing import Any, ClassVar, Self
 
-from encoders.arrays import ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import (
     IntegerVectorPayload,
     MechanismParameters,

@@ -17,8 +17,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import FloatArray, IntArray, np
 from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
 
 GRID_BITS = 21

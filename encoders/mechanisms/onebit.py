@@ -12,8 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.epsilon_proof import exp_bounds
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
     IndexPayload,
     MechanismParameters,

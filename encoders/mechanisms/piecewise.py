@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import product
 from typing import ClassVar, Self
 
-from encoders.arrays import ByteArray, FloatArray, IntArray, np
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number, check_keys, unpack_indices
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import MechanismParameters, Number
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle

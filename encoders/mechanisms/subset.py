@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import BitVector

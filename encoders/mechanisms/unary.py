@@ -6,8 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, IntArray, NDArray, np
 from encoders.epsilon_proof import exp_bounds
+from encoders.lazy_numpy import BoolArray, ByteArray, IntArray, NDArray, np
 from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent

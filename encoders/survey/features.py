@@ -16,8 +16,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import RowError
+from encoders.lazy_numpy import FloatArray, IntArray, np
 from encoders.mechanisms.numeric_base import GRID as GRID
 from encoders.survey.parse_value import (
     MISSING_TEXT,

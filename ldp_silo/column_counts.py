@@ -21,9 +21,9 @@ from typing import Any, Protocol
 
 from encoders.errors import RowError
 from encoders.mechanisms.counted_table import STEPS, place_code
-from encoders.survey.boolean_values import read_boolean
 from encoders.survey.choices import row_entries
 from encoders.survey.features import GRID, BinnedFeature, CategoricalFeature, Feature, NumericFeature
+from encoders.survey.row_cells import read_boolean
 
 MAX_TEXTS = 1000
 """A column of numbers with more distinct texts is counted by sorting."""

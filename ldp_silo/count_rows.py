@@ -14,13 +14,13 @@ from types import MappingProxyType
 from encoders.errors import RowError
 from encoders.mechanisms.counted_table import soft_parts
 from encoders.nfc import normalise_person
-from encoders.survey.boolean_values import read_boolean
 from encoders.survey.features import Feature, NumericFeature
-from encoders.survey.missing_codes import (
+from encoders.survey.row_cells import (
     ALL_DROPPED,
     describe_dropped,
     describe_outside,
     is_missing_code,
+    read_boolean,
     set_missing_codes,
 )
 from encoders.survey.silo_plan import SiloPlan

@@ -19,9 +19,9 @@ from encoders.survey.features import (
     Label,
     NumericFeature,
 )
-from encoders.survey.missing_codes import FeatureT, add_missing_codes
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
+from encoders.survey.row_cells import FeatureT, add_missing_codes
 from encoders.survey.table_entries import EntryReader, Path, Table
 from encoders.survey.texts import (
     MAX_TEXTS_BYTES,

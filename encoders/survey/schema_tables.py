@@ -8,6 +8,7 @@ from typing import Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import RowError
+from encoders.nfc import text_fault
 from encoders.survey.canonical import equal_width_edges, parse_decimal
 from encoders.survey.choices import SEPARATOR, Choices, row_entries, split_choices
 from encoders.survey.conditions import KEY, Term, read_conditions
@@ -20,7 +21,7 @@ from encoders.survey.features import (
     NumericFeature,
 )
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
+from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id
 from encoders.survey.row_cells import FeatureT, add_missing_codes
 from encoders.survey.table_entries import EntryReader, Path, Table
 from encoders.survey.texts import (

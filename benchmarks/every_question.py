@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.accuracy.grid import PAPER, REAL_SHE
 from benchmarks.accuracy.tables import mean_error
 from benchmarks.accuracy.ways import coded, train_real_noise
+from encoders.explain.text import format_table
 from encoders.randomness import FastStream
-from encoders.text_table import format_table
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulated_population import simulate_total

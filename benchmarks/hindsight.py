@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks.accuracy.grid import DATA_SETS
 from benchmarks.accuracy.ways import coded, drawn
+from encoders.explain.text import format_table
 from encoders.randomness import FastStream
 from encoders.survey import Survey
-from encoders.text_table import format_table
 from ldp_aggregator.estimation import FeatureResult, estimate_snapshot
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_design.simulation.experiment import EncodedRows, run_trial

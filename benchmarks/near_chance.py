@@ -27,9 +27,9 @@ import numpy as np
 from benchmarks.accuracy.grid import OURS, PAPER
 from benchmarks.accuracy.tables import shown
 from benchmarks.accuracy.ways import coded
+from encoders.explain.text import format_table
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
-from encoders.text_table import format_table
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies

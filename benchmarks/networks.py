@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
+from encoders.explain.text import format_table
 from encoders.survey.relay import Relay
-from encoders.text_table import format_table
 from ldp_relay.networks import NetworkLimit, read_address
 from ldp_relay.release import draw_batches
 

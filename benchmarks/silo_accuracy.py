@@ -18,11 +18,11 @@ import numpy as np
 
 from benchmarks.accuracy.tables import shown
 from benchmarks.central.data_sets import OTHER, code_rows, read_columns
+from encoders.explain.text import format_table
 from encoders.randomness import SystemEntropy
 from encoders.survey import CategoricalFeature, Survey
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_reader import read_survey
-from encoders.text_table import format_table
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_central.coded_rows import CodedRows

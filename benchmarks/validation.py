@@ -17,8 +17,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.explain.text import format_table
 from encoders.survey import CategoricalFeature, Label, Survey
-from encoders.text_table import format_table
 from ldp_design.simulation.accuracies import SimulationGrid, simulate
 
 PEOPLE = 5_000

@@ -1,7 +1,7 @@
 """What devices, collectors and trainers share: randomness, mechanisms, surveys and the report format.
 
 All code that a device needs imports only the standard library and msgpack. The first function that processes
-many rows imports numpy, see :mod:`encoders.arrays`.
+many rows imports numpy, see :mod:`encoders.lazy_numpy`.
 """
 
 PROJECT = "ldp-bayes"

@@ -12,14 +12,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from encoders.errors import LdpError, escape_unprintable
 from encoders.installation import InstallationError
-from encoders.missing_extra import MODULES, MissingExtraError, needs_extra
+from encoders.late_imports import MODULES, LateImport, MissingExtraError, needs_extra
 
 EXPECTED_ERRORS = (LdpError, OSError, UnicodeDecodeError)
 """What a command prints as one line: errors of input, and of files and the network."""
@@ -90,6 +89,7 @@ def _require_modules(extra: str) -> None:
 
 def _command(name: str, module: str, extra: str) -> Callable[[], None]:
     """Return the entry point of a command: it runs `main` of a module that needs an extra."""
+    main = LateImport(f"{module}:main")
 
     def run() -> None:
         with safe_output():
@@ -97,7 +97,7 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
                 with needs_extra(extra, name):
                     if extra in ("train", "central", "relay-server"):  # their commands import modules late
                         _require_modules(extra)
-                    import_module(module).main()
+                    main.load()()
             except MissingExtraError as error:
                 if not {"-h", "--help"} & set(sys.argv):
                     sys.exit(str(error))
@@ -112,11 +112,9 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 
 def _read_purpose(module: str) -> str:
     """Return the first line of a module's docstring, without importing the module."""
-    import ast
-
     path = Path(__file__).parents[1].joinpath(*module.split("."))
-    docstring = ast.get_docstring(ast.parse(path.with_suffix(".py").read_text("utf-8")))
-    return (docstring or "").partition("\n")[0]
+    with path.with_suffix(".py").open(encoding="utf-8") as source:
+        return source.readline().strip('"\n')
 
 
 ldp_audit = _command("ldp-audit", "ldp_audit.cli", "audit")

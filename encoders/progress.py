@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
+from encoders.late_imports import LateImport
+
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
@@ -20,6 +22,7 @@ DELAY_SECONDS = 2.0
 LINE_SECONDS = 15.0
 """The time before the first line, and between two lines, if standard error is not a terminal."""
 _BAR_SECONDS = 0.1
+_PROGRESS_BAR = LateImport("click:progressbar")
 
 
 class Progress:
@@ -136,9 +139,7 @@ class _Bar(_Display):
 
     def show(self, elapsed: float) -> None:
         if self._bar is None:
-            import click
-
-            self._bar = click.progressbar(
+            self._bar = _PROGRESS_BAR.load()(
                 length=self.total,
                 label=self.task,
                 file=self.stream,

@@ -12,8 +12,8 @@ import struct
 import weakref
 from typing import Protocol
 
-from encoders.arrays import np
 from encoders.errors import LdpError
+from encoders.lazy_numpy import np
 
 
 class RandomSource(Protocol):

@@ -5,11 +5,10 @@ The names below load on first use, so that a collector runs without scikit-learn
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from encoders.installation import require_own_encoders
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import late_names
 
 require_own_encoders()
 
@@ -37,27 +36,20 @@ __all__ = [
     "to_sklearn",
 ]
 
-_MODULE_OF_NAME = {
-    "Estimates": "estimation",
-    "ModelError": "results_file",
-    "NaiveBayes": "classifiers",
-    "Results": "results",
-    "Snapshot": "snapshot",
-    "estimate_snapshot": "estimation",
-    "load_model": "classifiers",
-    "make_results": "results",
-    "save_onnx": "classifiers",
-    "save_results": "results_file",
-    "to_sklearn": "classifiers",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF_NAME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with needs_extra("train", f"{__name__}.{name}"):
-        return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = late_names(
+    __name__,
+    {
+        "Estimates": "estimation",
+        "ModelError": "results_file",
+        "NaiveBayes": "classifiers",
+        "Results": "results",
+        "Snapshot": "snapshot",
+        "estimate_snapshot": "estimation",
+        "load_model": "classifiers",
+        "make_results": "results",
+        "save_onnx": "classifiers",
+        "save_results": "results_file",
+        "to_sklearn": "classifiers",
+    },
+    extra="train",
+)

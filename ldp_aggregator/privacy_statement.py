@@ -14,8 +14,8 @@ from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
 from encoders.errors import LdpError, Reason
 from encoders.file_kind import describe_other
 from encoders.shuffling import shuffled_epsilon
+from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.decimals import decimal_text
 from ldp_aggregator.codec import require
 from ldp_aggregator.curator_privacy import CuratorPrivacy
 from ldp_aggregator.estimation.raw_estimates import total_of

@@ -14,7 +14,7 @@ from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import SurveyError
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
-from encoders.survey.decimals import parse_decimal
+from encoders.survey.canonical import parse_decimal
 from encoders.survey.questions import thresholds
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.rows.encode_table import true_answers, validate_table

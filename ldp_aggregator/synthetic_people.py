@@ -16,7 +16,7 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.rows.encode_table import true_answers

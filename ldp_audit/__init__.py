@@ -9,7 +9,7 @@ sealed messages of this project's client in a survey with a relay.
 """
 
 from encoders.installation import require_own_encoders
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import needs_extra
 
 require_own_encoders()
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from encoders.errors import LdpError
+from encoders.late_imports import LateImport
 from encoders.progress import show_progress
 from encoders.survey import Plan
 from encoders.survey.any_survey import SILO_PLANS, read_survey_file
@@ -29,6 +30,7 @@ from ldp_audit.served_surveys import describe_served_surveys
 from ldp_audit.silo_audit import audit_silo, count_stages
 from ldp_client import load_plan
 
+_CURATOR_AUDIT = LateImport("ldp_audit.curator_audit")  # loads scikit-learn
 TIMED_REPORTS = 20_000
 """Timed reports of each person."""
 
@@ -161,12 +163,12 @@ def audit_central(
     $ ldp-audit central survey.toml
     $ ldp-audit central survey.toml --epsilon 2 --trials 5000
     """
-    from ldp_audit.curator_audit import audit_trainings, audited_learners
-
+    curator_audit = _CURATOR_AUDIT.load()
     with _exit_on_errors(context, survey):
         parsed = read_survey_file(survey, read_curator_survey)
-        with show_progress("auditing", trials * len(audited_learners(parsed)), "trials") as progress:
-            leaks = audit_trainings(parsed, epsilon, trials, advance=progress.advance)
+        total = trials * len(curator_audit.audited_learners(parsed))
+        with show_progress("auditing", total, "trials") as progress:
+            leaks = curator_audit.audit_trainings(parsed, epsilon, trials, advance=progress.advance)
     passed = all(leak.passed for leak in leaks)
     if as_json:
         learners = [{"learner": leak.name, "epsilon": str(leak.epsilon)} | leak.as_dict() for leak in leaks]

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from encoders.errors import ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
-from encoders.survey.report_id import INDEX_BYTES
+from encoders.survey.compiled_plan import INDEX_BYTES
 from ldp_audit.blackbox import clopper_pearson_lower, clopper_pearson_upper
 from ldp_audit.device import Device, Reporter, RequestDevice
 from ldp_audit.frozen_environment import FrozenEnvironment, freeze_environment

@@ -11,7 +11,7 @@ from scipy.special import bdtr, bdtrc
 from encoders.errors import ReportError
 from encoders.report import ID_BYTES, Report, unpack
 from encoders.survey import Plan
-from encoders.survey.report_id import INDEX_BYTES
+from encoders.survey.compiled_plan import INDEX_BYTES
 from ldp_audit.messages import MessagesByPerson
 from ldp_audit.result import HOMOGENEITY, Check, format_p_value
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from encoders.text_table import format_table
+from encoders.explain.text import format_table
 from ldp_audit.blackbox import epsilon_lower_bound
 
 LEAST_TRIALS = 200

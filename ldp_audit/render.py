@@ -8,7 +8,7 @@ from decimal import Decimal
 from textwrap import wrap
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.text_table import format_table
+from encoders.explain.text import format_table
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.wording.finding import Finding

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from encoders.arrays import IntArray
 from encoders.errors import LdpError
+from encoders.lazy_numpy import IntArray
 from encoders.survey.choices import SEPARATOR
 from encoders.survey.silo_plan import SiloPlan
 from ldp_audit.people import join_names, list_labels, value_at

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
+from encoders.explain.text import format_table
 from encoders.extras import EXPECTED_ERRORS, describe_error
 from encoders.survey.any_survey import read_survey_file
 from encoders.survey.toml_reader import read_curator_survey
-from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import Count, amount_parser
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, print_notes, require_distinct

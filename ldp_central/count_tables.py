@@ -3,7 +3,7 @@
 Each feature has one table. A row adds one to one cell of each table. So the tables of F features have the L1
 sensitivity F, and discrete Laplace noise of scale F / epsilon in every cell makes all of them
 epsilon-differentially private. The counts of the classes are sums of these cells and cost nothing more. The
-table of a number has three soft cells, see :mod:`encoders.mechanisms.soft_cells`.
+table of a number has three soft cells, see :mod:`encoders.mechanisms.counted_table`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from encoders.mechanisms.counted_table import laplace_variance
-from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS, soft_parts
+from encoders.mechanisms.counted_table import SOFT_UNIT, STEPS, laplace_variance, soft_parts
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import IntArray

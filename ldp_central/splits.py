@@ -17,7 +17,7 @@ import numpy as np
 from encoders.exact_samplers import draw_below, draw_bernoulli_exp
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.prediction.decision_tree import Split
 from ldp_central.coded_rows import CodedRows

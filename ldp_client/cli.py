@@ -10,8 +10,8 @@ from typing import Any
 
 from encoders.argument_parser import ArgumentParser
 from encoders.explain.preview import explain_report
+from encoders.explain.text import format_table
 from encoders.survey.plan import Plan
-from encoders.text_table import format_table
 from ldp_client.errors import JournalError, LdpError
 from ldp_client.journal import Journal
 from ldp_client.journal.journal import CLOSED_ONCE

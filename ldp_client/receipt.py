@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, TypeVar, cast
 
 from encoders.errors import TokenError
+from encoders.late_imports import LateImport
 from ldp_client.debug_log import describe_error, log, log_report
 from ldp_client.errors import (
     ClosedError,
@@ -23,6 +24,7 @@ from ldp_client.errors import (
 )
 
 REPEATS_BEFORE_WARNING = 10
+_TABLE_HTML = LateImport("encoders.notebook_html:table_html")  # loaded in notebooks alone
 INTERNAL_ERROR = "internal-error"
 """The reason of an error that nobody expected."""
 
@@ -139,12 +141,10 @@ class Receipt:
         return cls(State.UNAVAILABLE, survey, reason=INTERNAL_ERROR, why=why)
 
     def _repr_html_(self) -> str:
-        from encoders.notebook_html import table_html
-
         rows = [(each.name, value) for each in fields(self) if (value := getattr(self, each.name))]
-        return table_html(
-            "rehearsal" if self.rehearsal else "receipt", [(name, _text(v)) for name, v in rows]
-        )
+        title, texts = "rehearsal" if self.rehearsal else "receipt", [(name, _text(v)) for name, v in rows]
+        html: str = _TABLE_HTML.load()(title, texts)
+        return html
 
     def __repr__(self) -> str:
         given = [f"{each.name}={value!r}" for each in fields(self) if (value := getattr(self, each.name))]

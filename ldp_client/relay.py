@@ -10,7 +10,7 @@ from fractions import Fraction
 from urllib.parse import urlsplit
 
 from encoders.errors import Reason
-from encoders.missing_extra import MissingExtraError
+from encoders.late_imports import LateImport, MissingExtraError
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.invitation import read_code
 from encoders.survey.plan import Plan
@@ -25,6 +25,7 @@ from ldp_client.transport import Transport
 
 SPREAD_SECONDS = 3600.0
 """The default of `spread` with a relay."""
+_SEALING = LateImport("encoders.survey.sealing")  # most surveys have no relay
 UNREACHABLE = "relay-unreachable"
 _WITHDRAW_SECONDS = 10.0
 _WRONG_URL = "with a relay, give the survey's address at the relay, {}, not its address at the collector"
@@ -69,13 +70,14 @@ def check_plan(plan: AnyPlan, policy: ClientPolicy, url: str) -> None:
 
 def seal(plan: Plan, report: bytes, token: str | None = None) -> bytes:
     """Return the message of a report of a plan with a relay; `token` is the relay's code, if there is one."""
-    from encoders.survey.sealing import SealError, seal_report  # late: most surveys have no relay
-
+    sealing = _SEALING.load()
     try:
-        return seal_report(plan, report, b"" if token is None else read_code(plan, token))
+        code = b"" if token is None else read_code(plan, token)
+        message: bytes = sealing.seal_report(plan, report, code)
+        return message
     except MissingExtraError as error:
         raise TransportError(str(error), "relay-unsupported") from error
-    except SealError as error:
+    except sealing.SealError as error:
         raise PlanError(str(error), OTHER_PLAN) from error
 
 

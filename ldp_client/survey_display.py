@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from encoders.late_imports import LateImport
 from encoders.randomness import SystemEntropy
 from encoders.survey.plan import Plan
 from ldp_client.participation import Participation
@@ -14,6 +15,10 @@ from ldp_client.traceback_redaction import redact_traceback
 if TYPE_CHECKING:
     from encoders.explain.preview import Preview
     from encoders.survey.display_texts import DisplayTexts
+
+# many applications show their own texts, and no preview
+_DISPLAY_TEXTS = LateImport("encoders.survey.display_texts:display_texts")
+_PREVIEW = LateImport("encoders.explain.preview:preview")
 
 
 class SurveyDisplay:
@@ -58,9 +63,8 @@ class SurveyDisplay:
             As for :attr:`plan`; also PlanError if the collector sends texts that are not the plan's, and
             TransportError if it does not have them.
         """
-        from encoders.survey.display_texts import display_texts  # late: many applications have own texts
-
-        return display_texts(self._participation.load_texts(), language)
+        texts: DisplayTexts = _DISPLAY_TEXTS.load()(self._participation.load_texts(), language)
+        return texts
 
     @redact_traceback
     def preview(self, row: Mapping[str, object], label: object = None, language: str = "") -> Preview:
@@ -86,8 +90,8 @@ class SurveyDisplay:
         LdpError
             If the row or the token does not fit the survey, or the plan or its texts cannot be fetched.
         """
-        from encoders.explain.preview import preview
-
         plan = self._participation.load_texts() if language else self.plan
-        shown = preview(plan, row, label, SystemEntropy(), token=self._token, language=language)
+        shown: Preview = _PREVIEW.load()(
+            plan, row, label, SystemEntropy(), token=self._token, language=language
+        )
         return replace(shown, rehearsal=self.rehearsal)

@@ -5,11 +5,10 @@ The names below load on first use, so that a command starts without scikit-learn
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from encoders.installation import require_own_encoders
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import late_names
 
 require_own_encoders()
 
@@ -20,13 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Simulation", "SimulationGrid", "__version__", "simulate"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with needs_extra("train", f"{__name__}.{name}"):
-        return getattr(import_module(f"{__name__}.simulation.accuracies"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = late_names(
+    __name__,
+    dict.fromkeys(("Simulation", "SimulationGrid", "simulate"), "simulation.accuracies"),
+    extra="train",
+)

@@ -12,15 +12,17 @@ from typing import Any
 
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError
+from encoders.explain.text import format_table
+from encoders.late_imports import LateImport
 from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.sealing import CODE_BYTES
 from encoders.survey.unsealing import breaks_promise, write_private_key
-from encoders.text_table import format_table
 from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages, Outcome
 from ldp_relay.networks import WIDER
 from ldp_relay.relay_settings import RelayedSurvey, RelaySettings, read_settings
 
+_SERVE_SETTINGS = LateImport("ldp_relay.serving:serve")  # gunicorn is slow to import
 MAX_CODES = 1_000_000
 
 
@@ -111,13 +113,11 @@ def _make_codes(options: Namespace) -> None:
 
 
 def _serve(options: Namespace) -> None:
-    from ldp_relay.serving import serve  # late: gunicorn is slow to import
-
     settings = read_settings(options.settings)
     held = HeldMessages(settings.database)  # a file that cannot be used is named before anything is served
     warnings = _find_unserved(settings, held)
     held.close()
-    serve(settings, lambda address: _print_surveys(settings, address, warnings))
+    _SERVE_SETTINGS.load()(settings, lambda address: _print_surveys(settings, address, warnings))
 
 
 def _find_unserved(settings: RelaySettings, held: HeldMessages) -> list[str]:

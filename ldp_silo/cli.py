@@ -11,9 +11,9 @@ from typing import Any
 
 from encoders.argument_parser import ArgumentParser
 from encoders.errors import LdpError, Reason
+from encoders.explain.text import format_table
 from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
-from encoders.survey.missing_codes import parse_missing_codes
-from encoders.text_table import format_table
+from encoders.survey.row_cells import parse_missing_codes
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.policy import MAX_EPSILON

@@ -3,7 +3,7 @@
 Without a label, all rows count as one label.
 
 A cell index is the code of the feature; of a number without bins it is the step of a grid, see
-:mod:`encoders.mechanisms.soft_cells`. Each distinct text of a column is coded once, by the function that
+:mod:`encoders.mechanisms.counted_table`. Each distinct text of a column is coded once, by the function that
 codes one value on a person's device. A column with many distinct numbers is sorted instead, and counted
 between the least numbers of each cell index: the results are equal.
 """
@@ -20,11 +20,10 @@ from itertools import chain, islice, pairwise
 from typing import Any, Protocol
 
 from encoders.errors import RowError
-from encoders.mechanisms.soft_cells import STEPS, place_code
-from encoders.survey.boolean_values import read_boolean
+from encoders.mechanisms.counted_table import STEPS, place_code
 from encoders.survey.choices import row_entries
-from encoders.survey.features import CategoricalFeature, Feature
-from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature
+from encoders.survey.features import GRID, BinnedFeature, CategoricalFeature, Feature, NumericFeature
+from encoders.survey.row_cells import read_boolean
 
 MAX_TEXTS = 1000
 """A column of numbers with more distinct texts is counted by sorting."""

@@ -12,18 +12,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from encoders.errors import RowError
-from encoders.mechanisms.soft_cells import soft_parts
+from encoders.mechanisms.counted_table import soft_parts
 from encoders.nfc import normalise_person
-from encoders.survey.boolean_values import read_boolean
-from encoders.survey.features import Feature
-from encoders.survey.missing_codes import (
+from encoders.survey.features import Feature, NumericFeature
+from encoders.survey.row_cells import (
     ALL_DROPPED,
     describe_dropped,
     describe_outside,
     is_missing_code,
+    read_boolean,
     set_missing_codes,
 )
-from encoders.survey.numeric_features import NumericFeature
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.column_counts import ColumnCounts, UnfitTextError, count_column
 from ldp_silo.rows_file import Chunk, FileDigest, RowsFile

@@ -14,6 +14,7 @@ from encoders.explain.text import Counted
 from encoders.nfc import to_nfc
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
+from ldp_client.bound_survey import BoundSurvey
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.opt_out import REHEARSAL_VARIABLE, is_variable_set
 from ldp_client.options import parse_seconds
@@ -23,12 +24,31 @@ from ldp_silo.ledger_checks import RepeatedPersonsError, require_same_file
 from ldp_silo.message import draw_message_id, make_message
 from ldp_silo.rows_file import KEY_BYTES, RowsFile, hash_file, open_rows
 from ldp_silo.sending import EXPLANATIONS, send_message
+from ldp_silo.silo_journal import SiloJournal
 from ldp_silo.silo_ledger import Epoch, NewEpoch, find_named
-from ldp_silo.silo_survey import SiloSurveyBinding
 
 RowsPath = str | os.PathLike[str]
 MAX_SHOWN_ROWS = 5
 _EPOCH = re.compile(r"[A-Za-z0-9._-]{1,64}")
+OFF_VARIABLE = "LDP_CLIENT_OFF"
+
+
+@dataclass
+class SiloSurveyBinding(BoundSurvey[SiloPlan]):
+    """The plan of silos that this journal is bound to."""
+
+    journal: SiloJournal
+
+    def require_permission(self) -> None:
+        """Raise ConsentError if ``LDP_CLIENT_OFF`` is set.
+
+        ``DO_NOT_TRACK`` is the wish of a person at their device. A silo sends only when its operator starts
+        it, so the variable does not stop it.
+        """
+        if is_variable_set(OFF_VARIABLE):
+            raise ConsentError(
+                f"the environment variable {OFF_VARIABLE} is set, so nothing is sent: unset it", "client-off"
+            )
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from encoders.randomness import RandomSource
 from encoders.report import Report, pack
+from encoders.survey.compiled_plan import draw_report_id
 from encoders.survey.invitation import read_invitation
-from encoders.survey.report_id import draw_report_id
 from encoders.survey.silo_plan import SiloPlan
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from encoders.explain.text import Counted, wrap_text
+from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.mechanisms.counted_table import CountedTable
 from encoders.report import unpack
-from encoders.survey.features import Feature
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import Feature, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.silo_plan import SiloPlan
-from encoders.text_table import format_table
 from ldp_silo.count_rows import CountedRows
 
 MAX_LINES = 60

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from encoders.randomness import SystemEntropy
 from encoders.survey.any_survey import SILO_PLANS
@@ -19,14 +18,11 @@ from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 from ldp_silo.count_rows import NO_CODES, MissingCodes
-from ldp_silo.epoch_reports import EpochReports, require_person_column
+from ldp_silo.epoch_reports import EpochReports, SiloSurveyBinding, require_person_column
 from ldp_silo.message import make_message
+from ldp_silo.message_preview import SiloPreview
 from ldp_silo.silo_journal import SiloJournal
 from ldp_silo.silo_ledger import Epoch
-from ldp_silo.silo_survey import SiloSurveyBinding
-
-if TYPE_CHECKING:
-    from ldp_silo.message_preview import SiloPreview
 
 SEND_SECONDS = 60.0
 """The default of `timeout`: how long a call waits for the collector's response."""
@@ -267,8 +263,6 @@ class Silo:
         LdpError
             If the rows do not fit the survey, or the plan cannot be fetched.
         """
-        from ldp_silo.message_preview import SiloPreview
-
         plan = self.plan
         require_person_column(plan, person)
         counted = self._reports.count_alone(plan, rows, person, multiline)

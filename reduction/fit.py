@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from reduction.dca import DEFAULT_RIDGE, discriminant_components
 from reduction.errors import FitError
 from reduction.pca import principal_components

@@ -10,8 +10,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.survey.decimals import decimal_text
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.canonical import decimal_text
+from encoders.survey.features import NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 
 _MAX_WEIGHT_SUM = 0.48 * MAX_SUM  # the offset is at most the weights' sum; the rest is room for rounding

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from encoders.missing_extra import MODULES, MissingExtraError, needs_extra
+from encoders.late_imports import MODULES, MissingExtraError, needs_extra
 from tests.support.servers import inherited_environment
 from tests.support.surveys import survey_toml
 from tests.test_layering import MAY_IMPORT, every_import, modules_of, top

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from encoders.late_imports import LateImport
+
 ROOT = Path(__file__).resolve().parent.parent
 MAY_IMPORT = {
     "encoders": {"encoders"},
@@ -39,7 +41,9 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "arrays", "nfc", "notebook_html", "text_table"},
+        {"__init__", "errors", "nfc", "notebook_html"},
+        {"late_imports"},
+        {"lazy_numpy"},
         {
             "argument_parser",
             "epsilon_proof",
@@ -53,7 +57,7 @@ LAYERS = {
             "rows_csv",
             "shuffling",
         },
-        {"exact_samplers", "missing_extra", "probability_tables"},
+        {"exact_samplers", "probability_tables"},
         {"extras"},
         {"mechanisms"},
         {"survey"},
@@ -166,16 +170,26 @@ def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[str, bool]]:
 
 
 @cache
+def late_imports(path: Path) -> list[str]:
+    """Return the targets of each `LateImport` of a module."""
+    calls = (node for node in ast.walk(parse(path)) if isinstance(node, ast.Call))
+    targets = [call.args[0] for call in calls if ast.unparse(call.func) == "LateImport"]
+    return [each.value for each in targets if isinstance(each, ast.Constant)]
+
+
+@cache
 def every_import(path: Path) -> list[tuple[str, bool]]:
     """Return the imports that run."""
-    return list(imports(parse(path)))
+    late = [(target.replace(":", "."), True) for target in late_imports(path)]
+    return [*imports(parse(path)), *late]
 
 
 @cache
 def every_dependency(path: Path) -> list[str]:
     """Return all imports, late ones and those for type checkers too: a type is a dependency of design."""
     nodes = (node for node in ast.walk(parse(path)) if isinstance(node, ast.Import | ast.ImportFrom))
-    return [name for node in nodes for name in imported_names(node)]
+    names = [name for node in nodes for name in imported_names(node)]
+    return [*names, *(target.replace(":", ".") for target in late_imports(path))]
 
 
 def top(name: str) -> str:
@@ -246,6 +260,34 @@ def test_no_modules_import_each_other():
         pytest.fail(" <- ".join(error.args[1]))
 
 
+SLOW_LIBRARIES = {
+    **dict.fromkeys(("email", "http", "sqlite3", "ssl"), "an application that sends nothing starts faster"),
+    "unicodedata": "a megabyte of memory, which ASCII texts do not need",
+    **dict.fromkeys(("scipy", "sklearn", "threadpoolctl"), "a command that does not need it starts faster"),
+}
+"""The libraries that functions may import, and why; none is optional where it is imported."""
+LOADS_NEXT_TO_NOTHING = {"ldp_client", "ldp_client.traceback_redaction"}
+"""What an application loads when it starts, and what returns a receipt for every error, even of an import."""
+
+
+def test_functions_import_only_slow_libraries():
+    found = {
+        f"{module_name(path)} imports {name}"
+        for path in modules_of(*MAY_IMPORT)
+        for name, late in imports(parse(path))
+        if late and top(name) not in SLOW_LIBRARIES and module_name(path) not in LOADS_NEXT_TO_NOTHING
+    }
+    assert not found, "join a registry, or use encoders.late_imports.LateImport: see docs/architecture.md"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_every_late_import_can_be_loaded(package):
+    for path in modules_of(package):
+        for target in late_imports(path):
+            assert LateImport(target).load() is not None
+
+
 def test_modules_and_functions_are_short():
     too_long = {
         str(path.relative_to(ROOT))
@@ -294,12 +336,9 @@ def test_the_device_needs_only_the_standard_library_and_msgpack():
 FOR_SILOS = (
     "encoders.exact_samplers",
     "encoders.mechanisms.count_table",
-    "encoders.mechanisms.count_table_range",
     "encoders.mechanisms.counted_table",
-    "encoders.mechanisms.soft_cells",
     "encoders.rows_csv",
     "encoders.survey.any_survey",
-    "encoders.survey.boolean_values",
     "encoders.survey.silo_plan",
     "encoders.survey.silo_survey",
     "ldp_silo",
@@ -308,16 +347,14 @@ FOR_SILOS = (
 FOR_AUTHORS = tuple(
     f"encoders.survey.{name}"
     for name in (
+        "auto_questions",
         "compiler",
         "cross_tables",
-        "level_choice",
-        "missing_codes",
-        "question_groups",
+        "row_cells",
         "schema_tables",
         "survey",
         "survey_tables",
         "table_entries",
-        "text_tables",
         "toml_lines",
         "toml_reader",
     )

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from benchmarks.central.data_sets import DataSet, read_data_set
 from benchmarks.central.ours import predict
-from encoders.survey.numeric_features import BinnedFeature
+from encoders.survey.features import BinnedFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.curator_privacy import ADD_REMOVE
 from ldp_central.coded_rows import CodedRows

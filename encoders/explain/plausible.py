@@ -7,15 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.explain.text import sentence, wrap_text
+from encoders.explain.text import format_table, sentence, wrap_text
 from encoders.explain.wording import Wording
 from encoders.mechanisms import DE, SHE, FrequencyOracle, NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import choose_unit, percent, round_up
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
-from encoders.text_table import format_table
 
 MAX_LISTED_ANSWERS = 16
 """Number of possible answers that are listed; of a larger domain the likeliest are listed."""

@@ -7,20 +7,25 @@ without the row, because the row is not stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
-from encoders.explain.numbers_text import describe_clipping, describe_square
 from encoders.explain.plausible import compute_likelihoods, describe_likelihoods, describe_payload
-from encoders.explain.relay_words import describe_relay
-from encoders.explain.text import sentence, wrap_text
+from encoders.explain.text import format_table, sentence, wrap_text
 from encoders.explain.wording import Wording
+from encoders.late_imports import LateImport
 from encoders.randomness import RandomSource
+from encoders.survey.features import CategoricalFeature, NumericFeature
 from encoders.survey.plan import Plan
-from encoders.survey.questions import Question
+from encoders.survey.questions import SQUARE, Question, format_number
 from encoders.survey.randomise import RandomisedReport, randomise, read_report
-from encoders.text_table import format_table
+
+_TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
+
+_TEXT_HTML = LateImport("encoders.notebook_html:text_html")  # loaded in notebooks alone
 
 
 @dataclass(frozen=True)
@@ -76,13 +81,12 @@ class Preview:
         return explain(self)
 
     def _repr_html_(self) -> str:
-        from encoders.notebook_html import text_html
-
         warning = (
             "This preview contains the person's true answer, and a notebook stores it with this cell: clear "
             "the output before you save or share the notebook."
         )
-        return text_html(warning, str(self))
+        html: str = _TEXT_HTML.load()(warning, str(self))
+        return html
 
 
 def preview(
@@ -222,3 +226,50 @@ def _describe_randomised_answer(question: Question, payload: bytes, wording: Wor
         f"The last {last}: the answer, randomised by {question.mechanism.name}. Decoded:",
         *(f"  {line}" for line in describe_payload(question, payload, wording)),
     ]
+
+
+def describe_clipping(plan: Plan, clipped: Sequence[str]) -> list[str]:
+    """Return a line for each entry of a row that is outside its range; `clipped` has their names."""
+    features = {feature.name: feature for feature in (*plan.row_schema.features, *plan.entries)}
+    lines: list[str] = []
+    for name in clipped:
+        feature = features[name]
+        assert not isinstance(feature, CategoricalFeature)
+        low, high = (format_number(float(bound)) for bound in feature.bounds)
+        text = f"({name} is outside its range, {low} to {high}: the device moves it to the nearest end)"
+        lines += wrap_text(text, "  ")
+    return lines
+
+
+def describe_square(question: Question) -> list[str]:
+    """Return the lines that describe a question about squares of numbers; empty for other questions."""
+    numbers = [each for each in question.asked_features if isinstance(each, NumericFeature)]
+    if question.moment != SQUARE:
+        return []
+    if len(numbers) > 1:
+        names = ", ".join(each.name for each in numbers)
+        return wrap_text(f"{sentence('squares', names)} {sentence('squaresEnds')}")
+    (number,) = numbers
+    low, middle, high = (format_number(number.original(x)) for x in (-1, 0, 1))
+    ends = sentence("squareEnds", middle, low, high)
+    return wrap_text(f"{sentence('square', number.name, middle)} {ends}")
+
+
+def describe_relay(plan: Plan) -> list[str]:
+    """Return the lines that a person reads about the relay; none for a survey without one."""
+    relay = plan.relay
+    if relay is None:
+        return []
+    return wrap_text(
+        "The report goes through a relay, which cannot read it. The relay knows that you take part; the "
+        "collector cannot see who sent which report. What the collector sees changes the odds of any two "
+        f"answers of yours by at most {_factor(relay.epsilon)} times, with a remainder of at most 1 in "
+        f"{math.floor(1 / relay.delta):,}, if at least {relay.honest_reports:,} of the {relay.batch:,} "
+        "reports that leave together come from people who do not help it. If relay and collector work "
+        f"together, by at most {_factor(plan.epsilon)} times."
+    )
+
+
+def _factor(epsilon: Decimal) -> str:
+    """Return e^epsilon with two digits, rounded up."""
+    return format(_TWO_DIGITS.plus(epsilon.exp()), "f")

@@ -1,10 +1,10 @@
-"""Formats text for people: paragraphs, numbers of things, and answers in words."""
+"""Formats text for people: paragraphs, tables, numbers of things, and answers in words."""
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -52,3 +52,22 @@ def wrap_text(text: str, indent: str = "") -> list[str]:
 def format_answer(answer: Mapping[str, str]) -> str:
     """Return an answer as ``age = young, paid = no``."""
     return ", ".join(f"{name} = {value}" for name, value in answer.items())
+
+
+def format_table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
+    """Return one line for each row, with its cells in aligned columns.
+
+    Parameters
+    ----------
+    rows : sequence of rows
+        All of the same length.
+    alignment : str
+        "<" (left) or ">" (right) for each column.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, alignment, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

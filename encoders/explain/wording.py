@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from encoders.explain.text import format_answer
+from encoders.late_imports import LateImport
 from encoders.survey.choices import ChoiceFeature
 from encoders.survey.plan import Plan
 
 if TYPE_CHECKING:
     from encoders.survey.display_texts import EntryTexts
+
+_DISPLAY_TEXTS = LateImport("encoders.survey.display_texts:display_texts")  # few plans have texts
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,7 @@ class Wording:
         """Return the wording of a plan, with its texts in a language if they are at hand."""
         if not plan.texts:
             return cls({})
-        from encoders.survey.display_texts import display_texts  # late: seldom needed
-
-        texts = display_texts(plan, language)
+        texts = _DISPLAY_TEXTS.load()(plan, language)
         choices = {each.name: texts.find(each) for each in plan.features if isinstance(each, ChoiceFeature)}
         label = {plan.row_label.name: texts.label} if texts.label else {}
         return cls(label | choices | dict(texts.features))

@@ -1,8 +1,8 @@
 """Mechanisms that randomise an answer: frequency oracles, and mechanisms for numbers."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from encoders.late_imports import late_names
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
@@ -54,15 +54,7 @@ __all__ = [
     "numeric_candidates",
 ]
 
-_DESIGN = ("design", "design_numeric", "numeric_candidates")
-"""The names that a device with a compiled plan does not load."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _DESIGN:
-        return getattr(import_module("encoders.mechanisms.auto_choice"), name)
-    raise AttributeError(f"module 'encoders.mechanisms' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_DESIGN})
+# a device with a compiled plan does not load these
+__getattr__, __dir__ = late_names(
+    __name__, dict.fromkeys(("design", "design_numeric", "numeric_candidates"), "auto_choice")
+)

@@ -2,9 +2,9 @@
 
 A silo is an organisation that holds many rows. Its message has one table of counts for each feature. A row
 adds one unit to the cells of its label in each table: to one cell, or to three soft cells of a number, see
-:mod:`encoders.mechanisms.soft_cells`. So F tables change by F units in all, and by F R units with the R rows
-of one person. Noise of scale F R / epsilon in every cell makes the message epsilon-differentially private;
-neighbours are all rows of one person, added or removed.
+:mod:`encoders.mechanisms.counted_table`. So F tables change by F units in all, and by F R units with the R
+rows of one person. Noise of scale F R / epsilon in every cell makes the message epsilon-differentially
+private; neighbours are all rows of one person, added or removed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from fractions import Fraction
 from math import ceil
 from typing import ClassVar
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
 from encoders.exact_samplers import draw_laplace
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import CountedMechanism
-from encoders.mechanisms.counted_table import FALSE_ALARM, CountedTable, bound_sum
-from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.mechanisms.counted_table import FALSE_ALARM, SOFT_UNIT, CountedTable, bound_sum, greatest_amount
 from encoders.randomness import RandomSource
 
 CELL_BYTES = 8
@@ -188,8 +187,6 @@ class CountTable(CountedMechanism):
         They hold for all messages whose cells and totals pass. The check of the rows of each label is not
         used, so they may be wider than necessary.
         """
-        from encoders.mechanisms.count_table_range import greatest_amount  # late: only analysts need it
-
         weights = np.asarray(weights, dtype=float)
         return -greatest_amount(self.tables, self.rows, -weights), greatest_amount(
             self.tables, self.rows, weights

@@ -7,10 +7,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from encoders.arrays import ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import IndexPayload, index_bytes, unpack_indices
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.mechanisms.base import (
+    IndexPayload,
+    MechanismParameters,
+    check_keys,
+    index_bytes,
+    unpack_indices,
+)
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import others_text, percent
 from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource

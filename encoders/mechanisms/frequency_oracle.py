@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, Number
-from encoders.mechanisms.parameters import MechanismParameters
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
+from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
+from encoders.randomness import RandomSource
 
 MAX_DOMAIN = 1 << 16
 """Largest domain of a question; the estimates of a larger one would be noise."""
@@ -170,3 +170,53 @@ class FrequencyOracle(Mechanism):
     def _set_probabilities(self, p: Fraction, q: Fraction) -> None:
         """Set the moments of a pure protocol."""
         self._set_moments((p, p * (1 - p)), (q, q * (1 - q)))
+
+
+_BLOCK_ROWS = 4096
+"""Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
+
+
+class BitVector(FrequencyOracle):
+    """An oracle whose payload is a vector of bits: value i is bit i % 8 of byte i // 8; unused bits are 0."""
+
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        self.payload_bytes = (domain + 7) // 8
+        self._mask = (1 << domain) - 1
+
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
+        values = np.asarray(values, dtype=np.int64)
+        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
+        for start in range(0, len(values), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            payloads[block] = self._perturb_block(values[block], rng)
+        return payloads
+
+    @abstractmethod
+    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        """Randomise one block of values."""
+
+    def tally(self, payloads: ByteArray) -> IntArray:
+        """Return the number of ones at every position; see :meth:`Mechanism.tally`."""
+        return count_bits(payloads, self.domain)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Return the bits as a list; see :meth:`Mechanism.contribution`."""
+        return unpack_bits(payload, self.domain)
+
+    cell_range = (0, 1)
+
+
+def count_bits(payloads: ByteArray, length: int) -> IntArray:
+    """Return the number of ones at every position, computed from a histogram of each byte."""
+    table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+    bits_of = table.astype(np.int64)
+    columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
+    return np.concatenate(columns)[:length].astype(np.int64, copy=False)
+
+
+def unpack_bits(payload: bytes, length: int) -> list[int]:
+    """Return the bits of one payload in the order of positions."""
+    vector = int.from_bytes(payload, "little")
+    return [vector >> index & 1 for index in range(length)]

@@ -12,12 +12,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
-from encoders.arrays import ByteArray, IntArray, np
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import IntegerVectorPayload
+from encoders.lazy_numpy import ByteArray, IntArray, np
+from encoders.mechanisms.base import IntegerVectorPayload, MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
 from encoders.probability_tables import WORD, laplace_cumulative, laplace_weights, shifted_cells

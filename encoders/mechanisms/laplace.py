@@ -11,9 +11,15 @@ from itertools import accumulate, product
 from math import prod
 from typing import Any, ClassVar, Self
 
-from encoders.arrays import ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import IntegerVectorPayload, Number
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
+from encoders.mechanisms.base import (
+    IntegerVectorPayload,
+    MechanismParameters,
+    Number,
+    check_keys,
+    read_weights,
+)
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
@@ -25,7 +31,6 @@ from encoders.mechanisms.numeric_base import (
     split_value,
     split_value_array,
 )
-from encoders.mechanisms.parameters import MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.probability_text import noise_text, percent
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 from encoders.randomness import RandomSource

@@ -3,7 +3,7 @@
 The question asks for a number x in [-1, 1], or its square in [0, 1], together with the class. Every
 mechanism hides both. The answer is a vector with one slot per class: x in the slot of the person's class, and
 0 in all others (Yilmaz et al. 2019, section 3.2). A number that may be missing has k more slots; if it is
-missing, one of these is 1. Numbers are codes on a grid, see :mod:`encoders.survey.numeric_features`.
+missing, one of these is 1. Numbers are codes on a grid, see :mod:`encoders.survey.features`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from encoders.arrays import FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Mechanism, Number
-from encoders.mechanisms.parameters import MechanismParameters
+from encoders.lazy_numpy import FloatArray, IntArray, np
+from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
 
 GRID_BITS = 21
 GRID = 1 << GRID_BITS - 1

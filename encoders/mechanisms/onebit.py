@@ -12,11 +12,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.epsilon_proof import exp_bounds
-from encoders.mechanisms.base import IndexPayload, Number, index_bytes, unpack_indices
-from encoders.mechanisms.bit_vector import count_bits, unpack_bits
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.mechanisms.base import (
+    IndexPayload,
+    MechanismParameters,
+    Number,
+    check_keys,
+    index_bytes,
+    unpack_indices,
+)
 from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.frequency_oracle import count_bits, unpack_bits
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
@@ -27,7 +34,6 @@ from encoders.mechanisms.numeric_base import (
     split_value,
     split_value_array,
 )
-from encoders.mechanisms.parameters import MechanismParameters, check_keys
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD

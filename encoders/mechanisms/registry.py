@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from encoders.errors import SurveyError
+from encoders.mechanisms.base import MechanismParameters
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.histogram import SHE, THE
 from encoders.mechanisms.laplace import Laplace, SampledLaplace
 from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
-from encoders.mechanisms.parameters import MechanismParameters
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import SS

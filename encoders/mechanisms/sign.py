@@ -8,13 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import Number
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
+from encoders.mechanisms.base import MechanismParameters, Number
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
-from encoders.mechanisms.parameters import MechanismParameters
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.mechanisms.unary import OUE, SUE

@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from encoders.arrays import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.errors import SurveyError
-from encoders.mechanisms.bit_vector import BitVector
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.direct import cell_size, multiply_shift
-from encoders.mechanisms.parameters import MechanismParameters, check_keys
+from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD, keep_threshold

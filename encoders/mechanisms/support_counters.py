@@ -12,7 +12,7 @@ from functools import cached_property
 from math import ceil, isqrt
 from typing import Any
 
-from encoders.arrays import ByteArray, IntArray, NDArray, np
+from encoders.lazy_numpy import ByteArray, IntArray, NDArray, np
 
 MAX_GROUPS = 64
 """Largest number of groups. Up to as many positions have a group each, and more positions share the groups,

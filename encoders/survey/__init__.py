@@ -1,11 +1,10 @@
 """Surveys: the TOML file that an author writes, and the immutable plan that is compiled from it."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from encoders.late_imports import late_names
 from encoders.survey.choices import Choices
-from encoders.survey.features import CategoricalFeature, Feature, Label
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question
@@ -28,15 +27,5 @@ __all__ = [
     "read_survey",
 ]
 
-_AUTHORING = {"Survey": "survey", "read_survey": "toml_reader"}
-"""The names that a device with a compiled plan does not load, and their modules."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _AUTHORING:
-        return getattr(import_module(f"encoders.survey.{_AUTHORING[name]}"), name)
-    raise AttributeError(f"module 'encoders.survey' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_AUTHORING})
+# a device with a compiled plan does not load these
+__getattr__, __dir__ = late_names(__name__, {"Survey": "survey", "read_survey": "toml_reader"})

@@ -1,15 +1,25 @@
-"""Canonical JSON: a plan has one encoding, so that programs in all languages compute the same digest.
+"""Canonical forms, so that programs in all languages compute the same digest of a plan: JSON, and numbers.
 
-Keys are sorted by code point. There is no white space and there are no floats; the encoding is UTF-8.
-Integers above 2^53 are decimal strings. Reading is strict: bytes that are not canonical are refused.
+Keys of JSON are sorted by code point. There is no white space and there are no floats; the encoding is UTF-8.
+Integers above 2^53, and decimals, are strings. Reading is strict: bytes that are not canonical are refused.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from decimal import Context, Decimal
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from encoders.errors import SurveyError
+
+MAX_DIGITS = 20
+"""Largest number of digits of a number in a survey file."""
+
+_AMOUNT = re.compile(r"[0-9]{1,1200}(/[1-9][0-9]{0,1199})?")
+_EXACT = Context(prec=1000)
+_EDGE_DIGITS = Context(prec=15)
 
 
 def dump_canonical_json(document: object) -> bytes:
@@ -40,3 +50,38 @@ def load_canonical_json(data: bytes, name: str = "plan") -> Any:
 
 def _no_float(text: str) -> NoReturn:
     raise SurveyError("found a float, but decimals must be strings: compile the survey again")
+
+
+def decimal_text(value: Decimal) -> str:
+    """Return the canonical text of a finite decimal, without exponent and trailing zeros, in any context."""
+    text = format(value.normalize(_EXACT), "f")
+    return "0" if text == "-0" else text
+
+
+def parse_decimal(value: object) -> Decimal | None:
+    """Return a number of at most 20 digits as a Decimal; None unless it is finite, also as a double."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    exact = Decimal(value)
+    is_double = exact.is_finite() and -300 < exact.adjusted() < 300
+    return exact if is_double and len(exact.as_tuple().digits) <= MAX_DIGITS else None
+
+
+def parse_amount(text: object) -> Fraction:
+    """Return an epsilon or a delta, such as "3" or "1/3", from a file; raise ValueError for another text.
+
+    Texts with an exponent are refused, because ``Fraction("1e99999999")`` takes minutes. The longest amount
+    is a delta that an option states with a small exponent.
+    """
+    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
+        raise ValueError(
+            "an amount needs a text such as 1/3, with at most 1200 digits above and below the line"
+        )
+    return Fraction(text)
+
+
+def equal_width_edges(low: Decimal, high: Decimal, bins: int) -> tuple[str, ...]:
+    """Return the bins + 1 edges of equal-width bins, to 15 digits (Yilmaz et al. 2019, section 3.2)."""
+    exact = (Fraction(low) + (Fraction(high) - Fraction(low)) * j / bins for j in range(1, bins))
+    inner = [_EDGE_DIGITS.divide(Decimal(edge.numerator), Decimal(edge.denominator)) for edge in exact]
+    return tuple(map(decimal_text, [low, *inner, high]))

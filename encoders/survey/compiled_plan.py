@@ -1,4 +1,9 @@
-"""What every compiled survey has, whether people or silos answer it: one form, one digest, its questions."""
+"""What every compiled survey has, whether people or silos answer it: one form, one digest, its questions.
+
+The id of a report is 16 random bytes, by which the collector counts the report once. In a survey by
+invitation, it begins with the index of its question, two bytes. The operator draws it instead of the device
+and gives it to a person as a token, see :mod:`encoders.survey.invitation`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from encoders.errors import SurveyError, combine_errors
+from encoders.late_imports import LateImport
 from encoders.mechanisms.base import CountedMechanism
+from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, MAX_REPORT_BYTES, Report, pack
 from encoders.survey.canonical import load_canonical_json
 from encoders.survey.choices import row_entries
@@ -22,7 +29,9 @@ from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, is_sha256, is_s
 if TYPE_CHECKING:
     from encoders.survey.texts import SurveyTexts
 
+_TEXTS = LateImport("encoders.survey.texts")  # devices seldom need them
 FORMAT = 1
+INDEX_BYTES = 2
 MAX_PLAN_BYTES = 1 << 20
 RECOMPILE = "compile the survey again"
 
@@ -154,12 +163,11 @@ class CompiledPlan(Generic[QuestionT]):
         SurveyError
             If the plan has no texts, or these are not its texts.
         """
-        from encoders.survey.texts import EntryNames, SurveyTexts  # late: seldom needed
-
         if not self.texts_digest:
             raise SurveyError("the survey has no texts: give none", "texts")
-        plan, names = copy(self), EntryNames.from_row(self.row_label, self.entries)
-        object.__setattr__(plan, "texts", SurveyTexts.from_json(data, self.texts_digest, names))
+        module = _TEXTS.load()
+        plan, names = copy(self), module.EntryNames.from_row(self.row_label, self.entries)
+        object.__setattr__(plan, "texts", module.SurveyTexts.from_json(data, self.texts_digest, names))
         return plan
 
     def _publication_entries(self) -> dict[str, str]:
@@ -203,3 +211,14 @@ def _with_remedy(error: SurveyError) -> SurveyError:
 AnyPlan = CompiledPlan[CountedQuestion]
 """A plan of people or of silos, as a collector uses it."""
 PlanT = TypeVar("PlanT", bound=AnyPlan)
+
+
+def report_id_prefix(plan: AnyPlan, question: CountedQuestion) -> bytes:
+    """Return the bytes with which all report ids of a question begin; none without invitations."""
+    return question.index.to_bytes(INDEX_BYTES, "big") if plan.by_invitation else b""
+
+
+def draw_report_id(plan: AnyPlan, question: CountedQuestion, rng: RandomSource) -> bytes:
+    """Draw the id of a report or an invitation; takes 16 random bytes, or 14 in a survey by invitation."""
+    prefix = report_id_prefix(plan, question)
+    return prefix + rng.take(ID_BYTES - len(prefix))

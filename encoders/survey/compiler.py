@@ -20,15 +20,20 @@ from encoders.mechanisms import (
 )
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.mechanisms.registry import AUTO
+from encoders.survey.auto_questions import choose_widths, group_features
 from encoders.survey.cross_tables import CrossTable
-from encoders.survey.features import NO_LABEL, Feature, Label
-from encoders.survey.level_choice import choose_widths
-from encoders.survey.levels import count_values, find_shift, join_values
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NO_LABEL, Feature, Label, NumericFeature
 from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.projection import Projection
-from encoders.survey.question_groups import group_features
-from encoders.survey.questions import MEAN, SQUARE, Question, build_numeric_domain
+from encoders.survey.questions import (
+    MEAN,
+    SQUARE,
+    Question,
+    build_numeric_domain,
+    count_values,
+    find_shift,
+    join_values,
+)
 from encoders.survey.validation_round import Validation
 
 MAX_PRIOR_ERROR = 0.1

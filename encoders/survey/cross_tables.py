@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.survey.choices import ChoiceFeature
-from encoders.survey.features import Feature, Label
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import Feature, Label, NumericFeature
 from encoders.survey.table_entries import EntryReader, Path, Table
 
 MAX_TABLES = 32

@@ -17,9 +17,8 @@ import hashlib
 from encoders.errors import TokenError
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES
-from encoders.survey.compiled_plan import AnyPlan, CompiledPlan, QuestionT
+from encoders.survey.compiled_plan import INDEX_BYTES, AnyPlan, CompiledPlan, QuestionT, draw_report_id
 from encoders.survey.plan import Plan
-from encoders.survey.report_id import INDEX_BYTES, draw_report_id
 
 HASH_BYTES = 16
 """Length of a token's hash."""

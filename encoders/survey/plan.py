@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
+from encoders.late_imports import LateImport
 from encoders.randomness import RandomSource
-from encoders.survey.canonical import dump_canonical_json
+from encoders.survey.canonical import decimal_text, dump_canonical_json
 from encoders.survey.choices import entry_codes, row_entries
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
-from encoders.survey.decimals import decimal_text
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import row_entry
 from encoders.survey.plan_checks import LOCAL, SILO, SILO_REFUSAL, check_plan, check_validation
@@ -27,6 +27,7 @@ from encoders.survey.relay import RELAY_REFUSES_TOKENS, Relay
 from encoders.survey.validation_round import Validation
 
 MAX_HTML_QUESTIONS = 20
+_TABLE_HTML = LateImport("encoders.notebook_html:table_html")  # loaded in notebooks alone
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,8 +56,6 @@ class Plan(CompiledPlan[Question]):
         self._set_json(dump_canonical_json(_as_dict(self)))
 
     def _repr_html_(self) -> str:
-        from encoders.notebook_html import table_html
-
         rows = [("epsilon", str(self.epsilon)), ("digest", self.digest), ("enrolment", self.enrolment)]
         if self.family != self.id:
             rows.append(("family", self.family))
@@ -67,7 +66,8 @@ class Plan(CompiledPlan[Question]):
             rows.append((f"question {question.name}", f"mechanism {question.mechanism.name}, {chance}"))
         if len(self.questions) > MAX_HTML_QUESTIONS:
             rows.append(("questions", f"{len(self.questions) - MAX_HTML_QUESTIONS} more"))
-        return table_html(f"survey {self.id}", rows)
+        html: str = _TABLE_HTML.load()(f"survey {self.id}", rows)
+        return html
 
     @classmethod
     def from_json(cls, data: bytes) -> Plan:

@@ -11,12 +11,18 @@ from itertools import pairwise
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.nfc import BLANKS, SELECTORS, look_of, to_nfc
+from encoders.nfc import BAD_NAMES, NAME_FORM, is_text, look_of
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
+from encoders.survey.canonical import decimal_text
 from encoders.survey.choices import SEPARATOR, Choices, row_entries
-from encoders.survey.decimals import decimal_text
-from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.features import (
+    NO_LABEL,
+    BinnedFeature,
+    CategoricalFeature,
+    Feature,
+    Label,
+    NumericFeature,
+)
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question
@@ -42,9 +48,6 @@ CENTRAL_REFUSAL = (
 )
 REFUSALS = {SILO: SILO_REFUSAL, CENTRAL: CENTRAL_REFUSAL}
 """What to do with a survey of each kind that people do not answer."""
-MAX_TEXT = 200
-_TEXT = f"printable, in Unicode's normal form NFC, and of 1 to {MAX_TEXT} characters"
-BAD_NAMES = f"names must be {_TEXT}"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -172,35 +175,7 @@ def _doubles(texts: Sequence[object], name: str) -> Iterator[float]:
 
 def _check_texts(values: Sequence[object], name: str) -> None:
     if not values or len({look_of(str(each)) for each in values if is_text(each)}) < len(values):
-        raise SurveyError(f"values must be texts that look different, {_TEXT}", name)
-
-
-def is_text(value: object) -> bool:
-    """Return whether a value can be a name or a category, which people read on screens and in logs."""
-    return isinstance(value, str) and not text_fault(value)
-
-
-def text_fault(text: str) -> str:
-    """Return the reason why a text is not a possible name or category, as the end of a sentence, or ""."""
-    if not 0 < len(text) <= MAX_TEXT:
-        return f"has {len(text)} characters, not 1 to {MAX_TEXT}"
-    return printable_fault(text, BLANKS + "".join(re.findall(f"^{SELECTORS}", text))) or nfc_fault(text)
-
-
-def nfc_fault(text: str) -> str:
-    """Return that a text is not in NFC, as the end of a sentence; empty if it is."""
-    return "" if text == to_nfc(text) else "is not in Unicode's normal form NFC: convert the file to NFC"
-
-
-def printable_fault(text: str, refused: str = "") -> str:
-    """Return which character is not printable or is refused, as the end of a sentence; empty if none is."""
-    bad = next((each for each in text if each in refused or not each.isprintable()), "")
-    if not bad:
-        return ""
-    from unicodedata import name  # only needed for a mistake
-
-    named = f"U+{ord(bad):04X} {name(bad, '')}".rstrip()
-    return f"contains {named}, which is not printable: remove it, or replace it with a plain space"
+        raise SurveyError(f"values must be texts that look different, {NAME_FORM}", name)
 
 
 def _check_questions(questions: Sequence[Question], features: Sequence[Feature]) -> None:

@@ -9,13 +9,19 @@ from typing import Any, NamedTuple
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
+from encoders.nfc import BAD_NAMES, is_text
 from encoders.survey.choices import Choices, split_choices
-from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
-from encoders.survey.levels import find_shift, join_values
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
-from encoders.survey.plan_checks import BAD_NAMES, OPEN, is_text
+from encoders.survey.features import (
+    NO_LABEL,
+    BinnedFeature,
+    CategoricalFeature,
+    Feature,
+    Label,
+    NumericFeature,
+)
+from encoders.survey.plan_checks import OPEN
 from encoders.survey.projection import Projection
-from encoders.survey.questions import Question, build_numeric_domain
+from encoders.survey.questions import Question, build_numeric_domain, find_shift, join_values
 from encoders.survey.relay import Relay
 from encoders.survey.validation_round import Validation
 

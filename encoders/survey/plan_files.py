@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from encoders.errors import SignatureError, SurveyError, combine_errors
+from encoders.late_imports import LateImport
 from encoders.survey.compiled_plan import PlanT
 from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.signature import read_signature
 
 CompiledT = TypeVar("CompiledT")
+
+# devices read compiled plans, and load none of these
+_READ_SURVEY = LateImport("encoders.survey.toml_reader:read_survey")
+_TOML_LINES = LateImport("encoders.survey.toml_lines")
+_DESCRIBE_OTHER = LateImport("encoders.file_kind:describe_other")
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,8 @@ def named_errors(path: Path, wanted: str = "", *kinds: str) -> Iterator[None]:
     try:
         yield
     except SurveyError as failure:
-        from encoders.file_kind import describe_other
-
         error = failure
-        if wanted and (other := describe_other(path, *kinds, "text", "toml")):
+        if wanted and (other := _DESCRIBE_OTHER.load()(path, *kinds, "text", "toml")):
             error = SurveyError(f"is not {wanted}{other}")
         if not error.file:
             error.file = path.name
@@ -118,20 +122,18 @@ def read_text(path: Path) -> str:
 
 def _require_whole_plan(text: str) -> None:
     if '"format"' not in text:
-        from encoders.survey.toml_lines import TOML_ONLY  # late: devices read compiled plans
-
+        toml_only = _TOML_LINES.load().TOML_ONLY
         raise SurveyError(
-            f"is JSON, but not a whole compiled plan: {TOML_ONLY}. A .json file must be the plan that "
+            f"is JSON, but not a whole compiled plan: {toml_only}. A .json file must be the plan that "
             "`ldp-survey compile SURVEY.toml -o PLAN.json` writes"
         )
 
 
 def _compile(text: str) -> Plan:
-    from encoders.survey.toml_reader import read_survey  # late: devices read compiled plans
-
-    survey = read_survey(text)
+    survey = _READ_SURVEY.load()(text)
     with named_lines(text, survey.features):
-        return survey.compile()
+        plan: Plan = survey.compile()
+        return plan
 
 
 PEOPLE_PLANS = PlanReader((Plan,), Plan.from_json, _compile)
@@ -148,9 +150,7 @@ def named_lines(text: str, features: Sequence[Feature]) -> Iterator[None]:
 
 
 def _with_line(error: SurveyError, text: str, features: Sequence[Feature]) -> SurveyError:
-    from encoders.survey.toml_lines import find_line  # late, as above
-
     name = error.field.removeprefix("features.")
     known = name in [feature.name for feature in features]
-    line = find_line(text, ("features", name) if known else tuple(error.field.split(".")))
+    line = _TOML_LINES.load().find_line(text, ("features", name) if known else tuple(error.field.split(".")))
     return type(error)(error.why, error.field, line)

@@ -17,8 +17,7 @@ from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.survey.choices import row_entries
-from encoders.survey.features import Feature
-from encoders.survey.numeric_features import GRID, NumericFeature
+from encoders.survey.features import GRID, Feature, NumericFeature
 from encoders.survey.parse_value import row_entry
 
 UNIT = 10**6

@@ -6,8 +6,12 @@ question: the joint index a*k + c of feature code a and label code c (Yilmaz et 
 numeric feature is two questions, the number and its square, each with the label (section 3.2). A survey
 without a label has one class, k = 1, so that these formulas hold for it too. The mechanism
 `laplace` asks for all numbers of the row in one question. Several discrete features can be one question,
-whose answers are all their combinations, with the label or without it. An ordered feature with many values
-can be several questions, about intervals of different widths and without the label.
+whose answers are all their combinations, with the label or without it.
+
+An ordered feature with many values can be several questions without the label: its levels, which ask about
+intervals of different widths. Shares of many adjacent values, such as P(x < 40), are sums of many noisy
+estimates, and wide intervals estimate them with fewer terms. Each person answers one of the levels (Qardaji,
+Yang and Li 2013; Kulkarni, Cormode and Srivastava 2019).
 """
 
 from __future__ import annotations
@@ -22,14 +26,13 @@ from math import prod
 from operator import mul
 from typing import Any
 
+from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.features import Feature, Label
-from encoders.survey.levels import count_values
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
@@ -54,7 +57,7 @@ class Question:
     """The question is drawn with probability weight / (sum of all weights)."""
     mechanism: Mechanism
     width: int = 1
-    """Number of adjacent values of an ordered feature that are one answer, see :mod:`encoders.survey.levels`.
+    """Number of adjacent values of an ordered feature that are one answer, see :func:`join_values`.
     `asked_features` then has these intervals as values."""
     shift: int = 0
     """Number of values that the first interval lacks."""
@@ -239,6 +242,44 @@ def square_code(code: Any) -> Any:
     """
     steps = code - GRID
     return (steps * steps + GRID // 2) // GRID + GRID - (code > 2 * GRID)
+
+
+def count_values(feature: Feature) -> int:
+    """Return the number of values of a feature, without the missing one."""
+    return feature.size - (feature.missing == "category")
+
+
+def find_shift(feature: Feature, width: int) -> int:
+    """Return how many values the first interval lacks, if all others have `width` values.
+
+    The interval of code v is (v + shift) // width. This holds for a missing value too.
+    """
+    return -count_values(feature) % width
+
+
+def join_values(feature: Feature, width: int) -> Feature:
+    """Return a feature whose values are intervals of `width` adjacent values of an ordered feature.
+
+    Raises
+    ------
+    SurveyError
+        If the feature is not ordered, or if there are not at least two intervals of several values.
+    """
+    first = width - find_shift(feature, width)
+    if isinstance(feature, NumericFeature) or not (feature.ordered and width > 1):
+        raise SurveyError("only an ordered feature can be asked about in intervals", feature.name)
+    if count_values(feature) <= width:
+        raise SurveyError(f"has too few values for intervals of {width}", feature.name)
+    if isinstance(feature, BinnedFeature):
+        return BinnedFeature(feature.name, (feature.edges[0], *feature.edges[first::width]), feature.missing)
+    starts = [0, *range(first, len(feature.values), width)]
+    ends = [*starts[1:], len(feature.values)]
+    values = feature.values
+    texts = [
+        values[start] if end == start + 1 else f"{values[start]} to {values[end - 1]}"
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    return CategoricalFeature(feature.name, tuple(texts), feature.missing, ordered=True)
 
 
 def thresholds(weights: Sequence[int]) -> list[int]:

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 from encoders.errors import LdpError, Reason, ReportError
 from encoders.randomness import RandomSource
 from encoders.report import Report, pack, unpack
-from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.compiled_plan import AnyPlan, draw_report_id, report_id_prefix
 from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.questions import Question
-from encoders.survey.report_id import draw_report_id, report_id_prefix
 
 
 class RandomisedReport(NamedTuple):

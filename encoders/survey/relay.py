@@ -21,7 +21,7 @@ from typing import Any, Self
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import PrivacyError, SurveyError, combine_errors
 from encoders.shuffling import MAX_REPORTS, shuffled_delta
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 
 MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")
 LAST_TIME = 2**33

@@ -1,24 +1,36 @@
-"""Reads the tables that surveys of people and of silos share: [survey], [label] and [features.NAME]."""
+"""Reads the tables that surveys of people and of silos share: [survey], [label], [features.NAME], texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import RowError
-from encoders.survey.choices import SEPARATOR, Choices, split_choices
-from encoders.survey.decimals import equal_width_edges, parse_decimal
-from encoders.survey.features import NO_LABEL, CategoricalFeature, Feature, Label
-from encoders.survey.missing_codes import FeatureT, add_missing_codes
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.nfc import text_fault
+from encoders.survey.canonical import equal_width_edges, parse_decimal
+from encoders.survey.choices import SEPARATOR, Choices, row_entries, split_choices
+from encoders.survey.conditions import KEY, Term, read_conditions
+from encoders.survey.features import (
+    NO_LABEL,
+    BinnedFeature,
+    CategoricalFeature,
+    Feature,
+    Label,
+    NumericFeature,
+)
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id, text_fault
+from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id
+from encoders.survey.row_cells import FeatureT, add_missing_codes
 from encoders.survey.table_entries import EntryReader, Path, Table
-
-if TYPE_CHECKING:
-    from encoders.survey.texts import SurveyTexts
+from encoders.survey.texts import (
+    MAX_TEXTS_BYTES,
+    EntryNames,
+    SurveyTexts,
+    find_problems,
+    values_with_texts,
+)
 
 MAX_BINS = 1000
 _KEYS_OF_A_KIND = (
@@ -46,10 +58,25 @@ class SchemaReader(EntryReader):
         self.document = document
 
     def read_texts(self, label: Label, features: Sequence[Feature]) -> SurveyTexts | None:
-        """Read the texts of the survey, which may be in several languages."""
-        from encoders.survey.text_tables import read_texts  # late: devices seldom read survey files
-
-        return read_texts(self, self.document, label, features)
+        """Read [about], [texts] and the conditions `ask_if`; None if there are none, or for a mistake."""
+        about, languages = (_strip(self.document.get(name, {})) for name in ("about", "texts"))
+        conditions = {
+            name: entry[KEY]
+            for name, entry in _table(self.document.get("features")).items()
+            if isinstance(entry, dict) and KEY in entry
+        }
+        rows = _names_of_rows(self.document, features)
+        names = EntryNames(label.values if label.exists else None, label.name, rows)
+        problems = list(find_problems(about, languages, conditions, names))
+        for path, why in problems:
+            self.note(path, why)
+        if problems or not (about or languages or conditions):
+            return None
+        texts = SurveyTexts(about, languages, read_conditions(conditions))
+        if len(texts.json) > MAX_TEXTS_BYTES:
+            size = f"{len(texts.json):,} bytes, more than {MAX_TEXTS_BYTES:,}"
+            self.note(("texts",), f"has {size} with [about]: shorten texts, or use fewer languages")
+        return texts
 
     def read_table(self, name: str) -> dict[str, Any]:
         """Return a table of the document; an empty one if it is absent or no table."""
@@ -205,3 +232,38 @@ class SchemaReader(EntryReader):
             if why:
                 self.note((*path, "choices"), f"the choice, with the feature's name, {why}", value)
         return Choices(name, values, missing)
+
+
+def _strip(entry: Any) -> Any:
+    """Remove the white space around each text, which multi-line strings add."""
+    if isinstance(entry, dict):
+        return {key: _strip(each) for key, each in entry.items()}
+    return entry.strip() if isinstance(entry, str) else entry
+
+
+def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Collection[str] | None]:
+    """Return the entries of a row, and their values that may have texts; None if an entry has a mistake.
+
+    A component of the projection is no entry of a row; its inputs are.
+    """
+    tables = _table(document.get("features"))
+    read = {each.name: values_with_texts(each) for each in row_entries(features)}
+    names: dict[str, Collection[str] | None] = {
+        name: read.get(name) for name, entry in tables.items() if "weights" not in _table(entry)
+    }
+    for name, entry in _table(_table(document.get("projection")).get("inputs")).items():
+        names[name] = (MISSING_TEXT,) if _table(entry).get("missing") == "category" else ()
+    return names
+
+
+def _table(value: object) -> Table:
+    """Return a table unchanged, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
+    """Return whether terms can never hold together; `several` are the questions with several answers."""
+    given = {(each.feature, each.value) for each in terms if not each.is_negated}
+    single = [feature for feature, _ in given if feature not in several]
+    negated = {(each.feature, each.value) for each in terms if each.is_negated}
+    return len(set(single)) < len(single) or not given.isdisjoint(negated)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from encoders.errors import LdpError
-from encoders.missing_extra import MissingExtraError
+from encoders.late_imports import LateImport, MissingExtraError
 from encoders.survey.plan import Plan
 from encoders.survey.relay import KEY_SUITE
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 REPORT_INFO, RELAY_INFO = b"ldp-bayes report\0", b"ldp-bayes relay\0"
 """Before the plan's digest, the `info` of the inner and of the outer seal."""
 LENGTH_BYTES, CODE_BYTES = 2, 16
+X25519 = LateImport("cryptography.hazmat.primitives.asymmetric.x25519")
+_HPKE = LateImport("cryptography.hazmat.primitives.hpke")
 SEAL_BYTES = 1 + 32 + 16
 """Bytes that a seal adds: the key's id, an ephemeral public key, and the tag of AES-GCM."""
 
@@ -97,11 +99,11 @@ def needs_hpke() -> Iterator[None]:
 
 def _seal(plaintext: bytes, public_key: str, info: bytes) -> bytes:
     with needs_hpke():
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+        x25519 = X25519.load()
     key = base64.b64decode(public_key)
     before, after = KEY_SUITE
     try:
-        recipient = X25519PublicKey.from_public_bytes(key[1 + len(before) : -len(after)])
+        recipient = x25519.X25519PublicKey.from_public_bytes(key[1 + len(before) : -len(after)])
         return key[:1] + hpke_suite().encrypt(plaintext, recipient, info)
     except ValueError as error:  # a point of low order gives a secret that everybody knows
         raise SealError("a public key of the relay's entry in the plan cannot be used") from error
@@ -110,5 +112,6 @@ def _seal(plaintext: bytes, public_key: str, info: bytes) -> bytes:
 def hpke_suite() -> Suite:
     """Return the only suite of HPKE that is used."""
     with needs_hpke():
-        from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
-    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
+        hpke = _HPKE.load()
+    suite: Suite = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
+    return suite

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from contextlib import AbstractContextManager
 
 from encoders.errors import SignatureError
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import LateImport
 
 PREFIX = b"ldp-bayes plan v1\0"
 """Beginning of the signed message: a key that signs other messages too does not sign a plan by accident."""
 PUBLIC_KEY_BYTES = 32
 SIGNATURE_BYTES = 64
+
+ED25519 = LateImport(
+    "cryptography.hazmat.primitives.asymmetric.ed25519", "signed", "a signature", SignatureError
+)
+"""The module of the keys; loading it names the extra if cryptography is not installed."""
+_INVALID_SIGNATURE = LateImport("cryptography.exceptions:InvalidSignature")
 
 
 def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
@@ -45,12 +50,10 @@ def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
             f"the signature is damaged ({len(signature)} bytes instead of {SIGNATURE_BYTES}): sign the plan "
             "again, or download the signature again"
         )
-    with require_cryptography():
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    ed25519 = ED25519.load()
     try:
-        Ed25519PublicKey.from_public_bytes(raw).verify(signature, signed_message(plan_json))
-    except InvalidSignature as error:
+        ed25519.Ed25519PublicKey.from_public_bytes(raw).verify(signature, signed_message(plan_json))
+    except _INVALID_SIGNATURE.load() as error:
         raise SignatureError(
             f"the plan is not signed with the key {public_key.strip()}: pin the author's key, or use the "
             "plan that this author signed"
@@ -110,8 +113,3 @@ def _bytes(text: str | bytes, size: int) -> bytes:
 def signed_message(plan_json: bytes) -> bytes:
     """Return the message that an author signs for a plan."""
     return PREFIX + hashlib.sha256(plan_json).digest()
-
-
-def require_cryptography() -> AbstractContextManager[None]:
-    """Return a context that names the extra if cryptography is not installed."""
-    return needs_extra("signed", "a signature", SignatureError)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan_checks import OPEN, SILO
 from encoders.survey.schema_tables import SchemaReader
 from encoders.survey.silo_plan import MAX_ROWS, SiloPlan
 from encoders.survey.table_entries import HINTS, Mistake, Table
-
-if TYPE_CHECKING:
-    from encoders.survey.texts import SurveyTexts
+from encoders.survey.texts import SurveyTexts
 
 _HINTS = {
     ("survey", "users"): "a silo survey has rows instead, the most rows of one message",

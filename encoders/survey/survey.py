@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from encoders.errors import SurveyError
 from encoders.survey.compiler import Compiler
@@ -16,10 +15,8 @@ from encoders.survey.plan_checks import LOCAL, OPEN, REFUSALS
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import require_author_promise
+from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
-
-if TYPE_CHECKING:
-    from encoders.survey.texts import SurveyTexts
 
 
 @dataclass(frozen=True, kw_only=True)

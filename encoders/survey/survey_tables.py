@@ -10,10 +10,9 @@ from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
+from encoders.survey.canonical import decimal_text, parse_decimal
 from encoders.survey.cross_tables import CrossTable, read_cross_tables
-from encoders.survey.decimals import decimal_text, parse_decimal
-from encoders.survey.features import Feature
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import Feature, NumericFeature
 from encoders.survey.plan_checks import CENTRAL, LOCAL, TOKEN
 from encoders.survey.projection import Component, Projection
 from encoders.survey.relay import DECIMALS, RELAY_REFUSES_TOKENS, TIMES, Relay

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from encoders.nfc import look_of
-from encoders.survey.decimals import MAX_DIGITS, decimal_text, parse_decimal
+from encoders.nfc import look_of, text_fault
+from encoders.survey.canonical import MAX_DIGITS, decimal_text, parse_decimal
 from encoders.survey.parse_value import category_text
-from encoders.survey.plan_checks import LOCAL, MAX_WEIGHT, text_fault
+from encoders.survey.plan_checks import LOCAL, MAX_WEIGHT
 
 Path = tuple[str, ...]
 Table = Mapping[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -30,8 +31,6 @@ def parse_toml(text: str, parse_float: Callable[[str], object] = Decimal) -> dic
 
     The standard library needs quadratic time for a key of many parts, and recursion for nested arrays.
     """
-    import tomllib  # not on devices, which read compiled plans
-
     depth, bare = 0, _SKIPPED.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in _NESTING.finditer(bare):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], _MAX_DEPTH)
@@ -72,8 +71,6 @@ def _value_lines(text: str, first: int) -> Mapping[str, int]:
 
 def _strings(line: str) -> Iterator[str]:
     """Yield the strings in a line of TOML, decoded by tomllib."""
-    import tomllib  # not on devices, which read compiled plans
-
     for found in _TEXT_OR_COMMENT.findall(line):
         with suppress(tomllib.TOMLDecodeError):
             yield tomllib.loads(f"text = {found}")["text"]  # an error if it is a comment

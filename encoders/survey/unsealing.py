@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoders.errors import LdpError
+from encoders.file_kind import describe_other
 from encoders.key_file import write_key_file
+from encoders.late_imports import LateImport
 from encoders.survey.plan import Plan
 from encoders.survey.relay import KEY_SUITE, Relay
 from encoders.survey.sealing import (
@@ -21,6 +23,7 @@ from encoders.survey.sealing import (
     LENGTH_BYTES,
     RELAY_INFO,
     REPORT_INFO,
+    X25519,
     SealError,
     hpke_suite,
     inner_bytes,
@@ -30,6 +33,9 @@ from encoders.survey.sealing import (
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+_SERIALIZATION = LateImport("cryptography.hazmat.primitives.serialization")
+_INVALID_TAG = LateImport("cryptography.exceptions:InvalidTag")
 
 MAX_MESSAGES, MESSAGES_TYPE = 1000, "application/octet-stream"
 """What a relay posts to a collector in one request: most messages, and the media type of the body."""
@@ -64,9 +70,8 @@ def make_private_key() -> PrivateKey:
         If cryptography is not installed.
     """
     with needs_hpke():
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-    pem = X25519PrivateKey.generate().private_bytes(
+        x25519, serialization = X25519.load(), _SERIALIZATION.load()
+    pem = x25519.X25519PrivateKey.generate().private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return read_private_key(pem)
@@ -83,13 +88,12 @@ def read_private_key(pem: bytes) -> PrivateKey:
         If cryptography is not installed.
     """
     with needs_hpke():
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+        x25519, serialization = X25519.load(), _SERIALIZATION.load()
     try:
-        secret = load_pem_private_key(pem, password=None)
+        secret = serialization.load_pem_private_key(pem, password=None)
     except (ValueError, TypeError) as error:
         raise KeyFileError("not a private key: give the private key's file") from error
-    if not isinstance(secret, X25519PrivateKey):
+    if not isinstance(secret, x25519.X25519PrivateKey):
         raise KeyFileError("a key of another kind: give the private key's file")
     raw = secret.public_key().public_bytes_raw()
     before, after = KEY_SUITE
@@ -125,8 +129,6 @@ def load_private_key(path: Path) -> PrivateKey:
     except OSError as error:
         raise KeyFileError(f"{path.name}: cannot be read: {error.strerror}") from error
     except KeyFileError as error:
-        from encoders.file_kind import describe_other
-
         raise KeyFileError(f"{path.name}: {error}{describe_other(path, 'key')}") from error
 
 
@@ -169,8 +171,8 @@ def _open(message: bytes, key: PrivateKey, info: bytes, length: int) -> bytes:
     if message[:1] != base64.b64decode(key.public_key)[:1]:
         raise SealError("the message names another key: its survey has another public key")
     with needs_hpke():
-        from cryptography.exceptions import InvalidTag
+        invalid_tag = _INVALID_TAG.load()
     try:
         return hpke_suite().decrypt(message[1:], key.secret, info)
-    except (InvalidTag, ValueError) as error:
+    except (invalid_tag, ValueError) as error:
         raise SealError("the message was not sealed for this survey with this key") from error

@@ -20,8 +20,7 @@ from encoders.errors import SurveyError
 from encoders.mechanisms.numeric_base import GRID
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.choices import row_entries
-from encoders.survey.features import CategoricalFeature, Feature, Label
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.projection import Projection, required_features
 
 NATS = 1000

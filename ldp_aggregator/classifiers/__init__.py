@@ -5,8 +5,9 @@ The names load on first use: importing scikit-learn takes longer than training.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from encoders.late_imports import late_names
 
 if TYPE_CHECKING:
     from ldp_aggregator.classifiers.export.onnx import save_onnx
@@ -21,19 +22,12 @@ __all__ = [
     "to_sklearn",
 ]
 
-_MODULE_OF_NAME = {
-    "NaiveBayes": "naive_bayes",
-    "load_model": "stored_model",
-    "save_onnx": "export.onnx",
-    "to_sklearn": "export.sklearn",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF_NAME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = late_names(
+    __name__,
+    {
+        "NaiveBayes": "naive_bayes",
+        "load_model": "stored_model",
+        "save_onnx": "export.onnx",
+        "to_sklearn": "export.sklearn",
+    },
+)

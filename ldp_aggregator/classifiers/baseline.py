@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from encoders.survey import NumericFeature, Plan
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE

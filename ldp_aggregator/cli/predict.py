@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from encoders.survey.missing_codes import parse_missing_codes, set_missing_codes
 from encoders.survey.parse_value import category_text
+from encoders.survey.row_cells import parse_missing_codes, set_missing_codes
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from encoders.explain.text import Counted
+from encoders.late_imports import LateImport
 from encoders.survey import Plan
 from encoders.survey.unsealing import write_private_key
 from ldp_aggregator.cli import surveys, transfer
@@ -41,6 +42,8 @@ from ldp_aggregator.collector.settings import (
 )
 from ldp_aggregator.collector.startup import PublishedSurveys, publish_surveys
 from ldp_aggregator.training_sources import TOKEN_VARIABLE
+
+_SERVER = LateImport("ldp_aggregator.collector.serving.server")  # gunicorn is slow to import
 
 
 def _checked_by(check: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
@@ -183,12 +186,11 @@ def serve(context: click.Context, /, **options: Any) -> None:
     if options["show_settings"]:
         _print_settings(context)
         return
-    # imported late: gunicorn is slow to import
-    from ldp_aggregator.collector.serving.server import require_addresses
-    from ldp_aggregator.collector.serving.server import serve as run_server
-
+    server = _SERVER.load()
     settings = CollectorSettings.from_options(options)
-    published = publish_surveys(settings, before_writing=partial(require_addresses, settings.addresses))
+    published = publish_surveys(
+        settings, before_writing=partial(server.require_addresses, settings.addresses)
+    )
     latest = published
 
     def publish_again() -> PublishedSurveys:
@@ -201,7 +203,7 @@ def serve(context: click.Context, /, **options: Any) -> None:
         latest = publish_surveys(replace(new, **fixed), latest)
         return latest
 
-    run_server(published, publish_again, partial(_print_surveys, published))
+    server.serve(published, publish_again, partial(_print_surveys, published))
 
 
 _FIXED_SETTINGS = ("store", "bind", "operator_bind")

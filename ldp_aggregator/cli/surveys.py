@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from encoders.errors import SurveyError
-from encoders.text_table import format_table
+from encoders.explain.text import format_table
 from ldp_aggregator.cli.help import Command, argument, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
 from ldp_aggregator.collector.invitations import count_tokens

@@ -11,7 +11,9 @@ import click
 from encoders.errors import Reason
 from encoders.progress import show_progress
 from encoders.survey.any_survey import ANY_PLANS
+from ldp_aggregator import classifiers
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.classifiers.export import ONNX
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct
 from ldp_aggregator.cli.help import (
     Command,
@@ -112,7 +114,8 @@ def main(
     """
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
     require_distinct(outputs, [*sources, plan_file, audit_file])
-    _require_onnx(onnx_file)
+    if onnx_file:
+        ONNX.load()
     snapshot, validation, silos = read_training_data(
         sources,
         plan=ANY_PLANS.load(plan_file) if plan_file else None,
@@ -135,19 +138,10 @@ def main(
     click.echo(f"wrote {_join_paths(outputs.values())}", err=as_json)
 
 
-def _require_onnx(onnx_file: Path | None) -> None:
-    if onnx_file:
-        from ldp_aggregator.classifiers.export.onnx import require_onnx  # loads scikit-learn
-
-        require_onnx()
-
-
 def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Results) -> None:
     """Write a model file as ONNX too, and all estimates as a table, if wanted."""
     if onnx_file:
-        from ldp_aggregator.classifiers import NaiveBayes, save_onnx
-
-        save_onnx(onnx_file, NaiveBayes.from_results(results))
+        classifiers.save_onnx(onnx_file, classifiers.NaiveBayes.from_results(results))
     if csv_file:
         write_atomically(csv_file, dump_table(build_table(results.estimates, results.plan)).encode())
 

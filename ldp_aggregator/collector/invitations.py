@@ -12,9 +12,8 @@ import numpy as np
 
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Question
-from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
+from encoders.survey.compiled_plan import AnyPlan, CountedQuestion, draw_report_id
 from encoders.survey.invitation import HASH_BYTES, format_token, hash_token
-from encoders.survey.report_id import draw_report_id
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch

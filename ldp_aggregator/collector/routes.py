@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flask import Blueprint, Response, current_app, jsonify, request
 
 from encoders.errors import Reason, ReportError
+from encoders.late_imports import LateImport
 from encoders.problem import Problem
 from encoders.survey import Plan
 from encoders.survey.plan_checks import SILO
@@ -34,6 +35,12 @@ from ldp_aggregator.stores.schedule import Phase
 
 if TYPE_CHECKING:
     from ldp_aggregator.collector.current_results import CurrentResults
+
+# requests of devices load none of the following
+_CURRENT_RESULTS = LateImport("ldp_aggregator.collector.current_results")
+_ESTIMATE_ROWS = LateImport("ldp_aggregator.views.estimate_rows")
+_FIND_WARNINGS = LateImport("ldp_aggregator.statements.features:find_warnings")
+_RENDER_PROGRESS = LateImport("ldp_aggregator.views.progress_page:render_progress")
 
 pages = Blueprint("collector", __name__)
 
@@ -211,11 +218,9 @@ def snapshot(survey: str) -> Response:
 def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors and intervals."""
     require_operator(service())
-    from ldp_aggregator.statements.features import find_warnings  # late: requests of devices do not need it
-
     now = _find_results(_plan(survey), poisoning=True)
     found = now.results.estimates
-    warnings = list(map(str, find_warnings(found)))
+    warnings = list(map(str, _FIND_WARNINGS.load()(found)))
     return jsonify(found.as_dict() | {"intervals": now.looks, "warnings": warnings})
 
 
@@ -223,10 +228,8 @@ def estimates(survey: str) -> Response:
 def estimates_table(survey: str) -> Response:
     """Send the estimates so far as a table, one row per estimated quantity and class."""
     require_operator(service())
-    from ldp_aggregator.views.estimate_rows import build_table, dump_table  # late, as above
-
-    plan = _plan(survey)
-    text = dump_table(build_table(_find_results(plan).results.estimates, plan))
+    plan, rows = _plan(survey), _ESTIMATE_ROWS.load()
+    text = rows.dump_table(rows.build_table(_find_results(plan).results.estimates, plan))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
     response.headers["Content-Disposition"] = f'attachment; filename="{survey}-estimates.csv"'
     response.headers["X-Content-Type-Options"] = "nosniff"
@@ -253,19 +256,18 @@ def progress_page(survey: str) -> Response:
 
 
 def _render_progress(plan: Plan | SiloPlan) -> CachedResponse:
-    from ldp_aggregator.collector.current_results import ALL_LOOKS  # late, as above
-    from ldp_aggregator.views.progress_page import render_progress
-
     now = _find_results(plan, poisoning=True)
-    body = render_progress(now.results, all_looks=now.looks == ALL_LOOKS)
+    body = _RENDER_PROGRESS.load()(now.results, all_looks=now.looks == _CURRENT_RESULTS.load().ALL_LOOKS)
     return CachedResponse(body, MEDIA_TYPES[".html"])
 
 
 def _find_results(plan: Plan | SiloPlan, *, poisoning: bool = False) -> CurrentResults:
-    from ldp_aggregator.collector.current_results import CurrentResults  # late, as above
-
     is_closed = service().phase(plan.id) is Phase.CLOSED
-    return CurrentResults.from_snapshot(_take_snapshot(plan), plan, is_closed=is_closed, poisoning=poisoning)
+    snapshot = _take_snapshot(plan)
+    found: CurrentResults = _CURRENT_RESULTS.load().CurrentResults.from_snapshot(
+        snapshot, plan, is_closed=is_closed, poisoning=poisoning
+    )
+    return found
 
 
 def _take_snapshot(plan: Plan | SiloPlan) -> AnySnapshot:

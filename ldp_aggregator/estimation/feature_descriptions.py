@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.estimators import ClassConditionals
 from ldp_aggregator.estimation.feature_result import FeatureResult

@@ -10,7 +10,7 @@ import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.choices import ChoiceFeature, Choices
-from encoders.survey.levels import count_values
+from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import HIDDEN, require
 from ldp_aggregator.estimation.class_differences import find_differing_values

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature
-from encoders.survey.levels import count_values
+from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.combined import compute_sum_covariances

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from encoders.survey import Feature, Plan, Question
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from encoders.survey.questions import MEAN, SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.combined import combine_questions, sum_classes

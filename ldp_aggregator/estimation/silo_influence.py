@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy as np
 
-from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.mechanisms.counted_table import SOFT_UNIT
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import HIDDEN, InfiniteNumber, require
 from ldp_aggregator.estimation.pooling import find_contradictions

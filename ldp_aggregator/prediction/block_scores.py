@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from encoders.errors import RowError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood, Likelihood
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from encoders.errors import RowError
 from encoders.survey import Label
-from encoders.survey.boolean_values import read_boolean
+from encoders.survey.row_cells import read_boolean
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.rows.encode_columns import encode_values
 

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from encoders.mechanisms.soft_cells import STEPS
+from encoders.mechanisms.counted_table import STEPS
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.codec import HIDDEN, require
 from ldp_aggregator.prediction import LINEAR
@@ -141,7 +141,7 @@ def _coordinates(feature: Feature, degree: int) -> FloatArray:
 
 
 def place_on_grid(codes: IntArray) -> IntArray:
-    """Return the steps of an array of codes, see :func:`encoders.mechanisms.soft_cells.place_code`."""
+    """Return the steps of an array of codes, see :func:`encoders.mechanisms.counted_table.place_code`."""
     steps = (codes * STEPS + GRID) // (2 * GRID)
     return np.where(codes > 2 * GRID, STEPS + 1, steps)
 

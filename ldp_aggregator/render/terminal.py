@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from encoders.explain.text import Counted, wrap_text
-from encoders.text_table import format_table
+from encoders.explain.text import Counted, format_table, wrap_text
 from ldp_aggregator.render.document import (
     Bullets,
     EstimateTable,

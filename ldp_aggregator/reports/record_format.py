@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.report import DIGEST_BYTES, ID_BYTES, Report, pack
-from encoders.survey.compiled_plan import AnyPlan, CountedQuestion
-from encoders.survey.report_id import report_id_prefix
+from encoders.survey.compiled_plan import AnyPlan, CountedQuestion, report_id_prefix
 from ldp_aggregator.arrays import BoolArray, IntArray
 
 Records = NDArray[np.uint8]

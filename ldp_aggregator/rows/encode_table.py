@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from encoders.survey.plan import Plan
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.questions import SQUARE, Question, square_code

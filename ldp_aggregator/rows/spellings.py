@@ -10,8 +10,14 @@ import numpy as np
 
 from encoders.errors import RowError
 from encoders.survey import CategoricalFeature, Choices, Feature
-from encoders.survey.boolean_values import has_booleans, read_boolean
-from encoders.survey.missing_codes import ALL_DROPPED, describe_dropped, describe_outside, is_missing_code
+from encoders.survey.row_cells import (
+    ALL_DROPPED,
+    describe_dropped,
+    describe_outside,
+    has_booleans,
+    is_missing_code,
+    read_boolean,
+)
 from ldp_aggregator.arrays import BoolArray, IntArray
 
 

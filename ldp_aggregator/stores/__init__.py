@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from encoders.late_imports import LateImport
 from ldp_aggregator.stores.base import Batch, MarksById, Store, StorePolicy, Total
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
 from ldp_aggregator.stores.memory import MemoryStore
@@ -19,6 +22,17 @@ __all__ = [
     "open_store",
 ]
 
+_REDIS = LateImport("ldp_aggregator.stores.redis:open_url")
+STORES = {
+    "sqlite": LateImport("ldp_aggregator.stores.sqlite:open_url"),
+    "redis": _REDIS,
+    "rediss": _REDIS,
+    "unix": _REDIS,
+    "redis+cluster": _REDIS,
+}
+"""By the scheme of a store's URL, the function that opens it; users of one store load no other."""
+_IDENTIFY = LateImport("ldp_aggregator.stores.sqlite_file:identify")
+
 
 def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
     """Return the identity of a SQLite store's file, which a move does not change; None for other stores.
@@ -30,9 +44,8 @@ def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int,
     """
     if not url.startswith("sqlite:///"):
         return None
-    from ldp_aggregator.stores.sqlite_file import identify
-
-    return identify(url.removeprefix("sqlite:///"), former)
+    identity: tuple[int, int] = _IDENTIFY.load()(url.removeprefix("sqlite:///"), former)
+    return identity
 
 
 def open_store(url: str, read_only: bool = False, create: bool = True) -> Store:
@@ -58,15 +71,10 @@ def open_store(url: str, read_only: bool = False, create: bool = True) -> Store:
     scheme = url.partition(":")[0]
     if scheme == "memory":
         return MemoryStore()
-    if scheme == "sqlite" and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
-        from ldp_aggregator.stores.sqlite import SQLiteStore
-
-        return SQLiteStore(url.removeprefix("sqlite:///"), read_only, create)
-    if scheme in ("redis", "rediss", "unix", "redis+cluster"):
-        from ldp_aggregator.stores.redis import RedisStore  # late: only users of Redis need its library
-
-        return RedisStore(url)
-    raise StoreError(
-        "a store is sqlite:///file.db, redis://host:port/0, rediss://host:port/0 (over TLS), "
-        "redis+cluster://host:port or unix:///path.sock"
-    )
+    if scheme not in STORES or (scheme == "sqlite" and not re.match("sqlite:///.", url)):
+        raise StoreError(
+            "a store is sqlite:///file.db, redis://host:port/0, rediss://host:port/0 (over TLS), "
+            "redis+cluster://host:port or unix:///path.sock"
+        )
+    store: Store = STORES[scheme].load()(url, read_only, create)
+    return store

@@ -45,6 +45,11 @@ _PLANS_KEY = "ldp:plans"
 _CLUSTER_SCHEME = "redis+cluster://"
 
 
+def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
+    """Open the store of a URL; opening writes nothing."""
+    return RedisStore(url)
+
+
 class RedisStore:
     """Counters in Redis; see :class:`~ldp_aggregator.stores.base.Store`.
 

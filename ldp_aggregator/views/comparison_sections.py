@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.decimals import decimal_text
 from ldp_aggregator.render.document import Part, Section
 from ldp_aggregator.render.numbers import choose_number_format, format_percent
 from ldp_aggregator.render.plain_table import PlainTable

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from encoders.mechanisms.soft_cells import STEPS
+from encoders.mechanisms.counted_table import STEPS
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Gaussian, NaiveBayesParameters
 from ldp_aggregator.prediction.decision_tree import DecisionTree, Split

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import LateImport
 from ldp_aggregator.views.estimate_rows import EstimateRow, list_columns, list_records
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_PANDAS = LateImport("pandas", "pandas", "to_frame")
 _NUMBER_COLUMNS = ("estimate", "stderr", "low", "high", "simultaneous_low", "simultaneous_high", "raw")
 
 
@@ -25,8 +26,7 @@ def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
     MissingExtraError
         If pandas is not installed.
     """
-    with needs_extra("pandas", "to_frame"):
-        import pandas as pd
-    frame = pd.DataFrame(list_records(rows), columns=list(list_columns(rows)))
+    pandas = _PANDAS.load()
+    frame: pd.DataFrame = pandas.DataFrame(list_records(rows), columns=list(list_columns(rows)))
     types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
     return frame.astype({name: each for name, each in types.items() if name in frame})

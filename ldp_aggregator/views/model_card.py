@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from encoders.explain.text import Counted
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.render.document import Section
 from ldp_aggregator.results import Results

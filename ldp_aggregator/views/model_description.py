@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from encoders.explain.text import format_table
 from encoders.notebook_html import table_html
-from encoders.text_table import format_table
 from ldp_aggregator.render.document import Section
 from ldp_aggregator.render.markdown import write_document
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult

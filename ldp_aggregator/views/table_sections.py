@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from encoders.survey import CategoricalFeature, Feature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.levels import count_values
-from encoders.survey.numeric_features import BinnedFeature
+from encoders.survey.features import BinnedFeature
+from encoders.survey.questions import count_values
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.render.document import Bullets, Note, Part, Section
 from ldp_aggregator.render.numbers import UNKNOWN, format_percent

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from encoders.late_imports import LateImport
 from ldp_client.errors import BAD_OPTION, JournalError
 from ldp_client.journal.table import create_tables
 from ldp_client.stored_consent import DAMAGED_SUFFIX, absolute_path, check_person, journal_path
 
+_DESCRIBE_OTHER = LateImport("encoders.file_kind:describe_other")  # loaded after an error
 _LOCK_TIMEOUT_SECONDS = 10.0
 _SYNCHRONOUS = "EXTRA"
 """A commit is the removal of SQLite's own journal, and only this syncs the directory after it."""
@@ -141,9 +143,8 @@ class JournalFile:
                 yield connection
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE_ERROR_CODES:
-                from encoders.file_kind import describe_other
-
-                if other := describe_other(Path(self.path), "binary", "database", "gzip", "reports", "text"):
+                kinds = "binary", "database", "gzip", "reports", "text"
+                if other := _DESCRIBE_OTHER.load()(Path(self.path), *kinds):
                     raise JournalError(f"this is not a journal: give another path{other}") from error
                 self._rename_damaged(file_id)
             raise

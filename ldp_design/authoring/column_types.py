@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.explain.nonresponse import OTHER, is_complete
-from encoders.nfc import to_nfc
+from encoders.nfc import is_text, to_nfc
+from encoders.survey.canonical import parse_decimal
 from encoders.survey.choices import SEPARATOR
-from encoders.survey.decimals import parse_decimal
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.plan_checks import is_text
 from ldp_design.authoring.cell_texts import (
     MIN_CODE_CELLS,
     NO_ANSWER,

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from encoders.errors import LdpError, SurveyError
-from encoders.nfc import to_nfc
+from encoders.nfc import is_text, to_nfc
 from encoders.survey import read_survey
-from encoders.survey.plan_checks import is_text
 from ldp_design.authoring.column_types import (
     MAX_VALUES,
     InferredFeature,

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Any
 
-from encoders.explain.text import Counted, wrap_text
+from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
+from encoders.survey.canonical import decimal_text
 from encoders.survey.choices import SEPARATOR, Choices
-from encoders.survey.decimals import decimal_text
 from encoders.survey.plan_checks import SILO
 from encoders.survey.silo_plan import SiloPlan
-from encoders.text_table import format_table
 from ldp_design.authoring.overview import SurveyWarning
 from ldp_design.authoring.survey_texts import describe_texts
 

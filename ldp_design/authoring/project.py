@@ -10,9 +10,9 @@ import numpy as np
 
 from encoders.errors import LdpError, RowError
 from encoders.survey import Label, Survey, read_survey
-from encoders.survey.missing_codes import is_missing_code, show_code
-from encoders.survey.numeric_features import GRID, NumericFeature
+from encoders.survey.features import GRID, NumericFeature
 from encoders.survey.parse_value import is_missing
+from encoders.survey.row_cells import is_missing_code, show_code
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_design.authoring.projection_inputs import component_weight, projection_inputs
 from ldp_design.authoring.toml_edit import (

@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from encoders.nfc import is_text
 from encoders.survey.choices import SEPARATOR
-from encoders.survey.plan_checks import is_text
 from ldp_aggregator.rows.csv_rows import read_records, read_table_file
 from ldp_design.authoring.toml_edit import quote
 

@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from encoders.errors import LdpError, RowError, map_collecting_errors
-from encoders.explain.text import wrap_text
+from encoders.explain.text import format_table, wrap_text
 from encoders.file_kind import describe_other
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
-from encoders.survey.boolean_values import read_boolean
 from encoders.survey.choices import SEPARATOR, Choices
 from encoders.survey.display_texts import display_texts
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
-from encoders.text_table import format_table
+from encoders.survey.row_cells import read_boolean
 from ldp_aggregator.rows.spellings import blank_missing_codes
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from encoders.errors import SignatureError
 from encoders.file_kind import describe_other
 from encoders.key_file import write_key_file
+from encoders.late_imports import LateImport
 from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_files import load_signature_file, signature_path
-from encoders.survey.signature import base64_text, require_cryptography, signature_text, signed_message
+from encoders.survey.signature import ED25519, base64_text, signature_text, signed_message
 from ldp_aggregator.atomic_file import write_atomically
 
 # -- the key of an author ---------------------------------------------------------------------------
@@ -23,6 +24,9 @@ from ldp_aggregator.atomic_file import write_atomically
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_SERIALIZATION = LateImport("cryptography.hazmat.primitives.serialization")
+_UNSUPPORTED = LateImport("cryptography.exceptions:UnsupportedAlgorithm")
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,7 @@ def make_keys() -> KeyPair:
     SignatureError
         If cryptography is not installed.
     """
-    with require_cryptography():
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    key = Ed25519PrivateKey.generate()
+    key, serialization = ED25519.load().Ed25519PrivateKey.generate(), _SERIALIZATION.load()
     pem = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -89,22 +90,20 @@ def sign(plan: AnyPlan, private_key_pem: bytes) -> bytes:
 
 
 def _private(pem: bytes) -> Ed25519PrivateKey:
-    with require_cryptography():
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    ed25519 = ED25519.load()
     try:
-        key = load_pem_private_key(pem, password=None)
+        key: object = _SERIALIZATION.load().load_pem_private_key(pem, password=None)
     except TypeError as error:  # raised by the library if a password is needed
         raise SignatureError(
             "the private key is protected by a password; give a key without a password"
         ) from error
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except (ValueError, _UNSUPPORTED.load()) as error:
         why = f"not a private key in PEM form; ldp-survey keygen makes one{describe_other(pem, 'key')}"
         raise SignatureError(why) from error
-    if not isinstance(key, Ed25519PrivateKey):
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise SignatureError("a private key, but not for Ed25519; ldp-survey keygen makes one")
-    return key
+    private: Ed25519PrivateKey = key
+    return private
 
 
 # -- the signature of a plan ------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 from encoders.errors import SurveyError
 from encoders.survey import CategoricalFeature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.numeric_features import BinnedFeature, NumericFeature
+from encoders.survey.features import BinnedFeature, NumericFeature
 from encoders.survey.plan_files import texts_path
 from encoders.survey.texts import ABOUT_KEYS
 from ldp_aggregator.atomic_file import write_atomically

@@ -15,7 +15,7 @@ from tomlkit.items import Table
 
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
 

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 import click
 
 from encoders.errors import LdpError, SurveyError
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import LateImport
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from encoders.survey.plan_files import PEOPLE_PLANS
@@ -24,6 +24,7 @@ from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated, read_words
 from ldp_design.authoring.overview import MAX_LOCAL_EPSILON
 
+_SEGNO = LateImport("segno", "page", "--qr")
 _MAX_EPSILON = 2
 """The largest epsilon that the page accepts, like every client, unless the author raises it."""
 _MARK = b'<meta name="generator" content="ldp-survey page">'
@@ -210,8 +211,7 @@ def _require_words(plan: Plan, words: Mapping[str, Mapping[str, str]]) -> None:
 def _draw_qr(address: str) -> bytes:
     if not (_PAGE.fullmatch(address) and address.startswith("https:") and _split(address)):
         raise click.BadParameter("must be the https address of the page", param_hint="--qr")
-    with needs_extra("page", "--qr"):
-        import segno
+    segno = _SEGNO.load()
     try:
         code = segno.make(address, error="m")
     except segno.DataOverflowError as error:

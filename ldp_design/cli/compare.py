@@ -11,13 +11,12 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from encoders.explain.text import wrap_text
+from encoders.explain.text import format_table, wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey, read_survey_file
 from encoders.survey.choices import row_entries
 from encoders.survey.plan_checks import LOCAL
 from encoders.survey.silo_survey import SiloSurvey
-from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_no_input
 from ldp_aggregator.cli.help import (
@@ -33,8 +32,7 @@ from ldp_aggregator.wording.finding import Finding
 from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.comparison_page import render_comparison
 from ldp_design.comparison.findings import TEXTS, state_findings
-from ldp_design.comparison.noise_levels import NoiseLevels, compute_noise_levels
-from ldp_design.comparison.trust_comparison import TrustComparison
+from ldp_design.comparison.trust_comparison import NoiseLevels, TrustComparison, compute_noise_levels
 from ldp_design.comparison.trust_experiment import MIN_SPLITS, Experiment, compare, prepare
 from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
 

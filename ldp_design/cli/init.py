@@ -8,13 +8,16 @@ from pathlib import Path
 
 import click
 
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import LateImport
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.help import Command, multiline_option, option
 from ldp_design.authoring.draft import draft_survey
 from ldp_design.authoring.sample import read_sample
 
+_CONVERT_XLSFORM = LateImport(
+    "ldp_design.authoring.xlsform.survey_file:convert_xlsform", "xlsform", "an XLSForm"
+)
 _EXAMPLE = Path(__file__).parent.parent / "authoring" / "example.toml"
 _XLSFORM_SUFFIXES = (".xlsx", ".xlsm", ".xls")
 _FROM_HELP = "Draft the survey from this file: a PUBLIC sample (CSV), or an XLSForm (.xlsx, .xlsm or .xls)."
@@ -68,9 +71,7 @@ def init(
     if sample is None:
         text = _EXAMPLE.read_text("utf-8")
     elif is_form:
-        with needs_extra("xlsform", "an XLSForm"):
-            from ldp_design.authoring.xlsform.survey_file import convert_xlsform
-        text, notes = convert_xlsform(sample, label, languages)
+        text, notes = _CONVERT_XLSFORM.load()(sample, label, languages)
     else:
         columns, choices, notes = read_sample(sample, multiline=multiline)
         text = draft_survey(columns, label, sample.stem, choices=choices, notes=notes)

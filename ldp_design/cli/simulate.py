@@ -12,13 +12,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from encoders.explain.text import Counted, wrap_text
+from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.mechanisms import check_name
 from encoders.progress import show_progress
 from encoders.randomness import SystemEntropy
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_survey_file
-from encoders.text_table import format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_distinct
@@ -30,6 +29,7 @@ from ldp_aggregator.cli.help import (
     option,
     version_option,
 )
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.wording.values import NumberMargin, ShareMargin, count_people
@@ -244,7 +244,7 @@ def _simulate_shares(
     counts = {name: options[name] for name in ("repeats", "seed", "users")}
     with show_progress("simulating", len(variants) * options["repeats"], "trials") as progress:
         rows = list(simulate_shares(survey, columns, variants, **counts, progress=progress.advance))
-    return json.dumps([each.as_dict() for each in rows]) if as_json else _format_shares(rows, survey, counts)
+    return json.dumps(to_json(rows)) if as_json else _format_shares(rows, survey, counts)
 
 
 def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping[str, int]) -> str:

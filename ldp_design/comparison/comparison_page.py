@@ -11,8 +11,7 @@ from markupsafe import Markup, escape
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
 from ldp_design.comparison.findings import TEXTS, explain_trust, state_findings
-from ldp_design.comparison.noise_levels import NoiseLevels
-from ldp_design.comparison.trust_comparison import Mean, TrustComparison
+from ldp_design.comparison.trust_comparison import Mean, NoiseLevels, TrustComparison
 
 # -- the picture ------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
@@ -21,8 +21,14 @@ from ldp_aggregator.wording.texts import Texts
 from ldp_aggregator.wording.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.learners import LEARNERS
-from ldp_design.comparison.noise_levels import NoiseLevels
-from ldp_design.comparison.trust_comparison import Candidate, Crossing, Mean, NeededTrust, TrustComparison
+from ldp_design.comparison.trust_comparison import (
+    Candidate,
+    Crossing,
+    Mean,
+    NeededTrust,
+    NoiseLevels,
+    TrustComparison,
+)
 from ldp_design.comparison.trusts import LABELS, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
 
 TEXTS = Texts("ldp_design.comparison")

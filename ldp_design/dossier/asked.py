@@ -19,7 +19,7 @@ from encoders.survey import CategoricalFeature, Feature, Label, Plan
 from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.wording.finding import Finding
 from ldp_design.authoring.sample_row import format_value, make_sample_row

@@ -13,9 +13,9 @@ from functools import partial
 from markupsafe import Markup, escape
 
 from encoders import __version__
+from encoders.survey.canonical import decimal_text
 from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.wording.finding import Basis, Finding

@@ -18,7 +18,7 @@ import numpy as np
 
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Plan, Survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.classifiers.baseline import train_baseline
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality, measure_predictions

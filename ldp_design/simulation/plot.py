@@ -8,7 +8,7 @@ from itertools import cycle
 from pathlib import Path
 
 from encoders.errors import LdpError
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import LateImport
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow
 
@@ -20,6 +20,9 @@ class PlotError(LdpError):
     """A plot that cannot be drawn or written."""
 
 
+_FIGURE = LateImport("matplotlib.figure:Figure", "plot", "--plot", PlotError)
+
+
 def require_plot(path: Path) -> None:
     """Check before a long simulation that a plot can be written to a file.
 
@@ -28,9 +31,7 @@ def require_plot(path: Path) -> None:
     PlotError
         If matplotlib is not installed, or does not write files with this ending.
     """
-    with needs_extra("plot", "--plot", PlotError):
-        from matplotlib.backend_bases import FigureCanvasBase
-    formats = FigureCanvasBase.get_supported_filetypes()
+    formats = _FIGURE.load()().canvas.get_supported_filetypes()
     if _format(path) not in formats:
         endings = ", ".join(f".{each}" for each in sorted(formats))
         raise PlotError(f"{path}: the plot cannot be written: its name must end in one of {endings}")
@@ -56,9 +57,7 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
         If matplotlib is not installed, or cannot write such a file.
     """
     require_plot(path)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.4, 4.4), layout="constrained")
+    figure = _FIGURE.load()(figsize=(8.4, 4.4), layout="constrained")
     axes = figure.subplots()
     for name, rows in group_rows(result).items():
         axes.errorbar(

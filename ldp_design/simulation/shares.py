@@ -5,7 +5,6 @@ The rows are the population: the people of each repeat are drawn from them with 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,10 +49,6 @@ class ShareErrors:
     """Half of a 95% interval, averaged likewise."""
     coverage: float
     """Share of the 95% intervals that contain the share or the mean of all rows."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the errors for JSON; infinite numbers become None."""
-        return {name: None if each == math.inf else each for name, each in vars(self).items()}
 
 
 def simulate_shares(

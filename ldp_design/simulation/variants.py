@@ -12,7 +12,7 @@ from math import prod
 from encoders.errors import LdpError, SurveyError
 from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
-from encoders.survey.decimals import equal_width_edges
+from encoders.survey.canonical import equal_width_edges
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.authoring.projection_inputs import project_survey, projection_inputs, to_number
 from reduction.fit import METHODS

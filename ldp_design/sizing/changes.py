@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan, Survey
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,9 +48,7 @@ class Forecast:
         """Whether models of nine in ten surveys are more accurate than predicting the majority class."""
         return self.low > self.majority
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the forecast for JSON."""
-        return asdict(self) | {"beats_majority": self.beats_majority}
+    JSON_DERIVED: ClassVar = ("beats_majority",)
 
 
 class Forecaster:

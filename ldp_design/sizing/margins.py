@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from encoders.survey import Plan, Question
 from encoders.survey.cross_tables import CrossTable
 from encoders.survey.questions import SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import (
     FeatureResult,
     Gaussian,
@@ -201,24 +202,16 @@ class Margin:
         """The margin among the people of all classes, in units of `unit`."""
         return (self.overall or 0.0) / self.unit
 
+    JSON_DERIVED: ClassVar = ("useful_margin", "grade")
+
+    @property
+    def omitted_entries(self) -> tuple[str, ...]:
+        """Entries that a survey without a label lacks in JSON."""
+        return ("class_margins", "overall") if len(self.class_margins) == 1 else ()
+
     def as_dict(self) -> dict[str, Any]:
         """Return the margins for JSON; infinite margins become None."""
-        entries = {name: _finite_or_none(value) for name, value in asdict(self).items()}
-        class_margins = [_finite_or_none(each) for each in self.class_margins]
-        derived = {
-            "class_margins": class_margins,
-            "useful_margin": self.useful_margin,
-            "grade": self.grade,
-            "noise": self.is_noise,
-        }
-        found = entries | derived
-        if len(self.class_margins) == 1:
-            del found["class_margins"], found["overall"]
-        return found
-
-
-def _finite_or_none(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return {**to_json(self), "noise": self.is_noise}
 
 
 def compute_expected_margins(

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Survey
+from encoders.survey.canonical import decimal_text
 from encoders.survey.compiler import MAX_PRIOR_ERROR
-from encoders.survey.decimals import decimal_text
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
 from ldp_aggregator.wording.finding import Finding
 from ldp_aggregator.wording.texts import Texts

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from encoders.explain.text import wrap_text
-from encoders.survey.decimals import decimal_text
-from encoders.text_table import format_table
+from encoders.explain.text import format_table, wrap_text
+from encoders.survey.canonical import decimal_text
 from ldp_aggregator.wording.finding import Finding
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from encoders.survey import CategoricalFeature, Feature, Label, Plan, Survey
 from encoders.survey.choices import TICKS
 from encoders.survey.features import NO_LABEL
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.simulation.experiment import Progress
 from ldp_design.sizing.assumed_people import (
@@ -134,7 +135,7 @@ class Size(ExpectedMargins):
             return found
         return found | {
             "label_shares": list(self.label_shares) if self.label_shares else None,
-            "accuracy": {name: forecast.as_dict() for name, forecast in self.forecasts.items()},
+            "accuracy": to_json(self.forecasts),
             "label_question_probability": self.label_margin.question_probability,
         }
 

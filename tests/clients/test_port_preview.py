@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.explain.numbers_text import describe_square
-from encoders.explain.preview import Preview, preview
+from encoders.explain.preview import Preview, describe_square, preview
 from encoders.mechanisms import NumericMechanism
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import percent, round_up

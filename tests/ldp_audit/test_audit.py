@@ -9,7 +9,7 @@ import ldp_audit.exact_epsilon
 from benchmarks.buggy_clients import SURVEY, LabelInTheClear, StepwiseClient, compile_survey
 from encoders.errors import LdpError
 from encoders.mechanisms import DE
-from encoders.mechanisms.parameters import MechanismParameters
+from encoders.mechanisms.base import MechanismParameters
 from encoders.survey import Plan, read_survey
 from ldp_audit import AuditResult, PublicClient, audit
 from ldp_audit.audit import collect_reports, measure_leak

@@ -15,7 +15,7 @@ import pytest
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.classifiers.stored_model import load_model
 from ldp_aggregator.results_file import ModelError, parse_results
 from ldp_aggregator.views.estimate_rows import COMPARISONS, EstimateRow, build_table

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from encoders.missing_extra import MissingExtraError
+from encoders.late_imports import MissingExtraError
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as sealing_module
 from encoders.survey.invitation import format_token

@@ -8,7 +8,7 @@ import pytest
 import ldp_client
 from ldp_client import Client, JournalError, TransportError, has_consent
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport
-from tests.ldp_client.test_size import ROOT
+from tests.ldp_client.test_device_size import ROOT
 
 OTHER = "http://collector.test/v1/surveys/other"
 HEAVY = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from encoders.survey import Plan
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import validate_table

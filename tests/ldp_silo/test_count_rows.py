@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from encoders.errors import RowError
-from encoders.survey.boolean_values import read_boolean
 from encoders.survey.features import CategoricalFeature, Feature
+from encoders.survey.row_cells import read_boolean
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo import column_counts, rows_file
 from ldp_silo.count_rows import CountedRows, count_rows

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from encoders.mechanisms.counted_table import CountedTable
-from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.mechanisms.counted_table import SOFT_UNIT, CountedTable
 from encoders.survey.silo_plan import SiloPlan
 from ldp_silo.epoch_reports import count_file
 from tests.support.silo_laws import ScaleOf, planned_scale, worst_log_ratio

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from ldp_aggregator.rows.encode_table import project_columns
 from reduction.errors import FitError
 from reduction.fit import METHODS, fit

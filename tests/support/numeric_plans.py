@@ -5,7 +5,7 @@ from typing import Any
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Plan, Survey, read_survey
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from tests.support.surveys import PROJECTED
 
 SURVEY = read_survey(PROJECTED)

@@ -18,7 +18,7 @@ import pytest
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
 from encoders.survey import invitation, questions, validation_round
-from encoders.survey.numeric_features import GRID, BinnedFeature, NumericFeature, parse_number
+from encoders.survey.features import GRID, BinnedFeature, NumericFeature, parse_number
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
 from tests.support.http_servers import serve

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from encoders.survey import Plan, Question, read_survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from encoders.survey.validation_round import BINS, LOWEST
 from tools.vectors import limits, values
 from tools.vectors.common import case, first_draws, random_bytes, words

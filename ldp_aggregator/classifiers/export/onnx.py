@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from encoders.missing_extra import needs_extra
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
+from encoders.survey.canonical import decimal_text
 from encoders.survey.choices import ChoiceFeature
-from encoders.survey.decimals import decimal_text
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from encoders.survey.plan_checks import CENTRAL, SILO
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.classifiers.export import ONNX
 from ldp_aggregator.classifiers.stored_model import SurveyEstimates
 from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
 from ldp_aggregator.prediction.scoring import DiscreteLikelihood, GaussianLikelihood, LogProbabilities
@@ -33,19 +33,13 @@ if TYPE_CHECKING:
 
 _OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
 """Versions of 2022, which all later runtimes support."""
-_INT64 = 7
-"""TensorProto.INT64, for casts."""
+_INT64, _STRING, _DOUBLE = 7, 8, 11
+"""Types of TensorProto."""
 
 
 def save_onnx(path: str | os.PathLike[str], model: SurveyClassifier | SurveyEstimates) -> None:
     """Write a model as an ONNX file, atomically; see :func:`to_onnx`."""
     write_atomically(path, to_onnx(model).SerializeToString())
-
-
-def require_onnx() -> None:
-    """Raise ModelError unless onnx is installed; call it before a long training."""
-    with needs_extra("onnx", "an ONNX file", ModelError):
-        import onnx  # noqa: F401
 
 
 def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
@@ -65,23 +59,21 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
     """
     if isinstance(model, SurveyEstimates):
         raise no_classifier(model.plan_, "there is nothing to export")
-    require_onnx()
-    from onnx import TensorProto, helper
-
+    helper = ONNX.load().helper
     check_is_fitted(model)
     probabilities = _find_probabilities(model)
     if any(isinstance(each, ChoiceFeature) for each in model.plan_.features):
         raise ModelError("features with several answers cannot be exported as ONNX: use ldp-predict")
     graph = _GraphBuilder([entry.name for entry in model.plan_.entries])
     outputs = graph.add_outputs(_add_scores(graph, model.plan_, probabilities), model.classes_)
-    proto = helper.make_model(
+    proto: ModelProto = helper.make_model(
         helper.make_graph(
             graph.nodes,
             "naive-bayes",
             [
                 helper.make_tensor_value_info(
                     entry.name,
-                    TensorProto.STRING if isinstance(entry, CategoricalFeature) else TensorProto.DOUBLE,
+                    _STRING if isinstance(entry, CategoricalFeature) else _DOUBLE,
                     ["rows"],
                 )
                 for entry in model.plan_.entries
@@ -127,6 +119,7 @@ class _GraphBuilder:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self._taken = set(inputs)
+        self._helper = ONNX.load().helper
 
     def _choose_name(self, name: str) -> str:
         while name in self._taken:
@@ -135,10 +128,8 @@ class _GraphBuilder:
         return name
 
     def add_constant(self, value: Any) -> str:
-        from onnx import numpy_helper
-
         name = self._choose_name(f"constant {len(self.constants)}")
-        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        self.constants.append(ONNX.load().numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def add(self, operator: str, *inputs: Any, name: str = "", domain: str = "", **attributes: Any) -> str:
@@ -146,17 +137,13 @@ class _GraphBuilder:
 
         An input is the name of an output or of a feature; anything else is a constant.
         """
-        from onnx import helper
-
         names = [each if isinstance(each, str) else self.add_constant(each) for each in inputs]
         name = self._choose_name(name or f"step {len(self.nodes)}")
-        self.nodes.append(helper.make_node(operator, names, [name], domain=domain, **attributes))
+        self.nodes.append(self._helper.make_node(operator, names, [name], domain=domain, **attributes))
         return name
 
     def add_outputs(self, scores: str, classes: np.ndarray[Any, Any]) -> list[ValueInfoProto]:
         """Add the outputs, label and probabilities, of scores (rows, k)."""
-        from onnx import TensorProto, helper
-
         best = self.add("ArgMax", scores, axis=1, keepdims=0)
         names = self.add_constant(classes if classes.dtype.kind in "biuf" else classes.astype(object))
         kind = self.constants[-1].data_type
@@ -166,8 +153,8 @@ class _GraphBuilder:
         finite_scores = self.add("Where", self.add("IsInf", peak), 0.0, scores)
         probabilities = self.add("Softmax", finite_scores, axis=1, name="probabilities")
         return [
-            helper.make_tensor_value_info(label, kind, ["rows"]),
-            helper.make_tensor_value_info(probabilities, TensorProto.DOUBLE, ["rows", len(classes)]),
+            self._helper.make_tensor_value_info(label, kind, ["rows"]),
+            self._helper.make_tensor_value_info(probabilities, _DOUBLE, ["rows", len(classes)]),
         ]
 
     def add_is_finite(self, numbers: str) -> str:

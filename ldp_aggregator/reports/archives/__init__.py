@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from encoders.late_imports import LateImport
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
@@ -17,6 +18,7 @@ from ldp_aggregator.snapshot import AnySnapshot, make_snapshot, sum_snapshots
 
 __all__ = ["ArchiveError", "Warn", "count_archives"]
 
+COUNT_ON_CLUSTER = LateImport("ldp_aggregator.reports.archives.dask:count_on_cluster")
 Warn = Callable[[str], object]
 """Takes a warning for the operator, one sentence."""
 
@@ -57,9 +59,7 @@ def count_archives(
                 results = [read_archive(plan, path, spill.add, progress.advance) for path in paths]
             counted = spill.count(show)
     else:
-        from ldp_aggregator.reports.archives.dask import count_on_cluster  # only with Dask
-
-        counted, results = count_on_cluster(plan, paths, scheduler, show)
+        counted, results = COUNT_ON_CLUSTER.load()(plan, paths, scheduler, show)
     for result in results:
         rejected = make_snapshot(plan, {}, result.rejections, result.simulated)
         counted = sum_snapshots([counted, rejected])

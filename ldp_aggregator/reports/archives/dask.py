@@ -15,7 +15,7 @@ from functools import lru_cache, reduce
 from operator import add, itemgetter
 from typing import TYPE_CHECKING
 
-from encoders.missing_extra import needs_extra
+from encoders.late_imports import LateImport
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
@@ -34,6 +34,7 @@ from ldp_aggregator.snapshot import AnySnapshot, Total, make_snapshot
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+_DASK = LateImport("distributed", "dask", "--dask", ArchiveError)
 _LOCAL = "local"
 _PART_BYTES = 128 << 20
 """Approximate size of the archives per part."""
@@ -119,10 +120,8 @@ def _run(
 
 def _wait(futures: Sequence[Future], show: ShowProgress, task: str, unit: str) -> None:
     """Wait until all futures are finished, or one has failed, and show how many are finished."""
-    from distributed import as_completed
-
     with show(task, len(futures), unit) as progress:
-        for future in as_completed(futures):
+        for future in _DASK.load().as_completed(futures):
             if future.status != "finished":
                 return  # gathering it raises its error
             progress.advance()
@@ -160,18 +159,17 @@ def _load_plan(plan: bytes) -> Plan | SiloPlan:
 
 @contextmanager
 def _connect(scheduler: str) -> Iterator[Client]:
-    with needs_extra("dask", "--dask", ArchiveError):
-        from distributed import Client, LocalCluster
+    dask = _DASK.load()
     if scheduler == _LOCAL:
         # threads would block each other outside numpy
         with (
-            LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0") as cluster,
-            Client(cluster) as client,
+            dask.LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0") as cluster,
+            dask.Client(cluster) as client,
         ):
             yield client
         return
     try:
-        client = Client(scheduler, timeout=_TIMEOUT_SECONDS)
+        client = dask.Client(scheduler, timeout=_TIMEOUT_SECONDS)
     except (OSError, ValueError) as error:
         raise ArchiveError(f"the Dask cluster {scheduler} cannot be reached: {error}") from error
     with client:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from encoders.explain.preview import explain_report, preview
-from encoders.explain.relay_words import describe_relay
+from encoders.explain.preview import describe_relay, explain_report, preview
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from tests.support.surveys import RELAY_KEYS, RELAYED, SLEEP

@@ -16,8 +16,7 @@ from scipy.optimize import linprog
 
 from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
 from encoders.mechanisms.count_table import CLAMP_SCALES, MAX_CELL, CountTable
-from encoders.mechanisms.counted_table import FALSE_ALARM, bound_sum
-from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS, soft_parts
+from encoders.mechanisms.counted_table import FALSE_ALARM, SOFT_UNIT, STEPS, bound_sum, soft_parts
 from encoders.randomness import FastStream, SystemEntropy
 from tests.support.silo_laws import clamped_law, worst_log_ratio
 

@@ -9,9 +9,9 @@ from encoders.explain.preview import explain_report, preview
 from encoders.randomness import GivenBytes, SystemEntropy
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan
+from encoders.survey.compiled_plan import draw_report_id
 from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.randomise import read_report
-from encoders.survey.report_id import draw_report_id
 from ldp_client import make_report
 from tests.support.surveys import make_plan
 

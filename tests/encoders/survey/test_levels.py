@@ -10,8 +10,8 @@ import pytest
 from encoders.errors import SurveyError
 from encoders.mechanisms import design
 from encoders.survey import BinnedFeature, CategoricalFeature, Plan, canonical
-from encoders.survey.level_choice import MAX_LEVELS, MIN_LEVEL_GAIN, choose_widths
-from encoders.survey.levels import find_shift, join_values
+from encoders.survey.auto_questions import MAX_LEVELS, MIN_LEVEL_GAIN, choose_widths
+from encoders.survey.questions import find_shift, join_values
 from ldp_aggregator.rows.encode_table import true_answers
 from tests.support.mistakes import refuse
 from tests.support.surveys import make_plan

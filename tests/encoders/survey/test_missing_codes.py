@@ -5,7 +5,7 @@ import pytest
 from encoders.errors import LdpError, RowError
 from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.missing_codes import (
+from encoders.survey.row_cells import (
     MAX_CODES,
     MIN_SHOWN_CELLS,
     describe_outside,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.errors import RowError
-from encoders.survey.numeric_features import GRID, NumericFeature
+from encoders.survey.features import GRID, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.questions import square_code
 from encoders.survey.survey import Survey

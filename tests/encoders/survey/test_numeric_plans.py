@@ -10,7 +10,7 @@ import pytest
 
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.survey import Plan
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from tests.support.numeric_plans import NAMES, PLANS, SURVEY, compiled, survey
 from tests.support.surveys import PROJECTED
 from tests.support.tampering import document

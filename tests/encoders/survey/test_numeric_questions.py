@@ -9,7 +9,7 @@ import pytest
 
 from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from tests.support.numeric_plans import NAMES, SURVEY, survey
 
 

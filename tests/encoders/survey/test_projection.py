@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.errors import RowError, SurveyError
-from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.decimals import decimal_text
-from encoders.survey.numeric_features import GRID, NumericFeature
+from encoders.survey.canonical import decimal_text, dump_canonical_json
+from encoders.survey.features import GRID, NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 from ldp_aggregator.rows.encode_table import project_columns
 from tests.support.mistakes import refuse
@@ -274,7 +273,7 @@ def test_only_numbers_can_be_inputs():
 @pytest.mark.slow
 def test_a_device_projects_without_numpy():
     code = (
-        "import sys; from encoders.survey.numeric_features import NumericFeature\n"
+        "import sys; from encoders.survey.features import NumericFeature\n"
         "from encoders.survey.projection import Component, Projection\n"
         "p = Projection((NumericFeature('x', '0', '1'),), (Component('y', ('2',)),)); p.check()\n"
         "print(p.apply({'x': 1}), 'numpy' in sys.modules)"

@@ -19,7 +19,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from encoders.missing_extra import MissingExtraError
+from encoders.late_imports import MissingExtraError
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from encoders.errors import PrivacyError, SurveyError
-from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.mechanisms.counted_table import SOFT_UNIT
 from encoders.randomness import SystemEntropy
 from encoders.report import MAX_MESSAGE_BYTES, MAX_REPORT_BYTES
 from encoders.survey import Plan, canonical, read_survey

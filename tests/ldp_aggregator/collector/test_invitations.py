@@ -11,8 +11,8 @@ from encoders.errors import Reason
 from encoders.randomness import FastStream, SystemEntropy
 from encoders.report import Report, pack, unpack
 from encoders.survey import Plan, read_survey
+from encoders.survey.compiled_plan import draw_report_id
 from encoders.survey.invitation import format_token
-from encoders.survey.report_id import draw_report_id
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.stores import MemoryStore, open_store

@@ -16,7 +16,7 @@ from encoders.errors import Reason, ReportError
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
-from encoders.survey.report_id import report_id_prefix
+from encoders.survey.compiled_plan import report_id_prefix
 from encoders.survey.sealing import inner_bytes
 from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE
 from ldp_aggregator.collector import create_app

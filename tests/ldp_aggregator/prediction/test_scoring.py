@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from encoders.survey import Plan
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.classifiers.baseline import train_baseline
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from encoders.survey import BinnedFeature, CategoricalFeature
-from encoders.survey.boolean_values import read_boolean
+from encoders.survey.row_cells import read_boolean
 from ldp_aggregator.rows.spellings import read_boolean_columns
 
 BOOLEANS = ("true", "false")

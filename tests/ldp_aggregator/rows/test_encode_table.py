@@ -9,7 +9,7 @@ import pytest
 
 from encoders.errors import RowError
 from encoders.survey import Plan
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from ldp_aggregator.rows.encode_columns import encode_columns
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table
 from tests.support.surveys import make_plan

@@ -11,7 +11,7 @@ import numpy as np
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator import results
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, SuspiciousPair

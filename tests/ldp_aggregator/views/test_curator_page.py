@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.prediction.decision_tree import Split
 from ldp_aggregator.results_file import ResultsError, read_results
 from ldp_aggregator.views.curator_sections import describe_split

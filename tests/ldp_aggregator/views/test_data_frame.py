@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from encoders.missing_extra import MissingExtraError
+from encoders.late_imports import MissingExtraError
 from ldp_aggregator import NaiveBayes, load_model
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.results import make_results

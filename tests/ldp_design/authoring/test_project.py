@@ -10,7 +10,7 @@ import pytest
 import ldp_design.authoring
 from encoders.errors import RowError, SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Plan, read_survey
-from encoders.survey.numeric_features import NumericFeature
+from encoders.survey.features import NumericFeature
 from ldp_aggregator.rows.encode_table import encode_table, project_columns
 from ldp_design.authoring.project import ProjectionError, write_projection
 from ldp_design.authoring.toml_edit import LayoutError

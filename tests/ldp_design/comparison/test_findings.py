@@ -16,8 +16,7 @@ from ldp_design.comparison.findings import (
     recommend,
     state_findings,
 )
-from ldp_design.comparison.noise_levels import NoiseLevels
-from ldp_design.comparison.trust_comparison import TrustComparison
+from ldp_design.comparison.trust_comparison import NoiseLevels, TrustComparison
 from tests.support.central_surveys import survey_text
 from tests.support.comparisons import CURVES, EPSILONS, make_comparison
 

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.errors import LdpError, RowError, SurveyError
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_design import SimulationGrid, simulate
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs

@@ -11,7 +11,7 @@ from scipy import stats
 
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.intervals import Z95, estimate_conditional_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments

@@ -12,7 +12,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.mechanisms import load, load_numeric
 from encoders.probability_tables import bit_ratio
 from encoders.survey import Plan, canonical
-from encoders.survey.decimals import decimal_text
+from encoders.survey.canonical import decimal_text
 from encoders.survey.questions import build_numeric_domain
 from tools.vectors.common import WORD
 from tools.vectors.plan_mistakes.honest import Document, question, text_of

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import Gaussian, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior

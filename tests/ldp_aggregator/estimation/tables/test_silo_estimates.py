@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from encoders.errors import ReportError
-from encoders.mechanisms.soft_cells import SOFT_UNIT
+from encoders.mechanisms.counted_table import SOFT_UNIT
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import read_any_survey
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from encoders.errors import RowError
-from encoders.mechanisms.counted_table import laplace_variance
-from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS
+from encoders.mechanisms.counted_table import SOFT_UNIT, STEPS, laplace_variance
 from encoders.randomness import FastStream
-from encoders.survey.numeric_features import GRID
+from encoders.survey.features import GRID
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments

@@ -1,18 +1,19 @@
-"""Codes for missing answers, such as -99, in rows from files and tables; devices do not read them.
+"""What cells of files and tables of rows stand for: codes for missing answers, such as -99, and booleans.
 
 In a feature with ``missing = "category"`` a code is a missing answer. In another feature it drops the row.
+Booleans have several spellings in CSV files and in pandas. Devices do not read either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from math import isnan
 from typing import TypeVar
 
 from encoders.errors import LdpError, RowError
-from encoders.survey.decimals import parse_decimal
+from encoders.survey.canonical import parse_decimal
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.parse_value import category_text, parse_number_cell, unwrap_scalar
 
@@ -20,6 +21,8 @@ ALL_DROPPED = 'all rows contain a missing code: check the codes, or write missin
 MAX_CODES = 100
 MIN_SHOWN_CELLS = 10
 """A number outside of the range is shown only if at least this many cells contain it."""
+_SPELLINGS = {"true": "true", "1": "true", "1.0": "true", "false": "false", "0": "false", "0.0": "false"}
+"""The value that a spelling in lower case stands for."""
 FeatureT = TypeVar("FeatureT", bound=Feature)
 
 
@@ -116,3 +119,29 @@ def describe_dropped(dropped: int, rows: int) -> str:
 def show_code(number: object) -> str:
     """Return a code or a limit as text; a whole number has no decimal point."""
     return category_text(number) or repr(number)
+
+
+def has_booleans(values: Collection[str]) -> bool:
+    """Return whether a feature or label of a survey has the values true and false."""
+    return "true" in values and "false" in values
+
+
+def read_boolean(value: object, values: Collection[str]) -> object:
+    """Return "true" or "false" for True, 1, "TRUE", "1" and the like; any other value unchanged.
+
+    Parameters
+    ----------
+    value : object
+        A cell.
+    values : collection of str
+        The values of the feature or label. A cell that is one of them is not changed to another, and nothing
+        changes if they do not have both true and false.
+    """
+    if not has_booleans(values):
+        return value
+    text = category_text(value)
+    if text is None:
+        return value
+    if text in values:
+        return text
+    return _SPELLINGS.get(text.strip().lower(), value)

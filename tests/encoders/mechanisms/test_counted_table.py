@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
+from encoders.mechanisms.counted_table import SOFT_UNIT, STEPS, place_code, soft_parts
 from encoders.mechanisms.numeric_base import GRID
-from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS, place_code, soft_parts
 
 
 @pytest.mark.parametrize("can_be_missing", [False, True])

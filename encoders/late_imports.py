@@ -1,0 +1,114 @@
+"""Optional features, and what to install for them: each is imported when it is first used.
+
+The base install has only msgpack. docs/architecture.md has the rule for late imports.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from encoders.errors import LdpError
+
+MODULES = {
+    "train": ("click", "jinja2", "markupsafe", "numpy", "scipy", "sklearn", "threadpoolctl", "tomlkit"),
+    "central": ("click", "numpy", "sklearn"),
+    "collector": (
+        *("click", "flask", "gunicorn", "jinja2", "markupsafe", "numpy", "prometheus_client"),
+        *("redis", "werkzeug"),
+    ),
+    "audit": ("click", "jinja2", "markupsafe", "numpy", "scipy"),
+    "plot": ("matplotlib",),
+    "dask": ("distributed", "numpy"),
+    "onnx": ("onnx",),
+    "pandas": ("pandas",),
+    "signed": ("cryptography",),
+    "relay": ("cryptography",),
+    "relay-server": ("cryptography", "flask", "gunicorn", "werkzeug"),
+    "page": ("segno",),
+    "xlsform": ("openpyxl", "pyxform"),
+}
+"""The modules that the packages import from each extra of pyproject.toml."""
+
+
+class MissingExtraError(LdpError, ImportError):
+    """A module of an extra is not installed; the message names the extra and the command to install it."""
+
+    reason = "missing-extra"
+
+
+@contextmanager
+def needs_extra(
+    extra: str, feature: str, error_type: Callable[[str], LdpError] = MissingExtraError
+) -> Iterator[None]:
+    """Return a context that raises an error with the name of the extra if one of its modules is missing.
+
+    Any other failed import is raised unchanged: it is a bug, or a damaged installation.
+
+    Parameters
+    ----------
+    extra : str
+        The extra to name; if it lacks the missing module, the extra that has it. Without one, the error is
+        raised unchanged.
+    feature : str
+        What needs the extra; the message begins with it.
+    error_type : callable
+        Makes the error from its message.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        named = extra and next((each for each in (extra, *MODULES) if package in MODULES[each]), "")
+        if not named or sys.modules.get(package):  # an installed package that lacks a part of it
+            raise
+        message = f"{feature} needs the extra [{named}]: pip install 'ldp-bayes[{named}]'"
+        raise error_type(message) from error
+
+
+@dataclass(frozen=True)
+class LateImport:
+    """A module, or an attribute of one, that is imported when it is first used.
+
+    The other parameters are those of :func:`needs_extra`.
+    """
+
+    target: str
+    """The module, or "module:attribute"."""
+    extra: str = ""
+    feature: str = ""
+    error_type: Callable[[str], LdpError] = MissingExtraError
+
+    def load(self) -> Any:
+        """Import the module, and return it or its attribute."""
+        module, _, attribute = self.target.partition(":")
+        with needs_extra(self.extra, self.feature, self.error_type):
+            loaded = import_module(module)
+            return getattr(loaded, attribute) if attribute else loaded
+
+
+class LateModule:
+    """Imports a module when the first of its attributes is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> object:
+        module = import_module(self._name)
+        vars(self).update(vars(module))  # the next use finds an attribute without __getattr__
+        return getattr(module, attribute)
+
+
+def late_names(package: str, modules: Mapping[str, str], extra: str = "") -> tuple[Callable[..., Any], ...]:
+    """Return `__getattr__` and `__dir__` of a package: its names are imported from `modules` on first use."""
+
+    def load(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return LateImport(f"{package}.{modules[name]}:{name}", extra, f"{package}.{name}").load()
+
+    return load, lambda: sorted({*vars(sys.modules[package]), *modules})

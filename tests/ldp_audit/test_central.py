@@ -13,6 +13,7 @@ from benchmarks.buggy_curators import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.curator_audit import AUDITED, audit_trainings, make_neighbours
@@ -99,6 +100,19 @@ def test_the_command_prints_bounds(tmp_path, monkeypatch):
     assert [each["learner"] for each in found["learners"]] == list(AUDITED)
     assert all(each["passed"] and each["epsilon"] == "2" for each in found["learners"])
     assert "audit of trainings passed" in command(*words).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unsmoothed")
+def test_without_a_label_the_tables_are_the_only_audited_learner(tmp_path):
+    survey = tmp_path / "survey.toml"
+    choices = {"cups": {"choices": ["small", "large"]}}
+    survey.write_text(survey_toml(kind="central", epsilon=None, label=None, features=choices))
+    [leak] = audit_trainings(read_curator_survey(survey.read_text()), Fraction(1), 1000)
+    assert (leak.name, leak.passed) == ("nb", True)
+    shown = command("ldp-audit", "central", survey, "--trials", 200).output
+    assert "audit of trainings passed" in shown
+    assert "label" not in shown
 
 
 def test_an_epsilon_out_of_range_is_refused(tmp_path):

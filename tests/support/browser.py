@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,16 +90,16 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name).click()
 
 
-def each_look(page: Page, looks: Iterable[str] = LOOKS) -> Iterator[str]:
+def each_look(page: Page, looks: Mapping[str, Any] = LOOKS) -> Iterator[str]:
     """Give a page each look in turn, since a new window for each look takes several times as long."""
-    for look in looks:
-        media = {"color_scheme": "light", "forced_colors": "none"} | LOOKS[look]
+    for look, options in looks.items():
+        media = {"color_scheme": "light", "forced_colors": "none"} | options
         page.set_viewport_size(media.pop("viewport"))
         page.emulate_media(**media)
         yield look
 
 
-def assert_every_look(page: Page, name: str, looks: Iterable[str] = LOOKS) -> None:
+def assert_every_look(page: Page, name: str, looks: Mapping[str, Any] = LOOKS) -> None:
     """Check that a page is accessible and not wider than the window in each look."""
     for look in each_look(page, looks):
         assert_accessible(page, look)

@@ -10,7 +10,7 @@
 #                 standard errors, coverage of intervals, audits
 # make test-clients
 #                 run the tests of the JavaScript client in Firefox, of the Java client, and of host applications;
-#                 list what was skipped
+#                 audit both clients, and build the packages; list what was skipped
 # make java       build the Java client into clients/java/build
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI

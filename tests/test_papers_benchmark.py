@@ -71,6 +71,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> PaperRows:
     return PaperRows.read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_algorithms_as_printed_run_and_state_why_they_are_not_private(module, rows, monkeypatch):
     monkeypatch.setattr(classifier_comparison, "EPSILONS", ("1e-11", "1"))

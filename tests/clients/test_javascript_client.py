@@ -22,7 +22,6 @@ from tools.endurance.client import browser_kills
 pytestmark = pytest.mark.slow
 
 HOUR = 3600
-KILLS = 10
 
 
 @pytest.fixture(scope="module")
@@ -509,7 +508,9 @@ def test_a_database_that_is_deleted_during_calls_ends_them_with_receipts(visit, 
     assert states[-1] == "no_consent"
 
 
-def test_ten_kills_of_page_tab_and_browser_neither_lose_nor_repeat_a_report(chromium, tmp_path):
-    seen = browser_kills.kills(chromium.browser_type, tmp_path, KILLS)
-    assert seen.kinds.total() >= KILLS
+# Each person has a first kill of another kind, and at most a second one: seven kills have all four kinds.
+@pytest.mark.parametrize("kills", [7, pytest.param(10, marks=pytest.mark.clients)])
+def test_kills_of_page_tab_and_browser_neither_lose_nor_repeat_a_report(chromium, tmp_path, kills):
+    seen = browser_kills.kills(chromium.browser_type, tmp_path, kills)
+    assert seen.kinds.total() >= kills
     assert min(seen.kinds[kind] for kind in browser_kills.KINDS) > 0

@@ -163,9 +163,10 @@ def layer_of(module: Path) -> int:
 
 @pytest.mark.slow
 def test_the_own_tests_of_the_core_pass():
-    files = sorted(str(path) for path in FOLDER.glob("tests/unit/*.test.js"))
+    files = sorted(FOLDER.glob("tests/unit/*.test.js"))
     assert len(files) > 1
-    printed = run_node("--test", "--test-reporter=tap", *files)
+    imports = "".join(f"import {json.dumps(str(path))};" for path in files)  # one process for all
+    printed = run_node("--test-reporter=tap", "--input-type=module", "--eval", imports)
     assert "# fail 0" in printed
     assert "# skipped 0" in printed
 
@@ -197,6 +198,7 @@ def types(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 def test_types_are_correct_and_declared(types, tmp_path):
     shutil.copytree(types, tmp_path, dirs_exist_ok=True)
     for entry in PACKAGE["exports"].values():
@@ -210,6 +212,7 @@ def test_types_are_correct_and_declared(types, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 @pytest.mark.parametrize("jsx", ["preserve", "react-jsx"])
 def test_the_form_is_typed_in_tsx_with_and_without_react(types, tmp_path, jsx):
     package = tmp_path / "node_modules" / "ldp-bayes"
@@ -248,6 +251,7 @@ def sizes() -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 def test_core_and_client_are_small(sizes):
     assert sizes["./core"]["terser"] <= MAX_CORE_BYTES
     assert sizes["./core"]["esbuild"] <= MAX_ESBUILD_CORE_BYTES
@@ -257,6 +261,7 @@ def test_core_and_client_are_small(sizes):
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 def test_documented_sizes_are_what_the_documented_commands_print(sizes, tmp_path):
     client, core, preview, form, fakes = (
         f"{sizes[entry]['terser'] / 1000:.1f} kB"
@@ -288,6 +293,7 @@ def test_a_typical_plan_is_read_and_answered_quickly():
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 def test_the_source_distribution_of_the_project_has_no_packages_for_development(tmp_path):
     sdist = pytest.importorskip("hatchling.builders.sdist")
     [built] = sdist.SdistBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
@@ -298,6 +304,7 @@ def test_the_source_distribution_of_the_project_has_no_packages_for_development(
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path):
     npm = shutil.which("npm")
     if npm is None:
@@ -344,6 +351,7 @@ def test_the_packed_package_makes_a_report_in_an_empty_project(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.clients
 def test_single_files_are_built_again_with_the_same_bytes_and_are_those_of_the_python_package(tmp_path):
     require_packages()
     copy = tmp_path / "javascript"

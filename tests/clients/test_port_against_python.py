@@ -56,7 +56,7 @@ ROW_VALUES = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.clients) for each in (1, 2))])
 @pytest.mark.parametrize("port", PORTS)
 def test_changed_plans_and_rows_have_the_same_outcome_in_both_clients(port: Port, seed: int):
     rnd = random.Random(seed)

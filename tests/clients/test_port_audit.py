@@ -16,7 +16,7 @@ from tests.support.ports import PORTS
 from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import VALIDATED
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 ALPHA = 1e-8
 """The probability of a false alarm of each audit."""

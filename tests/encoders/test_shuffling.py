@@ -90,6 +90,7 @@ def test_floats_never_fall_below_the_exact_bound_and_stay_near_it(ratio: Fractio
         assert exact <= shuffled_delta(float(ratio), reports, epsilon) <= float(exact) * 1.0001 + 3e-14
 
 
+@pytest.mark.slow
 def test_no_mechanism_with_any_others_exceeds_the_bound():
     rng, largest = random.Random(5), 0.0
     for _ in range(250):
@@ -120,6 +121,7 @@ def test_the_common_part_of_two_rows_does_not_hide_them_among_others():
     assert float(delta) <= shuffled_delta(float(ratio), 2, math.log(3))
 
 
+@pytest.mark.slow
 def test_the_bound_falls_with_more_reports_a_larger_epsilon_and_a_smaller_local_one():
     sizes = [1, 2, 3, 5, 10, 50, 200, 1_000, 1_001, 30_000, MAX_REPORTS, MAX_REPORTS + 1]
     for ratio, epsilon in itertools.product((1.5, 12.0, 90.0), (0.0, 0.05, 0.3)):

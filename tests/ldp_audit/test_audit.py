@@ -82,7 +82,7 @@ def test_a_validation_code_in_the_clear_is_flagged(trials):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", small_and_full((5000, 0.3), (20_000, 0.75)))
+@pytest.mark.parametrize("size", small_and_full((2500, 0.1), (20_000, 0.75)))
 def test_the_lower_bound_is_close_to_the_epsilon_of_the_tables(size):
     trials, least = size
     plan = compile_survey("DE", "sign")

@@ -1,25 +1,21 @@
 """Audits of surveys without a label, with several answers: of devices, of silos, and of a curator."""
 
 import re
-from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.buggy_silos import MUTANTS
 from encoders.randomness import FastStream
-from encoders.survey.toml_reader import read_curator_survey
 from ldp_audit import audit
-from ldp_audit.curator_audit import audit_trainings
 from ldp_audit.people import draw_people, make_people
 from ldp_audit.render import render_html, render_text
 from ldp_audit.silo_audit import audit_silo
 from ldp_audit.silo_device import PublicSilo
 from ldp_audit.silo_rows import make_neighbours
 from ldp_silo.epoch_reports import count_file
-from tests.support.commands import command
 from tests.support.silo_surveys import HABITS, read_silo_survey
+from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import make_plan, survey_toml
 
 FEATURES = {"cups": {"choices": ["small", "large"], "missing": "category"}, "hours": {"range": [0, 12]}}
@@ -55,8 +51,9 @@ def test_random_people_have_every_combination_of_ticks():
 
 
 @pytest.mark.slow
-def test_the_client_of_this_project_passes_and_no_text_mentions_a_label():
-    result = audit(PLAN, 2000, alpha=1e-8, copies=8, requests=10)
+@pytest.mark.parametrize("size", small_and_full({"trials": 100, "copies": 2}, {"trials": 2000, "copies": 8}))
+def test_the_client_of_this_project_passes_and_no_text_mentions_a_label(size):
+    result = audit(PLAN, alpha=1e-8, requests=10, **size)
     assert result.passed
     assert "cups: large" in [each.question for each in result.black_box]
     for text in (render_text(result), render_html(result)):
@@ -85,29 +82,20 @@ SILOS = survey_toml(
 
 
 @pytest.mark.slow
-def test_the_silo_of_this_project_passes():
+@pytest.mark.parametrize("trials", small_and_full(300, 1000))
+def test_the_silo_of_this_project_passes(trials):
     plan = read_silo_survey(SILOS).compile()
-    assert audit_silo(plan, 1000, PublicSilo(FastStream(22)), 20).passed
+    assert audit_silo(plan, trials, PublicSilo(FastStream(22)), 20).passed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "mutant", [each for each in MUTANTS if each is not OF_CLASSES], ids=lambda each: each.name
+    ("mutant", "trials"),
+    [
+        pytest.param(MUTANTS[0], 3000, id=MUTANTS[0].name, marks=pytest.mark.statistics),
+        *(pytest.param(each, 400, id=each.name) for each in MUTANTS[1:] if each is not OF_CLASSES),
+    ],
 )
-def test_buggy_silos_are_detected_with_one_class_too(mutant):
+def test_buggy_silos_are_detected_with_one_class_too(mutant, trials):
     plan = read_silo_survey(SILOS).compile()
-    trials = 3000 if mutant is MUTANTS[0] else 400
     assert not audit_silo(plan, trials, mutant.make(FastStream(21)), 20).passed
-
-
-@pytest.mark.slow
-def test_the_tables_of_a_curator_pass_and_are_the_only_audited_learner(tmp_path):
-    text = survey_toml(id="audited", kind="central", epsilon=None, label=None, features=CHOICES)
-    leaks = audit_trainings(read_curator_survey(text), Fraction(1), 1000)
-    assert [leak.name for leak in leaks] == ["nb"]
-    assert all(leak.passed for leak in leaks)
-    path = Path(tmp_path / "survey.toml")
-    path.write_text(text, encoding="utf-8")
-    shown = command("ldp-audit", "central", path, "--trials", 200).output
-    assert "audit of trainings passed" in shown
-    assert "label" not in shown

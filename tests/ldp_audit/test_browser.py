@@ -9,10 +9,8 @@ from playwright.sync_api import Browser
 from ldp_audit.render import render_html
 from tests.ldp_audit.test_render import RESULTS
 from tests.support.browser import (
-    LOOKS,
     Open,
-    assert_accessible,
-    assert_no_sideways_scroll,
+    assert_every_look,
     assert_prints_everything,
     save_screenshot,
     visits,
@@ -29,17 +27,9 @@ def visit(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
         yield opened
 
 
-@pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", RESULTS)
-def test_the_page_is_accessible_and_fits_into_the_window(visit, name, look):
-    page = visit(name, **LOOKS[look])
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
-    save_screenshot(page, f"audit-{name}-{look}")
-
-
-@pytest.mark.parametrize("name", RESULTS)
-def test_the_page_prints_everything(visit, name):
+def test_the_page_is_accessible_fits_into_the_window_and_prints_everything(visit, name):
     page = visit(name)
+    assert_every_look(page, f"audit-{name}")
     assert_prints_everything(page)
     save_screenshot(page, f"audit-{name}-print")

@@ -13,6 +13,7 @@ from benchmarks.buggy_curators import MUTANTS
 from encoders.errors import LdpError
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
+from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.curator_audit import AUDITED, audit_trainings, make_neighbours
@@ -30,14 +31,15 @@ SURVEY = survey_toml(
 
 
 @pytest.fixture
-def unsmoothed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the smoothing of released tables: the audit does not read its results, and it is slow."""
+def short_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the smoothing of released tables, which no audit reads, and make false alarms rarer."""
 
     def keep(_rows: CodedRows, tables: Mapping[int, NoisyTable]) -> CentralNaiveBayes:
         measured = tuple(tables.values())
         return CentralNaiveBayes(np.empty(0), (), tuple(tables), measured, ClassCounts.from_tables(measured))
 
     monkeypatch.setattr(curator_naive_bayes, "smooth", keep)
+    monkeypatch.setattr(ldp_audit.curator_audit, "ALPHA", 1e-8)
 
 
 def test_the_neighbours_differ_by_the_last_row():
@@ -49,7 +51,7 @@ def test_the_neighbours_differ_by_the_last_row():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", AUDITED)
-@pytest.mark.usefixtures("unsmoothed")
+@pytest.mark.usefixtures("short_audits")
 def test_a_correct_training_passes(learner):
     [leak] = audit_trainings(read_survey(SURVEY), Fraction(1), 500, [learner])
     assert leak.passed
@@ -61,7 +63,7 @@ def test_a_correct_training_passes(learner):
     "mutant",
     [pytest.param(each, id=each.name, marks=[pytest.mark.statistics] * each.is_subtle) for each in MUTANTS],
 )
-@pytest.mark.usefixtures("unsmoothed")
+@pytest.mark.usefixtures("short_audits")
 def test_every_buggy_training_is_detected(mutant):
     trials = 1500 if mutant.is_subtle else 400
     leak = mutant.audit(read_survey(SURVEY), Fraction(1), trials)
@@ -88,7 +90,7 @@ def test_too_few_trials_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("unsmoothed")
+@pytest.mark.usefixtures("short_audits")
 def test_the_command_prints_bounds(tmp_path, monkeypatch):
     monkeypatch.setattr(
         ldp_audit.curator_audit, "audit_trainings", once(ldp_audit.curator_audit.audit_trainings)
@@ -99,6 +101,19 @@ def test_the_command_prints_bounds(tmp_path, monkeypatch):
     assert [each["learner"] for each in found["learners"]] == list(AUDITED)
     assert all(each["passed"] and each["epsilon"] == "2" for each in found["learners"])
     assert "audit of trainings passed" in command(*words).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_audits")
+def test_without_a_label_the_tables_are_the_only_audited_learner(tmp_path):
+    survey = tmp_path / "survey.toml"
+    choices = {"cups": {"choices": ["small", "large"]}}
+    survey.write_text(survey_toml(kind="central", epsilon=None, label=None, features=choices))
+    [leak] = audit_trainings(read_curator_survey(survey.read_text()), Fraction(1), 1000)
+    assert (leak.name, leak.passed) == ("nb", True)
+    shown = command("ldp-audit", "central", survey, "--trials", 200).output
+    assert "audit of trainings passed" in shown
+    assert "label" not in shown
 
 
 def test_an_epsilon_out_of_range_is_refused(tmp_path):

@@ -45,6 +45,7 @@ def test_the_counts_of_neighbours_are_those_of_their_files(text, tmp_path):
         assert not pair.counts[0][pair.label :: len(plan.label.values)].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", small_and_full((1200, 0.15), (6000, 0.5)))
 def test_the_silo_of_this_project_passes_and_most_of_epsilon_is_visible(size):
     trials, least = size

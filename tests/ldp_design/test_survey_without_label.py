@@ -165,6 +165,7 @@ def test_a_size_has_the_margins_of_shares_and_no_entry_about_a_label(folder):
     assert size["margins"][1]["margin"] == pytest.approx(1.95996 * 0.5 / (2 * p - 1) / n**0.5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_yes_no_questions_need_people_in_closed_form(folder):
     found = json.loads(run("size tea.toml --questions --margin 0.05 --json").stdout)
     assert [each["questions"] for each in found] == [1, 5, 10]
@@ -187,6 +188,7 @@ def test_with_a_label_a_size_has_margins_for_all_people_too(folder):
     assert "people of one class" in run("size labelled.toml --margin 0.1").stdout
 
 
+@pytest.mark.slow
 def test_simulated_shares_are_as_precise_as_their_intervals_state():
     survey = read_survey(SURVEY)
     rows = {

@@ -11,6 +11,7 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 from tests.support.relay_histories import History
 
 
+@pytest.mark.slow
 def test_no_history_sends_a_message_twice_a_withdrawn_one_or_a_small_batch(tmp_path):
     done: Counter[str] = Counter()
     for seed in range(25):

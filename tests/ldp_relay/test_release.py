@@ -50,4 +50,5 @@ def test_members_and_order_do_not_depend_on_the_arrival():
     expected = rounds / waiting
     statistic = ((positions - expected) ** 2 / expected).sum()
     assert stats.chi2.sf(statistic, waiting * batch - 1 - (batch - 1)) > 1e-7
-    assert min(members.values()) > rounds / 2 - 5.5 * (rounds / 4) ** 0.5
+    deviations = stats.norm.isf(1e-7 / waiting)
+    assert min(members.values()) > rounds / 2 - deviations * (rounds / 4) ** 0.5

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ LOOKS = {
     "narrow": NARROW,
     "forced-colours": {**PHONE, "forced_colors": "active"},
 }
-"""Options of the windows in which a file must be accessible."""
+"""The sizes of the window and the media in which a file must be accessible."""
 Open = Callable[..., Page]
 _DISABLED = [
     "WebUIOmniboxPopup",  # with the next one: two hidden pages in each window, which take most of its start
@@ -90,15 +90,32 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name).click()
 
 
-def assert_accessible(page: Page) -> None:
+def each_look(page: Page, looks: Mapping[str, Any] = LOOKS) -> Iterator[str]:
+    """Give a page each look in turn, since a new window for each look takes several times as long."""
+    for look, options in looks.items():
+        media = {"color_scheme": "light", "forced_colors": "none"} | options
+        page.set_viewport_size(media.pop("viewport"))
+        page.emulate_media(**media)
+        yield look
+
+
+def assert_every_look(page: Page, name: str, looks: Mapping[str, Any] = LOOKS) -> None:
+    """Check that a page is accessible and not wider than the window in each look."""
+    for look in each_look(page, looks):
+        assert_accessible(page, look)
+        assert_no_sideways_scroll(page, look)
+        save_screenshot(page, f"{name}-{look}")
+
+
+def assert_accessible(page: Page, look: str = "") -> None:
     """Check that axe-core finds no violation."""
     found = Axe().run(page).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], look
 
 
-def assert_no_sideways_scroll(page: Page) -> None:
+def assert_no_sideways_scroll(page: Page, look: str = "") -> None:
     """Check that the page is not wider than the window."""
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), look
 
 
 def assert_prints_everything(page: Page) -> None:

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "clients" / "javascript"
 LEAST_NODE = 20
 
 
+@cache
 def find_node() -> str:
     """Return the path of Node; skip the test if there is none, or only an older one."""
     node = shutil.which("node")

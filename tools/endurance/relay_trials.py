@@ -51,7 +51,8 @@ for person in range(int(first), int(last)):
 
 def kills(folder: Path, count: int) -> str:
     """Kill devices, relay and collector at random moments; each person's report must be counted once."""
-    site, draw, port = RelayedSite(folder), random.Random(38), free_port()
+    site, draw, port = RelayedSite(folder), random.Random(33), free_port()
+    # the first three of these draws end a device, the collector and the relay
     settings = site.settings(f"http://127.0.0.1:{port}")
     journals = folder / "journals"
     journals.mkdir()

@@ -86,11 +86,11 @@ def test_every_post_gets_a_response_during_reloads_under_load(folder, plan):
             responses.append(post(base, make_report(plan, ROW, "yes")))
         return responses
 
-    with serving(folder) as (base, process), ThreadPoolExecutor(8) as pool:
+    with serving(folder) as (base, process), ThreadPoolExecutor(4) as pool:
         first = set(workers_of(process))
-        posting = [pool.submit(keep_posting, base) for _ in range(8)]
+        posting = [pool.submit(keep_posting, base) for _ in range(4)]
         try:
-            for _ in range(4):
+            for _ in range(3):
                 reload(folder, process)
         finally:
             done.set()

@@ -324,6 +324,7 @@ def test_closing_too_early_is_said(survey):
     assert "relay" not in run("close", PLAN.id, "--at", "2241-01-01", "--store", url).output
 
 
+@pytest.mark.slow
 def test_a_served_collector_counts_what_its_relay_passes_on(survey, tmp_path):
     token = tmp_path / "relay.token"
     token.write_text(RELAY_TOKEN)

@@ -114,6 +114,7 @@ def test_during_a_survey_intervals_are_wider_and_nothing_is_tested(estimates):
 # -- features in several questions --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_share_from_two_questions_has_the_variance_of_the_weighted_mean():
     """Of 400 surveys: each variance is within 5 standard errors of the estimated one."""
     surveys = 400

@@ -325,6 +325,7 @@ def test_without_a_label_all_people_are_the_only_class():
                     np.testing.assert_allclose(getattr(every, field), array, err_msg=f"{name} {field}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [None, ["a", "b"]])
 def test_z_scores_have_the_variance_of_a_normal_distribution(label):
     """The mean of 100 squares, a chi-square variable, is outside both limits with a probability of 1e-6."""
@@ -427,6 +428,7 @@ def test_joined_choices_are_compared_like_their_features():
             assert joined[name, "cups"].low[place] == result.comparisons[name].low[1]
 
 
+@pytest.mark.slow
 def test_equal_classes_are_called_different_in_one_choice_of_five_percent_of_surveys():
     """Of 60 surveys 3 are expected; 13 or more have a probability below 1e-4. One test each would find 20."""
     choices = [f"c{each}" for each in range(8)]
@@ -496,6 +498,7 @@ def test_the_benchmark_measures_the_estimates_of_a_survey(labelled):
                 np.testing.assert_array_equal(array, getattr(other, name), err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_benchmark_writes_its_tables_into_a_page(tmp_path: Path):
     setting = Setting(MADE_UP, 500, "4", True)
     no_means = {"what": "mean", "10": 0, "40": 0, "200": 0, "all": 0, "wider": 1}

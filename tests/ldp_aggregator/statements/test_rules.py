@@ -59,6 +59,7 @@ def estimate_choices(users: int) -> Estimates:
     return estimate_snapshot(ExpectedTotals(plan, SyntheticPopulation.uniform(plan)).snapshot(users))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0])
 @pytest.mark.parametrize("label", [None, ["yes", "no"]])
 def test_results_call_noise_what_the_size_calls_noise(label, epsilon):

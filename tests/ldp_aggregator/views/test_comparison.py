@@ -207,6 +207,7 @@ def test_equal_surveys_differ_in_at_most_5_percent_of_comparisons(epsilon, peopl
     assert 0.8 < np.mean(squares) < 1.1 + 0.2 * (count < 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", small_and_full(60, 300))
 def test_equal_surveys_with_few_reports_and_a_large_epsilon_differ_in_at_most_5_percent(count):
     entries = {

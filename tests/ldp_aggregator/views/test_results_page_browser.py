@@ -6,15 +6,7 @@ import pytest
 
 from ldp_aggregator.views.results_page import render_page
 from tests.ldp_aggregator.views.samples import LEARNERS, make_results
-from tests.support.browser import (
-    LOOKS,
-    Open,
-    assert_accessible,
-    assert_no_sideways_scroll,
-    assert_prints_everything,
-    save_screenshot,
-    visits,
-)
+from tests.support.browser import LOOKS, Open, assert_every_look, assert_prints_everything, visits
 
 pytestmark = pytest.mark.slow
 
@@ -37,13 +29,9 @@ def visit(chromium, folder) -> Iterator[Open]:
         yield opened
 
 
-@pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_page_is_accessible_and_fits_its_window(visit, name, look):
-    page = visit(name, **LOOKS[look])
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
-    save_screenshot(page, f"results-{name}-{look}")
+def test_the_page_is_accessible_and_fits_its_window(visit, name):
+    assert_every_look(visit(name), f"results-{name}")
 
 
 def test_dark_and_light_have_other_colours(visit):

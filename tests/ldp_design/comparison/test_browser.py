@@ -11,10 +11,9 @@ from tests.ldp_design.comparison.test_page import COMPARISON
 from tests.support.browser import (
     LOOKS,
     Open,
-    assert_accessible,
-    assert_no_sideways_scroll,
+    assert_every_look,
     assert_prints_everything,
-    save_screenshot,
+    each_look,
     visits,
 )
 
@@ -28,12 +27,8 @@ def visit(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
         yield opened
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_the_page_is_accessible_and_fits_into_the_window(visit, look):
-    page = visit("comparison", **LOOKS[look])
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
-    save_screenshot(page, f"comparison-{look}")
+def test_the_page_is_accessible_and_fits_into_the_window(visit):
+    assert_every_look(visit("comparison"), "comparison")
 
 
 def test_the_page_prints_everything(visit):
@@ -48,16 +43,16 @@ def test_texts_of_the_picture_are_readable_on_a_phone(visit):
     assert min(heights) >= 10
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_no_text_of_the_picture_is_cut_off(visit, look):
-    page = visit("comparison", **LOOKS[look])
-    outside = page.locator(".curves").evaluate(
-        """picture => {
-            const frame = picture.getBoundingClientRect();
-            return [...picture.querySelectorAll("text")].filter(text => {
-                const box = text.getBoundingClientRect();
-                return box.left < frame.left || box.right > frame.right || box.bottom > frame.bottom + 1;
-            }).map(text => text.textContent);
-        }"""
-    )
-    assert outside == []
+def test_no_text_of_the_picture_is_cut_off(visit):
+    page = visit("comparison")
+    for look in each_look(page):
+        outside = page.locator(".curves").evaluate(
+            """picture => {
+                const frame = picture.getBoundingClientRect();
+                return [...picture.querySelectorAll("text")].filter(text => {
+                    const box = text.getBoundingClientRect();
+                    return box.left < frame.left || box.right > frame.right || box.bottom > frame.bottom + 1;
+                }).map(text => text.textContent);
+            }"""
+        )
+        assert outside == [], look

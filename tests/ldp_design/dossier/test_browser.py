@@ -10,14 +10,11 @@ from ldp_design.dossier.people_dossier import render_dossier
 from ldp_design.dossier.silo_dossier import read_silo_source, render_silo_dossier
 from tests.ldp_design.dossier.surveys import INVITED, NUMBERS, SURVEYS, make_source
 from tests.support.browser import (
-    LOOKS,
     PHONE,
     WIDE,
     Open,
-    assert_accessible,
-    assert_no_sideways_scroll,
+    assert_every_look,
     assert_prints_everything,
-    save_screenshot,
     visits,
 )
 from tests.support.silo_surveys import read_silo_survey
@@ -49,22 +46,12 @@ def visit(chromium: Browser, folder: Path) -> Iterator[Open]:
         yield opened
 
 
-# Colours depend on the look alone, so one survey has them all; the content differs between the surveys.
-@pytest.mark.parametrize(
-    ("name", "look"),
-    [(name, look) for name in NAMES for look in LOOKS if name == NAMES[0] or look in ("phone", "narrow")],
-)
-def test_the_dossier_is_accessible_and_fits_its_window(visit, name, look):
-    page = visit(name, **LOOKS[look])
-    assert_accessible(page)
-    assert_no_sideways_scroll(page)
-    save_screenshot(page, f"dossier-{name}-{look}")
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_print_shows_everything_in_light_colours(visit, name):
+def test_the_dossier_is_accessible_fits_its_window_and_prints_everything_in_light_colours(visit, name):
     page = visit(name, color_scheme="dark")
     assert_prints_everything(page)
+    page.emulate_media(media="screen")
+    assert_every_look(page, f"dossier-{name}")
 
 
 def test_the_bases_are_distinguishable_without_colours(visit):

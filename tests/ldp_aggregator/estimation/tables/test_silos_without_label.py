@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,12 +44,14 @@ TRUTH = {"shares": GIVEN @ PRIOR, "means": [MEAN], "deviations": [DEVIATION], "m
 CHOICES = '[features.cups]\nchoices = ["small", "large"]\n'
 
 
+@cache
 def draw_silos(features: str, epsilon: float, silos: int, seed: int) -> SiloSnapshot:
     plan = silo_plan(epsilon, features=features)
     codes, labels = draw_rows(ROWS, np.random.default_rng([seed, silos]))
     return simulate_silos(plan, codes, labels * plan.label.exists, silos, FastStream([seed, silos]))
 
 
+@cache
 def draw_people(features: str, seed: int) -> Snapshot:
     plan = people_plan(features=features)
     codes, labels = draw_rows(4 * ROWS, np.random.default_rng([seed, 9]))

@@ -271,7 +271,7 @@ LARGE = {
     ),
     "many cells": (
         [["type", "name", "label"], QUESTION],
-        [*YES_NO, *(["yn", str(row), *range(400)] for row in range(500))],
+        [*YES_NO, *(["yn", str(row), *[None] * 399, row] for row in range(500))],
     ),
 }
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.servers import inherited_environment
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 COPIED = shutil.ignore_patterns(
     ".git", ".venv*", "node_modules", "types", "dist", "build", "*_cache", "__pycache__"
 )

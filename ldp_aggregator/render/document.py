@@ -9,22 +9,22 @@ from typing import ClassVar
 from markupsafe import Markup
 
 from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of findings."""
+    """A list of statements."""
 
-    findings: Sequence[Finding]
+    statements: Sequence[Statement]
     kind: ClassVar[str] = "bullets"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Findings with titles: terms and what they mean."""
+    """Statements with titles: terms and what they mean."""
 
-    findings: Sequence[Finding]
+    statements: Sequence[Statement]
     kind: ClassVar[str] = "terms"
 
 
@@ -32,15 +32,15 @@ class Terms:
 class Note:
     """An explanation below a table."""
 
-    finding: Finding
+    statement: Statement
     kind: ClassVar[str] = "note"
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """A finding that is a link to a section of the document."""
+    """A statement that is a link to a section of the document."""
 
-    finding: Finding
+    statement: Statement
     section: str
     kind: ClassVar[str] = "pointer"
 
@@ -119,7 +119,7 @@ class RelevanceTable:
     kind: ClassVar[str] = "relevance"
 
 
-Part = Finding | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable | RelevanceTable
+Part = Statement | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable | RelevanceTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class Section:
 
     id: str
     """The anchor on a page."""
-    heading: Finding | str
+    heading: Statement | str
     marked: bool = False
     """Whether the heading has the mark of distinguishable classes."""
     parts: Sequence[Part | Section] = field(default_factory=tuple)

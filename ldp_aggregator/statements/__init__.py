@@ -1,1 +1,1 @@
-"""Findings: what follows from results, each computed once and worded once, in a text file."""
+"""Statements: what follows from results, each computed once and worded once, in a text file."""

@@ -12,7 +12,7 @@ from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.wording.bounds import format_share
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, Names, Share
 
 
@@ -34,8 +34,8 @@ def count_sent(estimates: Estimates) -> dict[str, object]:
     }
 
 
-def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Finding]:
-    """Return findings on the data of people and silos; `validation` is true for a validation round."""
+def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Statement]:
+    """Return statements on the data of people and silos; `validation` is true for a validation round."""
     silos, rejected = estimates.silos, privacy.rejected
     values = count_sent(estimates) | {
         "simulated": privacy.simulated,
@@ -53,8 +53,8 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
     return TEXTS.section("data", values)
 
 
-def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Finding]:
-    """Return findings on the errors of estimates from silos, and on the influence of one lying silo."""
+def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Statement]:
+    """Return statements on the errors of estimates from silos, and on the influence of one lying silo."""
     values: dict[str, object] = {"influence": silos.influence, "pooled": silos.pooled, "label": label}
     if silos.influence:
         moves = silos.influence
@@ -69,8 +69,8 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
     return TEXTS.section("silos", values)
 
 
-def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[Finding]:
-    """Return the findings about the results of a validation round.
+def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[Statement]:
+    """Return the statements about the results of a validation round.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Findings on the classes and features, and the warnings that a reader needs before using an estimate."""
+"""Statements on the classes and features, and the warnings that a reader needs before using an estimate."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_coun
 from ldp_aggregator.statements.poisoning import find_alarms
 from ldp_aggregator.statements.rules import find_margins, is_known
 from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import MAX_MARGIN, FirstNames, Names, NumberMargin, Share, ShareMargin
 
 
 def find_classes_and_features(
     estimates: Estimates, features: Sequence[FeatureResult | NumberResult]
-) -> list[Finding]:
+) -> list[Statement]:
     """Return the most frequent class, and the features in which the classes are distinguishable.
 
     Parameters
@@ -59,12 +59,12 @@ def is_of_people(estimates: Estimates) -> bool:
     return estimates.silos is None or estimates.silos.people is not None
 
 
-def find_warnings(estimates: Estimates) -> list[Finding]:
+def find_warnings(estimates: Estimates) -> list[Statement]:
     """Return the warnings that a reader needs before using the estimates."""
     return list(_find_warnings(estimates))
 
 
-def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
+def _find_warnings(estimates: Estimates) -> Iterator[Statement]:
     people = is_of_people(estimates)
     if not estimates.reports:
         yield TEXTS.find("warnings.empty", people=people)
@@ -89,7 +89,7 @@ def _find_warnings(estimates: Estimates) -> Iterator[Finding]:
         yield TEXTS.find("warnings.no-prior", label=estimates.label)
 
 
-def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Finding | None:
+def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Statement | None:
     """Return the warning about one feature, given the names of all classes; None if there is none."""
     if isinstance(feature, NumberResult):
         questions = {"mean": feature.mean_question, "square": feature.square_question}
@@ -117,7 +117,7 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
 
 def _find_noise(
     result: FeatureResult | NumberResult | TableResult, groups: Sequence[str], mechanism: str, n: int
-) -> Finding | None:
+) -> Statement | None:
     """Return the warning that estimates are noise: of a feature in some classes, of a table in some rows."""
     margins, useful = find_margins(result)
     if not (noisy := margins > useful).any():

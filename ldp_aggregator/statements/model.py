@@ -14,12 +14,12 @@ from ldp_aggregator.statements.privacy import list_beliefs
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.usefulness import Usefulness, Useless
 from ldp_aggregator.wording.bounds import factor_at_most, format_amount
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names, Share
 
 
-def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Finding]:
-    """Return findings on the model: its kind, whether it is useless, and the majority share."""
+def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Statement]:
+    """Return statements on the model: its kind, whether it is useless, and the majority share."""
     majority, sent = estimates.majority, count_sent(estimates)
     names = _name_useless(usefulness)
     return TEXTS.section(
@@ -39,9 +39,9 @@ def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Find
     )
 
 
-def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Finding]:
+def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement]:
     """Return what a user of predictions must not miss: fake reports, and a useless model."""
-    found: list[Finding] = []
+    found: list[Statement] = []
     if usefulness and usefulness.alarms:
         questions = Counted(usefulness.questions, "question")
         found.append(
@@ -63,7 +63,7 @@ def _name_useless(usefulness: Usefulness | None) -> dict[str, object]:
     return {f"useless_{each}": useless == each for each in Useless}
 
 
-def find_limits(*, people: bool, silos: bool, classes: bool = True, curator: bool = False) -> list[Finding]:
+def find_limits(*, people: bool, silos: bool, classes: bool = True, curator: bool = False) -> list[Statement]:
     """Return the limits of a model, or of results without one.
 
     Parameters
@@ -77,8 +77,8 @@ def find_limits(*, people: bool, silos: bool, classes: bool = True, curator: boo
     return TEXTS.section("limits", values)
 
 
-def find_citation(estimates: Estimates, epsilon: str) -> list[Finding]:
-    """Return the findings that say how to cite the results and the method."""
+def find_citation(estimates: Estimates, epsilon: str) -> list[Statement]:
+    """Return the statements that say how to cite the results and the method."""
     values = {
         "curator": False,
         "classes": estimates.has_label,
@@ -92,8 +92,8 @@ _MAX_FACTOR = Decimal("1e300")
 """Above this a double overflows, and beliefs are certain."""
 
 
-def find_promise(privacy: CuratorPrivacy) -> list[Finding]:
-    """Return findings on the promise of a curator: the guarantee and its limits."""
+def find_promise(privacy: CuratorPrivacy) -> list[Statement]:
+    """Return statements on the promise of a curator: the guarantee and its limits."""
     factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()  # doubles end at e^709
     values = {
         "epsilon": format_amount(privacy.epsilon),
@@ -105,8 +105,8 @@ def find_promise(privacy: CuratorPrivacy) -> list[Finding]:
     return TEXTS.section("curator", values)
 
 
-def find_curator_citation(survey: str, digest: str, privacy: CuratorPrivacy) -> list[Finding]:
-    """Return the findings that say how to cite the model."""
+def find_curator_citation(survey: str, digest: str, privacy: CuratorPrivacy) -> list[Statement]:
+    """Return the statements that say how to cite the model."""
     return TEXTS.section(
         "citation",
         {

@@ -1,4 +1,4 @@
-"""Findings on fake reports: the results of the tests, and how far such reports could move estimates."""
+"""Statements on fake reports: the results of the tests, and how far such reports could move estimates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ldp_aggregator.estimation.poisoning.influence import FAKE_SHARE
 from ldp_aggregator.estimation.poisoning.question_check import SupportTests, Untested
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
 from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names, RoundShare
 
 _ESTIMATES = {
@@ -25,7 +25,7 @@ _ESTIMATES = {
 """What a reader sees instead of the names of :class:`Influence`."""
 
 
-def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Finding]:
+def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
     """Return the result of the tests, the largest influence, and what the tests cannot show."""
     largest = poisoning.largest_influence
     values: dict[str, object] = {
@@ -53,15 +53,15 @@ def _name_estimate(name: str, label: str) -> str:
     return estimate.replace(", {label}", "").replace(" | {label}", "").removesuffix("s")
 
 
-def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Finding]:
+def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Statement]:
     """Yield one warning for each question with an alarm."""
     for check in poisoning.alarms if poisoning else ():
         assert isinstance(check.support, SupportTests)
-        findings = _describe_alarm(check.support)
-        yield TEXTS.find("warnings.fake-reports", question=check.question, findings=findings)
+        deviations = _describe_alarm(check.support)
+        yield TEXTS.find("warnings.fake-reports", question=check.question, deviations=deviations)
 
 
-def _describe_alarm(tests: SupportTests) -> Finding:
+def _describe_alarm(tests: SupportTests) -> Statement:
     parts = []
     if tests.sizes < tests.level:
         parts.append(TEXTS.find("poisoning-details.sizes", p_value=_power_above(tests.sizes)))
@@ -81,7 +81,7 @@ def _power_above(p_value: float) -> str:
     return f"1e{math.floor(math.log10(max(p_value, 1e-300))) + 1:d}"
 
 
-def find_untested(poisoning: PoisoningSummary) -> list[Finding]:
+def find_untested(poisoning: PoisoningSummary) -> list[Statement]:
     """Return each reason why questions cannot be tested, with these questions."""
     reasons: dict[object, list[str]] = {}
     for check in poisoning.untested:

@@ -1,4 +1,4 @@
-"""Findings on privacy: what a report or a message of a silo can reveal, and what was audited."""
+"""Statements on privacy: what a report or a message of a silo can reveal, and what was audited."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 
 from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, Names, Number, ShareAtMost
 
 
@@ -26,18 +26,18 @@ def list_beliefs(odds_factor: float) -> Mapping[str, ShareAtMost]:
     }
 
 
-def find_privacy(statement: PrivacyStatement) -> list[Finding]:
-    """Return the findings that explain the privacy statement of results."""
+def find_privacy(statement: PrivacyStatement) -> list[Statement]:
+    """Return the statements that explain the privacy statement of results."""
     return TEXTS.section("privacy", dict(_list_values(statement)))
 
 
-def find_report_privacy(epsilon: str, simulated: bool = False) -> Finding:
-    """Return the finding that explains the guarantee of this epsilon to the person who sends a report."""
+def find_report_privacy(epsilon: str, simulated: bool = False) -> Statement:
+    """Return the statement that explains the guarantee of this epsilon to the person who sends a report."""
     factor = FactorAtMost(math.exp(float(epsilon)))
     return TEXTS.find("privacy.report", people=True, simulated=simulated, epsilon=epsilon, factor=factor)
 
 
-def find_audit(passed: bool, trials: int) -> Finding:
+def find_audit(passed: bool, trials: int) -> Statement:
     """Return the result of an audit, which compared this many messages of each made-up person."""
     return TEXTS.find("privacy.audit", audited=True, passed=passed, trials=Count(trials))
 

@@ -1,4 +1,4 @@
-"""The words of all findings on results, see the folder `texts`."""
+"""The words of all statements on results, see the folder `texts`."""
 
 from __future__ import annotations
 

@@ -103,6 +103,6 @@ def build_curator_limits(results: Results) -> Section:
 
 
 def build_curator_citation(results: Results) -> Section:
-    """Return the findings that say how to cite the model."""
+    """Return the statements that say how to cite the model."""
     plan = results.plan
     return make_section("citation", find_curator_citation(plan.id, plan.digest, privacy_of(results)))

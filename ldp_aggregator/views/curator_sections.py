@@ -37,7 +37,7 @@ from ldp_aggregator.views.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.views.feature_sections import make_section
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import RoundShare
 
 _MAX_NODES = 31
@@ -45,7 +45,7 @@ _SHOWN_NUMBERS = 4
 """Number of intervals of equal width between the numbers whose scores are shown."""
 
 
-def find_curator_lead(results: Results) -> list[Finding]:
+def find_curator_lead(results: Results) -> list[Statement]:
     """Return the first paragraph of the page."""
     return find_promise(privacy_of(results))[:1]
 

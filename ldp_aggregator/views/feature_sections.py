@@ -30,7 +30,7 @@ from ldp_aggregator.views.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.views.table_sections import build_class_quantiles, build_cumulative
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FirstNames, Names, Share
 
 _SHARES_IN_LEAD = 2
@@ -74,7 +74,7 @@ def build_shares(results: Results, table: Sequence[EstimateRow]) -> Section:
     return make_section("shares", [Note(note), *parts])
 
 
-def find_shares(results: Results, table: Sequence[EstimateRow]) -> list[Finding]:
+def find_shares(results: Results, table: Sequence[EstimateRow]) -> list[Statement]:
     """Return what the first two entries with known estimates show: a mean, or the most frequent value."""
     entries, found = {each.name: each for each, _ in results.joined_features}, []
     of_all = (
@@ -90,7 +90,7 @@ def find_shares(results: Results, table: Sequence[EstimateRow]) -> list[Finding]
     return found[:_SHARES_IN_LEAD] or [TEXTS.find("shares.none", people=people)]
 
 
-def _find_share(results: Results, entry: Feature, row: EstimateRow) -> Finding:
+def _find_share(results: Results, entry: Feature, row: EstimateRow) -> Statement:
     # the value was chosen because it is the most frequent, so its interval is the simultaneous one
     is_mean = isinstance(entry, NumericFeature)
     ends = (row.low, row.high) if is_mean else (row.simultaneous_low, row.simultaneous_high)
@@ -141,13 +141,13 @@ def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
     return make_section("features", [Note(note), *comparing, *parts])
 
 
-def _find_question(plan: AnyPlan, entry: Feature) -> list[Finding]:
+def _find_question(plan: AnyPlan, entry: Feature) -> list[Statement]:
     texts = display_texts(plan).features if plan.texts else {}
     question = texts[entry.name].title if entry.name in texts else entry.name
     return [] if question == entry.name else [TEXTS.find("tables.question", question=question)]
 
 
-def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Finding:
+def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Statement:
     mechanism, counted = _count(result)
     choices = isinstance(feature, Choices)
     values: dict[str, object] = {

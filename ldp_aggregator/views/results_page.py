@@ -37,7 +37,7 @@ from ldp_aggregator.views.sections import (
 )
 from ldp_aggregator.views.survey_comparison import compare_surveys
 from ldp_aggregator.views.table_sections import build_tables
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
@@ -122,8 +122,8 @@ def list_sections(results: Results) -> list[Section]:
 def _render(
     results: Results,
     kind: str,
-    lead: Sequence[Finding],
-    notices: Sequence[Finding],
+    lead: Sequence[Statement],
+    notices: Sequence[Statement],
     pointers: Sequence[Pointer],
     tiles: Sequence[tuple[str, str]],
     sections: Sequence[Section],

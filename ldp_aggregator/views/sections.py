@@ -1,4 +1,4 @@
-"""The sections of results: each chooses findings and tables, for the page, the card and the terminal."""
+"""The sections of results: each chooses statements and tables, for the page, the card and the terminal."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from ldp_aggregator.statements.rules import UNKNOWN_SHARE, is_known
 from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, FirstNames, Names, RoundShare
 
 
-def find_lead(results: Results) -> list[Finding]:
+def find_lead(results: Results) -> list[Statement]:
     """Return the first paragraph of the page."""
     estimates = results.estimates
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
@@ -81,11 +81,11 @@ def build_model(results: Results) -> Section | None:
     """Return the section that describes the model; None without a label."""
     if not results.estimates.has_label:
         return None
-    findings = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
+    statements = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
     facts = PlainTable(
         caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
     )
-    return make_section("model", [*findings, facts])
+    return make_section("model", [*statements, facts])
 
 
 def build_data(results: Results) -> Section:
@@ -124,9 +124,9 @@ def build_fake_reports(results: Results) -> Section | None:
     poisoning = results.estimates.poisoning
     if not poisoning:
         return None
-    findings = find_poisoning(poisoning, results.estimates.label)
+    statements = find_poisoning(poisoning, results.estimates.label)
     untested = find_untested(poisoning)
-    return make_section("fake-reports", [*findings, *([Bullets(untested)] if untested else [])])
+    return make_section("fake-reports", [*statements, *([Bullets(untested)] if untested else [])])
 
 
 def build_silos(results: Results) -> Section | None:
@@ -140,8 +140,8 @@ def build_privacy(results: Results, *, shuffled: bool = False) -> Section:
     That epsilon holds under a condition that is easily overlooked in a short text.
     """
     hidden = {"privacy.short"} if shuffled else {"privacy.short", "privacy.shuffled"}
-    findings = [each for each in _find_privacy(results) if each.id not in hidden]
-    return make_section("privacy", findings, people=results.has_people)
+    statements = [each for each in _find_privacy(results) if each.id not in hidden]
+    return make_section("privacy", statements, people=results.has_people)
 
 
 def build_warnings(results: Results) -> Section | None:
@@ -165,10 +165,10 @@ def build_method(results: Results) -> Section:
         "classes": estimates.has_label,
         "estimator": estimates.estimator,
     }
-    findings = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
+    statements = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
     rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
     tables = [_list_questions(title, each) for title, each in rounds if each]
-    return make_section("method", [*findings, *tables, *list_mechanisms(results)])
+    return make_section("method", [*statements, *tables, *list_mechanisms(results)])
 
 
 def list_mechanisms(results: Results) -> list[Note]:
@@ -204,23 +204,23 @@ def build_citation(results: Results) -> Section:
     return make_section("citation", find_citation(results.estimates, decimal_text(results.plan.epsilon)))
 
 
-# -- findings and tables of several sections ------------------------------------------------------
+# -- statements and tables of several sections ------------------------------------------------------
 
 
-def _find_data(results: Results) -> list[Finding]:
+def _find_data(results: Results) -> list[Statement]:
     return find_data(results.estimates, results.privacy, validation=results.is_validation)
 
 
-def _find_privacy(results: Results) -> list[Finding]:
+def _find_privacy(results: Results) -> list[Statement]:
     return find_privacy(results.privacy)
 
 
-def _find_model(results: Results) -> list[Finding]:
+def _find_model(results: Results) -> list[Statement]:
     estimates = results.estimates
     return find_model(estimates, results.usefulness) if estimates.has_label else []
 
 
-def _find_silos(results: Results) -> list[Finding]:
+def _find_silos(results: Results) -> list[Statement]:
     estimates = results.estimates
     return find_silos(estimates.silos, estimates.label, estimates.classes) if estimates.silos else []
 
@@ -240,8 +240,8 @@ def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
 def _list_validation(validation: Estimates, privacy: ReportsPrivacy | None) -> list[Part]:
     """Return the parts about one validation round, with the table of gains before the selection."""
     assert validation.validation_result is not None
-    *findings, selection = find_validation(validation, privacy.rejected if privacy else {})
-    return [*findings, _list_gains(validation.validation_result), selection]
+    *statements, selection = find_validation(validation, privacy.rejected if privacy else {})
+    return [*statements, _list_gains(validation.validation_result), selection]
 
 
 def _list_gains(result: ValidationResult) -> PlainTable:

@@ -31,7 +31,7 @@ from ldp_aggregator.views.estimate_tables import (
     find_class_texts,
     find_texts,
 )
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names
 
 MAX_SHOWN_ROWS, MAX_SHOWN_COLUMNS = 40, 12
@@ -85,7 +85,7 @@ def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[Estimate
     ]
 
 
-def find_independence(result: TableResult) -> Finding:
+def find_independence(result: TableResult) -> Statement:
     """Return whether the rows of a table depend on its columns."""
     test, levels = result.independence, (0.001, 0.01)
     shown = next((f"p < {level:g}" for level in levels if test and test.p_value < level), None)

@@ -1,4 +1,4 @@
-"""Reads the text files with the words of findings, which can be corrected without knowing Python.
+"""Reads the text files with the words of statements, which can be corrected without knowing Python.
 
 A file is Markdown. Each entry is a heading and a text:
 
@@ -9,7 +9,7 @@ A file is Markdown. Each entry is a heading and a text:
     ### identifier
     a random number
 
-A heading of level 2 begins a finding. Its name may be followed by what it rests on (computed, conditional,
+A heading of level 2 begins a statement. Its name may be followed by what it rests on (computed, conditional,
 assumed or declared; computed if nothing is stated), by the name of the command that repeats the computation,
 as in "(conditional, odds_command)", and by conditions on named values. Of entries with the same name, the
 first whose conditions hold is used. A bold first line is a title. A heading of level 3 begins words for a
@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-from ldp_aggregator.wording.finding import HOLE, Basis, Finding, Wording
+from ldp_aggregator.wording.statement import HOLE, Basis, Statement, Wording
 
 _HEADING = re.compile(
     r"(?P<level>##|###) (?P<name>[\w-]+)"
@@ -40,8 +40,8 @@ class Texts:
         self._package = package
         self._read = cache(self._read_file)
 
-    def find(self, identifier: str, /, **values: object) -> Finding:
-        """Return a finding with its values; values that its text does not need are ignored.
+    def find(self, identifier: str, /, **values: object) -> Statement:
+        """Return a statement with its values; values that its text does not need are ignored.
 
         Parameters
         ----------
@@ -59,8 +59,8 @@ class Texts:
                 return _fill(wording, values, holes)
         raise KeyError(f"no text {identifier!r} of {self._package} holds")
 
-    def section(self, file: str, values: Mapping[str, object]) -> list[Finding]:
-        """Return all findings of a file whose conditions hold, in the order of the file."""
+    def section(self, file: str, values: Mapping[str, object]) -> list[Statement]:
+        """Return all statements of a file whose conditions hold, in the order of the file."""
         statements, holes = self._read(file)
         chosen: dict[str, Wording] = {}
         for wording in statements:
@@ -69,7 +69,7 @@ class Texts:
         return [_fill(wording, values, holes) for wording in chosen.values()]
 
     def _read_file(self, name: str) -> tuple[list[Wording], list[Wording]]:
-        """Return the findings of a file, and its words for holes."""
+        """Return the statements of a file, and its words for holes."""
         text = files(self._package).joinpath("texts", f"{name}.md").read_text(encoding="utf-8")
         entries = list(_parse(name, text))
         return tuple([wording for each, wording in entries if each == level] for level in ("##", "###"))  # type: ignore[return-value]
@@ -103,8 +103,8 @@ def _holds(wording: Wording, values: Mapping[str, object]) -> bool:
     return all(bool(values[name]) is expected for name, expected in wording.conditions.items())
 
 
-def _fill(wording: Wording, values: Mapping[str, object], holes: list[Wording]) -> Finding:
-    """Return a finding; a hole without a value takes words of the file, whose holes are filled likewise."""
+def _fill(wording: Wording, values: Mapping[str, object], holes: list[Wording]) -> Statement:
+    """Return a statement; a hole without a value takes words of the file, whose holes are filled likewise."""
     file = wording.id.partition(".")[0]
 
     def find_value(name: str) -> object:
@@ -115,7 +115,7 @@ def _fill(wording: Wording, values: Mapping[str, object], holes: list[Wording]) 
                 return _fill(each, values, holes)
         raise KeyError(f"{wording.id}: no value of the hole {name!r}")
 
-    return Finding(
+    return Statement(
         wording=wording,
         values={name: find_value(name) for name in wording.holes},
         command=str(values[wording.command]) if wording.command else "",

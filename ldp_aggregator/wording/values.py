@@ -1,4 +1,4 @@
-"""Values of findings: numbers and names that state how they are written for people."""
+"""Values of statements: numbers and names that state how they are written for people."""
 
 from __future__ import annotations
 

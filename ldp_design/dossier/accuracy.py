@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
 from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
@@ -79,7 +79,7 @@ def _build_tables(source: DossierSource, facts: Facts, commands: Sequence[str]) 
     }
 
 
-def describe_shares(scenario: Scenario, main: str) -> Finding:
+def describe_shares(scenario: Scenario, main: str) -> Statement:
     """Return the assumption of a scenario about the label, as the words that follow "if"."""
     labels, shares = scenario.sizes[0].plan.label.values, scenario.label_shares or ()
     given = zip(labels, map(GivenShare, shares), strict=False)
@@ -125,7 +125,7 @@ def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
         yield margin.name, asked, describe_estimate(each), margin.grade
 
 
-def describe_estimate(cells: MarginCells) -> Finding:
+def describe_estimate(cells: MarginCells) -> Statement:
     """Return a typical estimate for a board: of a number, only the average."""
     margin = cells.margin
     if margin.values:

@@ -131,7 +131,7 @@ GOOD_RATIO = 0.25
 
 
 class Grade(StrEnum):
-    """How precise an estimate is compared with its typical size; `findings/rules.py` says what is noise."""
+    """How precise an estimate is compared with its typical size; `statements/rules.py` says what is noise."""
 
     GOOD = "good"
     ROUGH = "rough"

@@ -13,7 +13,7 @@ from encoders.survey import NumericFeature, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.texts import Texts
 from ldp_aggregator.wording.values import (
     Count,
@@ -47,8 +47,8 @@ _MIN_CHANGE = 0.001
 """A smaller change of a share is not mentioned."""
 
 Facts = dict[str, object]
-Cell = Finding | str | float
-"""A cell of a table: a finding, a name, or a number that states how it is written."""
+Cell = Statement | str | float
+"""A cell of a table: a statement, a name, or a number that states how it is written."""
 
 
 # -- facts --------------------------------------------------------------------------------------
@@ -239,12 +239,12 @@ class MarginCells(NamedTuple):
     """What tables show of a margin."""
 
     margin: Margin
-    asked: Finding
+    asked: Statement
     reports: str
-    all_people: Finding
-    estimate: Finding
+    all_people: Statement
+    estimate: Statement
     """A typical estimate: of the people of one class, if there are such estimates, else of all people."""
-    missing: Finding | None
+    missing: Statement | None
     """The margin of the share of missing answers, if they may be missing."""
 
     def columns(self, has_label: bool) -> list[Cell]:
@@ -293,7 +293,7 @@ def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
     }
 
 
-def list_table_costs(size: Size) -> list[Finding]:
+def list_table_costs(size: Size) -> list[Statement]:
     """Return what each table costs."""
     return [
         TEXTS.find(
@@ -310,7 +310,7 @@ def list_table_costs(size: Size) -> list[Finding]:
     ]
 
 
-def list_narrower_ranges(size: Size) -> list[Finding]:
+def list_narrower_ranges(size: Size) -> list[Statement]:
     """Return what a narrower range gains each number whose spread is stated."""
     now = {each.name: each for each in size.margins}
     return [

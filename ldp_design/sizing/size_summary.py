@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from encoders.explain.text import wrap_text
 from encoders.survey.decimals import decimal_text
 from encoders.text_table import format_table
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
     TEXTS,
@@ -129,8 +129,8 @@ def _wrap_section(name: str, facts: Facts) -> list[str]:
     return _wrap(TEXTS.section(name, facts))
 
 
-def _wrap(findings: Sequence[Finding]) -> list[str]:
-    return [line for each in findings for line in wrap_text(_write(each))]
+def _wrap(statements: Sequence[Statement]) -> list[str]:
+    return [line for each in statements for line in wrap_text(_write(each))]
 
 
 def _format_cells(rows: Sequence[Sequence[Cell]], alignment: str) -> list[str]:
@@ -139,6 +139,6 @@ def _format_cells(rows: Sequence[Sequence[Cell]], alignment: str) -> list[str]:
 
 def _write(cell: Cell) -> str:
     """Return a text in signs that every terminal shows; names keep theirs."""
-    if not isinstance(cell, Finding):
+    if not isinstance(cell, Statement):
         return str(cell)
     return cell.fill(str, lambda words: words.replace("`", "").replace("±", "+-"))

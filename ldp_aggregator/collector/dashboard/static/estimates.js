@@ -33,7 +33,7 @@ export class EstimateTable {
   }
 }
 
-/** Return whether an estimate shows anything: the rule of `findings/rules.py`, whose numbers the collector sends. */
+/** Return whether an estimate shows anything: the rule of `statements/rules.py`, whose numbers the collector sends. */
 function isKnown({ single: [low, high], stderr }, { bounds, rule }) {
   const span = bounds[1] - bounds[0];
   const isNarrow = high - low < rule.unknown_share * span;

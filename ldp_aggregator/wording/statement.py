@@ -1,4 +1,4 @@
-"""A finding: one statement with an identifier, what it rests on, and typed values."""
+"""A statement: a sentence or paragraph with an identifier, what it rests on, and typed values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Write = Callable[[object], str]
 
 
 class Basis(StrEnum):
-    """What a finding rests on."""
+    """What a statement rests on."""
 
     COMPUTED = "computed"
     CONDITIONAL = "computed under an assumption"
@@ -25,7 +25,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """One entry of a text file: the words of a finding, with holes for its values."""
+    """One entry of a text file: the words of a statement, with holes for its values."""
 
     id: str
     """The names of the file and of the entry, for example "privacy.report"."""
@@ -45,13 +45,13 @@ class Wording:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Statement:
     """A wording with the values of its holes."""
 
     wording: Wording
     values: Mapping[str, object] = field(default_factory=dict)
     """By the name of the hole. The types of :mod:`values` state how numbers are written; a value may be
-    another finding."""
+    another statement."""
     command: str = ""
     """The command that repeats the computation; empty if there is none."""
 
@@ -62,16 +62,16 @@ class Finding:
 
     @property
     def basis(self) -> Basis:
-        """What the finding rests on."""
+        """What the statement rests on."""
         return self.wording.basis
 
     @property
     def title(self) -> str:
-        """The heading; empty for most findings."""
+        """The heading; empty for most statements."""
         return self.wording.title
 
     def __str__(self) -> str:
-        """Return the finding as plain text."""
+        """Return the statement as plain text."""
         return self.fill(str, lambda words: words.replace("`", ""))
 
     def fill(self, write: Write, write_words: Callable[[str], str] = str) -> str:
@@ -80,7 +80,7 @@ class Finding:
         Parameters
         ----------
         write : callable
-            Writes a value that is not a finding.
+            Writes a value that is not a statement.
         write_words : callable
             Writes the words of the text file between the holes, in order; a backtick begins or ends code.
         """
@@ -88,6 +88,6 @@ class Finding:
         written = [write_words(parts[0])]
         for name, words in zip(parts[1::2], parts[2::2], strict=True):
             value = self.values[name]
-            written.append(value.fill(write, write_words) if isinstance(value, Finding) else write(value))
+            written.append(value.fill(write, write_words) if isinstance(value, Statement) else write(value))
             written.append(write_words(words))
         return "".join(written)

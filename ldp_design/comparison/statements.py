@@ -1,4 +1,4 @@
-"""States what a comparison found: the findings and tables that a terminal and the page arrange.
+"""States what a comparison found: the texts and tables that a terminal and the page arrange.
 
 Their words are in texts/. Every number has its 95% interval.
 """
@@ -16,7 +16,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.texts import Texts
 from ldp_aggregator.wording.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
@@ -51,29 +51,29 @@ class SignedPoints(float):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonFindings:
+class ComparisonStatements:
     """What a comparison found."""
 
-    best_learner: Finding
+    best_learner: Statement
     """The name of the best learner without protection."""
-    uncovered: Finding
-    setting: Finding
-    recommendation: Sequence[Finding]
-    wanted: Sequence[Finding]
+    uncovered: Statement
+    setting: Statement
+    recommendation: Sequence[Statement]
+    wanted: Sequence[Statement]
     """A heading, and the trust models that the wanted accuracy needs; empty if none is wanted."""
     targets: PlainTable | None
     """The weakest trust model for several accuracies, if there are any."""
-    targets_legend: Finding
-    cost: Sequence[Finding]
+    targets_legend: Statement
+    cost: Sequence[Statement]
     """A heading, and what local costs instead of a curator; empty unless both are compared."""
     accuracies: PlainTable
-    notes: Sequence[Finding]
+    notes: Sequence[Statement]
 
 
-def state_findings(
+def state_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
-) -> ComparisonFindings:
-    """Return the findings of a comparison.
+) -> ComparisonStatements:
+    """Return the statements of a comparison.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def state_findings(
             f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked
         ),
     }
-    return ComparisonFindings(
+    return ComparisonStatements(
         best_learner=best_learner,
         uncovered=TEXTS.find("comparison.uncovered"),
         setting=TEXTS.find("comparison.setting", **facts),
@@ -116,8 +116,8 @@ def state_findings(
     )
 
 
-def explain_trust(trust: Trust) -> Finding:
-    """Return the finding that says who sees which rows under a trust model."""
+def explain_trust(trust: Trust) -> Statement:
+    """Return the statement that says who sees which rows under a trust model."""
     return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos), batch=Count(trust.batch))
 
 
@@ -131,7 +131,7 @@ def _list_local_epsilons(comparison: TrustComparison) -> str:
     return "; ".join(f"{', '.join(epsilons)} for {trust.text}" for trust, epsilons in pairs)
 
 
-def recommend(comparison: TrustComparison, target: float | None) -> list[Finding]:
+def recommend(comparison: TrustComparison, target: float | None) -> list[Statement]:
     """Return which trust model and epsilon to choose, and how to ask for the same promise.
 
     It is the weakest trust model that reliably reaches the accuracy with an epsilon that clients accept by
@@ -197,7 +197,7 @@ def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Fa
     }
 
 
-def describe_target(comparison: TrustComparison, target: float) -> list[Finding]:
+def describe_target(comparison: TrustComparison, target: float) -> list[Statement]:
     """State the weakest trust model for an accuracy at each epsilon, and the epsilon that each one needs."""
     wanted, labels = Number(100 * target), comparison.find(LABELS)
     found = [TEXTS.find("needed.heading", wanted=wanted)]
@@ -228,7 +228,7 @@ def describe_target(comparison: TrustComparison, target: float) -> list[Finding]
     return found
 
 
-def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> list[Finding]:
+def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> list[Statement]:
     """State what a local survey needs for the accuracy of a curator; empty unless both are compared."""
     local, central = comparison.local, comparison.find(CENTRAL)
     if local is None or central is None:

@@ -22,7 +22,7 @@ from ldp_aggregator.curator_privacy import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.results_file import parse_results
 from ldp_aggregator.views.estimate_rows import build_table, dump_table
-from ldp_aggregator.wording.bounds import format_amount
+from ldp_aggregator.wording.values import format_amount
 from ldp_central.curator_ledger import Ledger
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.learner import AUTO, LEARNERS, require_learner

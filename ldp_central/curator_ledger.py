@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.decimals import parse_amount
-from ldp_aggregator.wording.bounds import format_amount
+from ldp_aggregator.wording.values import format_amount
 from ldp_central.coded_rows import CentralError
 
 FORMAT = "ldp-bayes central ledger"

@@ -10,9 +10,9 @@ from ldp_aggregator.codec import to_json
 from ldp_aggregator.render.document import Note, Section
 from ldp_aggregator.render.terminal import write_document
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
-from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.statements.warnings import find_warnings
 from ldp_aggregator.views.estimate_rows import DEVIATION, EstimateRow, build_table
 from ldp_aggregator.views.feature_sections import build_classes, build_features, build_shares
 from ldp_aggregator.views.sections import (

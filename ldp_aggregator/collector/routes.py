@@ -208,7 +208,7 @@ def snapshot(survey: str) -> Response:
 def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors and intervals."""
     require_operator(service())
-    from ldp_aggregator.statements.features import find_warnings  # late: requests of devices do not need it
+    from ldp_aggregator.statements.warnings import find_warnings  # late: requests of devices do not need it
 
     now = _estimate_now(survey, poisoning=True)
     warnings = list(map(str, find_warnings(now.estimates)))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from encoders.explain.text import Counted
 from encoders.survey.plan_checks import CENTRAL
 from ldp_aggregator.curator_privacy import CuratorPrivacy
-from ldp_aggregator.render.document import Bullets, Section
+from ldp_aggregator.render.document import Section
 from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.model import find_curator_citation, find_limits, find_promise
-from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements.privacy import find_promise
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.model_description import ModelDescription
-from ldp_aggregator.wording.bounds import format_amount
-from ldp_aggregator.wording.values import Names
+from ldp_aggregator.views.sections import build_citation, build_limits
+from ldp_aggregator.wording.values import Names, format_amount
 
 LEARNER_NAMES = {
     "nb": "Naive Bayes from noisy tables",
@@ -48,8 +48,8 @@ def _build_card(results: Results) -> list[Section]:
         build_facts(results),
         build_promise(results),
         *([accuracy] if results.has_label else []),
-        build_curator_limits(results),
-        build_curator_citation(results),
+        build_limits(results),
+        build_citation(results),
     ]
 
 
@@ -94,15 +94,3 @@ def build_promise(results: Results) -> Section:
         numeric={1, 2},
     )
     return make_section("privacy", [*find_promise(privacy), steps], people=False)
-
-
-def build_curator_limits(results: Results) -> Section:
-    """Return the section that lists uses to avoid."""
-    limits = find_limits(people=False, silos=False, curator=True, classes=results.has_label)
-    return make_section("limits", [Bullets(limits)], classes=results.has_label)
-
-
-def build_curator_citation(results: Results) -> Section:
-    """Return the statements that say how to cite the model."""
-    plan = results.plan
-    return make_section("citation", find_curator_citation(plan.id, plan.digest, privacy_of(results)))

@@ -19,8 +19,8 @@ from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.render.numbers import UNKNOWN, choose_number_format, format_percent, format_plain
 from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_relevance_known
-from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.estimate_rows import MEAN, SHARE, EstimateRow, build_table, group_by_feature
 from ldp_aggregator.views.estimate_tables import (
     build_comparison_tables,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
@@ -10,8 +11,8 @@ from ldp_aggregator.render.document import Pointer, Section
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ResultsError
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.model import find_notices
-from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.comparison_sections import build_comparison
 from ldp_aggregator.views.curator_sections import find_curator_lead, list_curator_sections
 from ldp_aggregator.views.estimate_rows import build_table
@@ -41,6 +42,16 @@ from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboutFacts:
+    """The facts of about.md: texts of the author and the publisher, empty if there are none."""
+
+    purpose: str
+    contact: str
+    note: str
+    """Of the publisher."""
 
 
 def render_page(
@@ -131,7 +142,9 @@ def _render(
 ) -> bytes:
     plan = results.plan
     texts = display_texts(plan)
-    about = {key: texts.about.get(key) for key in ("purpose", "contact")} | {"note": note}
+    about = AboutFacts(
+        purpose=texts.about.get("purpose", ""), contact=texts.about.get("contact", ""), note=note
+    )
     return (
         load_template("ldp_aggregator.views", "page.html")
         .render(

@@ -17,17 +17,16 @@ from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section
 from ldp_aggregator.render.numbers import UNKNOWN
 from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.data import find_data, find_silos, find_validation
-from ldp_aggregator.statements.features import find_classes_and_features, find_warnings
-from ldp_aggregator.statements.model import find_citation, find_limits, find_model
-from ldp_aggregator.statements.poisoning import find_poisoning, find_untested
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements.data import find_classes_and_features, find_data, find_silos, find_validation
+from ldp_aggregator.statements.model import find_citation, find_limits, find_method, find_model, find_terms
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
-from ldp_aggregator.statements.rules import UNKNOWN_SHARE, is_known
-from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.statements.rules import is_known
+from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, FactorAtMost, FirstNames, Names, RoundShare
+from ldp_aggregator.wording.values import Count, FactorAtMost, FirstNames, Names
 
 
 def find_lead(results: Results) -> list[Statement]:
@@ -158,17 +157,10 @@ def point_to_warnings(results: Results) -> list[Pointer]:
 
 def build_method(results: Results) -> Section:
     """Return the section about the method: the questions, their mechanisms and exact epsilons."""
-    estimates, privacy = results.estimates, results.privacy
-    values = {
-        "people": results.has_people,
-        "silos": estimates.silos,
-        "classes": estimates.has_label,
-        "estimator": estimates.estimator,
-    }
-    statements = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
+    privacy = results.privacy
     rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
     tables = [_list_questions(title, each) for title, each in rounds if each]
-    return make_section("method", [*statements, *tables, *list_mechanisms(results)])
+    return make_section("method", [*find_method(results), *tables, *list_mechanisms(results)])
 
 
 def list_mechanisms(results: Results) -> list[Note]:
@@ -179,29 +171,17 @@ def list_mechanisms(results: Results) -> list[Note]:
 
 def build_reading(results: Results) -> Section:
     """Return the section that explains the terms."""
-    values = {
-        "people": results.has_people,
-        "silos": results.estimates.silos,
-        "curator": False,
-        "classes": results.estimates.has_label,
-        "unknown_share": RoundShare(UNKNOWN_SHARE),
-    }
-    return make_section("reading", [Terms(TEXTS.section("reading", values))])
+    return make_section("reading", [Terms(find_terms(results))])
 
 
 def build_limits(results: Results) -> Section:
     """Return the section that lists uses to avoid."""
-    limits = find_limits(
-        people=results.has_people,
-        silos=results.estimates.silos is not None,
-        classes=results.estimates.has_label,
-    )
-    return make_section("limits", [Bullets(limits)], classes=results.estimates.has_label)
+    return make_section("limits", [Bullets(find_limits(results))], classes=results.has_label)
 
 
 def build_citation(results: Results) -> Section:
     """Return the section that says how to cite the results and the method."""
-    return make_section("citation", find_citation(results.estimates, decimal_text(results.plan.epsilon)))
+    return make_section("citation", find_citation(results))
 
 
 # -- statements and tables of several sections ------------------------------------------------------

@@ -13,7 +13,7 @@ from ldp_aggregator.render.document import Bullets, Note, Part, Section
 from ldp_aggregator.render.numbers import UNKNOWN, format_percent
 from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import (
     AT_MOST,
     BELOW,

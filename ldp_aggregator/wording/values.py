@@ -1,17 +1,26 @@
-"""Values of statements: numbers and names that state how they are written for people."""
+"""Values of statements: numbers and names that state how they are written, and bounds, rounded up."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 
 from encoders.explain.text import Counted
-from ldp_aggregator.wording.bounds import factor_at_most, percent_at_most
 
 MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
 _MAX_NAMED = 8
 """Number of names that a short text writes."""
+_ROUND_UP = Context(prec=3, rounding=ROUND_CEILING)
+_MAX_DIGITS = 4
+"""Largest number of decimals of a bound near 100%."""
+_SHORT = Context(prec=4, rounding=ROUND_CEILING)
+_LONG = Context(prec=60, rounding=ROUND_CEILING)
+_LEAST_PLAIN = -4
+_HUGE = 10**12
+"""From this number on, a factor is written with an exponent."""
 
 
 class Count(int):
@@ -105,3 +114,39 @@ class FirstNames(Names):
 def count_people(users: int) -> Counted:
     """Return a number of people."""
     return Counted(users, "person", "people")
+
+
+# -- upper bounds -----------------------------------------------------------------------------------
+
+
+def percent_at_most(share: float) -> str:
+    """Write an upper bound on a probability as a percentage with three digits, rounded up.
+
+    A bound below 1 never becomes 100%: it has more digits instead, as 99.95%, and above 99.9999% it is
+    "nearly 100%".
+    """
+    exact = 100 * Decimal(share)
+    rounded = _ROUND_UP.plus(exact)
+    digits = 2
+    while rounded >= 100 and digits <= _MAX_DIGITS:
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
+        digits += 1
+    return "nearly 100%" if rounded >= 100 else f"{rounded:f}%"
+
+
+def factor_at_most(factor: float | Decimal) -> str:
+    """Write an upper bound on a factor with three digits, rounded up; a huge one has an exponent."""
+    rounded = _ROUND_UP.plus(Decimal(factor))
+    return f"{rounded:.2e}" if rounded >= _HUGE else f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"
+
+
+def format_share(share: float) -> str:
+    """Write a bound on a share with three digits after the point, rounded up."""
+    return f"{min(math.ceil(share * 1000) / 1000, 1.0):.3f}"
+
+
+def format_amount(amount: Fraction) -> str:
+    """Return an exact fraction as a decimal of at most four digits, rounded up."""
+    long = _LONG.divide(_LONG.create_decimal(amount.numerator), _LONG.create_decimal(amount.denominator))
+    short = long.normalize(_SHORT)
+    return format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e")

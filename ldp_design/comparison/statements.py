@@ -16,8 +16,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Statement, Texts
 from ldp_aggregator.wording.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.learners import LEARNERS

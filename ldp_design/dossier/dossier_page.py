@@ -18,8 +18,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.wording.statement import Basis, Statement
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Basis, Statement, Texts
 from ldp_design.dossier.source import BELIEFS, SURVEYS, PlanSource
 from ldp_design.sizing.size_facts import Cell, Facts
 
@@ -111,7 +110,7 @@ def render_page(template: str, facts: Facts, commands: Mapping[str, str]) -> byt
     page = load_template("ldp_design.dossier", template, "dossier.css")
     tools = {
         "find": partial(_find, facts),
-        "listed": partial(TEXTS.section, values=facts),
+        "listed": partial(TEXTS.section, facts=facts),
         "anchor_of": anchor_of,
         "common_mark": find_common_mark,
         "draft": write_draft,

@@ -13,8 +13,7 @@ from encoders.survey import NumericFeature, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
-from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Statement, Texts
 from ldp_aggregator.wording.values import (
     Count,
     GivenShare,

@@ -18,8 +18,8 @@ from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, es
 from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.intervals import Z95, forecast_margins
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
-from ldp_aggregator.statements.features import find_feature_warning, find_warnings
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
+from ldp_aggregator.statements.warnings import find_feature_warning, find_warnings
 from ldp_aggregator.wording.values import MAX_MARGIN
 
 _UNKNOWN_RULE = {"unknown_share": UNKNOWN_SHARE, "largest_margin": MAX_MARGIN, "z": Z95}

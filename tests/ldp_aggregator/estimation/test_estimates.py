@@ -15,7 +15,7 @@ from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_su
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements.warnings import find_warnings
 from tests.ldp_aggregator.estimation.conftest import World, make_world, number_world, raw_results
 from tests.support.surveys import make_plan, survey_toml
 

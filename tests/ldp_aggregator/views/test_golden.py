@@ -9,7 +9,7 @@ from ldp_aggregator.cli.training_summary import format_summary
 from ldp_aggregator.render import markdown
 from ldp_aggregator.views.model_card import describe_model
 from ldp_aggregator.views.results_page import render_page
-from ldp_aggregator.wording import texts
+from ldp_aggregator.wording import statement as worded_statements
 from tests.ldp_aggregator.views.samples import NAMES, make_results
 from tests.support.html_page import parse_page
 
@@ -59,14 +59,14 @@ def test_the_lines_that_models_print_are_their_golden_file(compare_with_golden):
 @pytest.fixture
 def worded(monkeypatch):
     """Return the statements that were worded during the test, by their identifiers."""
-    found, fill = defaultdict(list), texts._fill
+    found, fill = defaultdict(list), worded_statements._fill
 
     def record(*arguments):
         statement = fill(*arguments)
         found[statement.id].append(statement)
         return statement
 
-    monkeypatch.setattr(texts, "_fill", record)
+    monkeypatch.setattr(worded_statements, "_fill", record)
     return found
 
 

@@ -24,7 +24,7 @@ from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.statements.features import find_feature_warning
+from ldp_aggregator.statements.warnings import find_feature_warning
 from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, number_world, numbers_toml
 
 SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])

@@ -11,7 +11,7 @@ from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements.warnings import find_warnings
 from tests.support.surveys import make_plan
 
 

@@ -23,7 +23,7 @@ from ldp_aggregator.estimation.pooling import find_contradictions, pool_estimate
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
-from ldp_aggregator.statements.features import find_feature_warning, find_warnings
+from ldp_aggregator.statements.warnings import find_feature_warning, find_warnings
 from ldp_design.comparison.trust_experiment import simulate_silos
 from tests.ldp_aggregator.collector.conftest import make_store, outcomes_of
 from tests.support.silo_surveys import make_message

@@ -1,12 +1,12 @@
 """Tests of text files with holes."""
 
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from ldp_aggregator.render import html, markdown
-from ldp_aggregator.wording.statement import Basis
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Basis, Texts
 from ldp_aggregator.wording.values import Count, Names, Share
 
 SAMPLE = """# A sample
@@ -34,6 +34,36 @@ the invitation
 ### identifier
 a random number
 """
+NESTED = """
+## promise if relay, plan.relay
+{{ plan.survey }} promises {{ plan.relay.epsilon }}.
+
+## promise
+{{ plan.survey }} promises {{ nothing }}.
+
+### nothing if plan.relay
+no more
+
+### nothing
+nothing
+"""
+
+
+@dataclass(frozen=True)
+class RelayFacts:
+    epsilon: Share
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    survey: str
+    relay: RelayFacts | None = None
+
+
+@dataclass(frozen=True)
+class NestedFacts:
+    plan: PlanFacts
+    relay: bool = True
 
 
 @pytest.fixture
@@ -89,6 +119,42 @@ def test_a_missing_value_or_entry_is_an_error_that_names_it(texts):
         texts.find("sample.message", invited=False)
     with pytest.raises(KeyError, match=r"no text 'sample\.none'"):
         texts.find("sample.none")
+
+
+@pytest.fixture
+def write(texts, tmp_path):
+    """Return a function that writes a further file of the package."""
+    return lambda text: (tmp_path / "sample_package" / "texts" / "nested.md").write_text(text)
+
+
+def test_dotted_names_lead_through_dataclasses_and_end_at_none(texts, write):
+    write(NESTED)
+    relay = RelayFacts(Share(0.5))
+    [found] = texts.section("nested", NestedFacts(PlanFacts("sleep", relay)))
+    assert str(found) == "sleep promises 50.0%."
+    assert str(texts.find("nested.promise", NestedFacts(PlanFacts("sleep")))) == "sleep promises nothing."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("{{ plan.survey }}", "{{ plan.id }}"),
+        ("{{ plan.relay.epsilon }}", "{{ plan.relay.delta }}"),
+        ("{{ plan.survey }}", "{{ survey }}"),
+        ("if relay", "if relayed"),
+        ("### nothing if plan.relay", "### nothing if plan.silo"),
+        ("## promise if", "## promise (assumed, command) if"),
+    ],
+)
+def test_a_text_that_names_a_fact_that_the_dataclass_lacks_is_an_error_even_if_it_does_not_hold(
+    texts, write, old, new
+):
+    write(NESTED.replace(old, new))
+    facts = NestedFacts(PlanFacts("sleep"), relay=False)
+    with pytest.raises(KeyError, match="Facts has no fact"):
+        texts.section("nested", facts)
+    with pytest.raises(KeyError, match="Facts has no fact"):
+        texts.find("nested.promise", facts)
 
 
 @pytest.mark.parametrize("text", ["## a\n{{ b + c }}", "## a\n{{b}}", "## a\n{% if b %}", "## a b\nc"])

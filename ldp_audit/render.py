@@ -9,8 +9,8 @@ from textwrap import wrap
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.text_table import format_table
+from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 from ldp_audit.exact_epsilon import ExactResult

@@ -22,8 +22,7 @@ from ldp_aggregator.codec import reading, require, require_probabilities
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior, smooth_tables
 from ldp_aggregator.estimation.class_prior import label_prior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies, replace_negatives
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.numeric.gaussians import Gaussian, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.numeric.number import ClassMoments

@@ -11,11 +11,11 @@ from ldp_aggregator.render.document import (
     EstimateTable,
     Note,
     Part,
+    PlainTable,
     Pointer,
     Section,
     Terms,
 )
-from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names
 

@@ -12,11 +12,11 @@ from ldp_aggregator.render.document import (
     EstimateTable,
     Note,
     Part,
+    PlainTable,
     Pointer,
     Section,
     Terms,
 )
-from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.wording.statement import Statement
 
 MAX_FEATURES = 12

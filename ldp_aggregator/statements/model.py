@@ -10,12 +10,11 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.results import Results
+from ldp_aggregator.results import Results, Usefulness, Useless
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import SentFacts
 from ldp_aggregator.statements.privacy import PromiseFacts
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
-from ldp_aggregator.usefulness import Usefulness, Useless
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names, RoundShare, Share
 

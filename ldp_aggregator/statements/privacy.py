@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Self
 
-from ldp_aggregator.curator_privacy import ADD_REMOVE, CuratorPrivacy
-from ldp_aggregator.privacy_statement import PrivacyStatement, RelayPrivacy, SiloPrivacy
+from ldp_aggregator.privacy_statement import (
+    ADD_REMOVE,
+    CuratorPrivacy,
+    PrivacyStatement,
+    RelayPrivacy,
+    SiloPrivacy,
+)
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import (

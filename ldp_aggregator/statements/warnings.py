@@ -11,8 +11,7 @@ import numpy as np
 from encoders.explain.text import Counted
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.poisoning.influence import FAKE_SHARE
-from ldp_aggregator.estimation.poisoning.question_check import SupportTests, Untested
-from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
+from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, SupportTests, Untested
 from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted

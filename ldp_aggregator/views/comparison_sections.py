@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.decimals import decimal_text
-from ldp_aggregator.render.document import Part, Section
-from ldp_aggregator.render.numbers import choose_number_format, format_percent
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import Part, PlainTable, Section
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_tables import show_values
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.survey_comparison import LEVEL, Comparison, Difference
-from ldp_aggregator.wording.values import Count, RoundShare
+from ldp_aggregator.wording.values import Count, RoundShare, choose_number_format, format_percent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,17 +15,10 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Gaussian, NaiveBayesParameters
 from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
 from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
-from ldp_aggregator.render.document import EstimateTable, Note, Part, Section
-from ldp_aggregator.render.numbers import format_percent, format_plain
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import EstimateTable, Note, Part, PlainTable, Section
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.privacy import find_promise
-from ldp_aggregator.views.curator_card import (
-    build_facts,
-    build_promise,
-    privacy_of,
-)
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.estimate_tables import (
     build_feature_tables,
@@ -34,8 +27,14 @@ from ldp_aggregator.views.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.views.feature_sections import make_section
+from ldp_aggregator.views.model_card import (
+    build_facts,
+    build_promise,
+    privacy_of,
+)
 from ldp_aggregator.views.sections import build_citation, build_limits, build_reading
 from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import format_percent, format_plain
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4

@@ -14,10 +14,8 @@ from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation import FeatureResult, NumberResult
 from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
-from ldp_aggregator.render.document import Note, Part, RelevanceRow, RelevanceTable, Section
+from ldp_aggregator.render.document import Note, Part, PlainTable, RelevanceRow, RelevanceTable, Section
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
-from ldp_aggregator.render.numbers import UNKNOWN, choose_number_format, format_percent, format_plain
-from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_relevance_known
@@ -31,7 +29,16 @@ from ldp_aggregator.views.estimate_tables import (
 )
 from ldp_aggregator.views.table_sections import build_class_quantiles, build_cumulative
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, FirstNames, Names, Share
+from ldp_aggregator.wording.values import (
+    UNKNOWN,
+    Count,
+    FirstNames,
+    Names,
+    Share,
+    choose_number_format,
+    format_percent,
+    format_plain,
+)
 
 _SHARES_IN_LEAD = 2
 _FACTS = 8

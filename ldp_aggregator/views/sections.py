@@ -13,9 +13,7 @@ from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
 from ldp_aggregator.privacy_statement import ReportsPrivacy
-from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section, Terms
-from ldp_aggregator.render.numbers import UNKNOWN
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import Bullets, Note, Part, PlainTable, Pointer, Section, Terms
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import find_classes_and_features, find_data, find_silos, find_validation
@@ -26,7 +24,7 @@ from ldp_aggregator.statements.warnings import find_poisoning, find_untested, fi
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, FactorAtMost, FirstNames, Names
+from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names
 
 
 def find_lead(results: Results) -> list[Statement]:

@@ -9,9 +9,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.levels import count_values
 from encoders.survey.numeric_features import BinnedFeature
 from ldp_aggregator.estimation.table_result import TableResult
-from ldp_aggregator.render.document import Bullets, Note, Part, Section
-from ldp_aggregator.render.numbers import UNKNOWN, format_percent
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import Bullets, Note, Part, PlainTable, Section
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import (
@@ -32,7 +30,7 @@ from ldp_aggregator.views.estimate_tables import (
     find_texts,
 )
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Names
+from ldp_aggregator.wording.values import UNKNOWN, Names, format_percent
 
 MAX_SHOWN_ROWS, MAX_SHOWN_COLUMNS = 40, 12
 """Tables with more rows or columns are in the CSV file only."""

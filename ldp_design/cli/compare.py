@@ -28,7 +28,7 @@ from ldp_aggregator.cli.help import (
     option,
     version_option,
 )
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.wording.statement import Statement
 from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.comparison_page import render_comparison

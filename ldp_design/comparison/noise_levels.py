@@ -18,7 +18,7 @@ from encoders.survey import Survey
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.simulation.experiment import compile_survey
 from ldp_design.simulation.variants import Variant
 from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins

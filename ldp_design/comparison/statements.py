@@ -15,7 +15,7 @@ from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.wording.statement import Statement, Texts
 from ldp_aggregator.wording.values import Count, Number, RoundShare
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON

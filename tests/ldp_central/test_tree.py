@@ -14,8 +14,7 @@ from ldp_aggregator.prediction.decision_tree import Split
 from ldp_central import splits as splits_module
 from ldp_central import tree as tree_module
 from ldp_central.coded_rows import CodedRows
-from ldp_central.splits import list_splits, split_columns, split_scores
-from ldp_central.tree import fit_tree, smooth_leaves, tree_depth
+from ldp_central.tree import fit_tree, list_splits, smooth_leaves, split_columns, split_scores, tree_depth
 from tests.ldp_central.small_rows import (
     BINS,
     GAPS,
@@ -114,7 +113,7 @@ def law_of(fit: Fit, rows: CodedRows) -> Law:
         leaves[chosen] = counts
         return chosen
 
-    with pytest.MonkeyPatch.context() as patch, enumerated("ldp_central.splits") as paths:
+    with pytest.MonkeyPatch.context() as patch, enumerated("ldp_central.tree") as paths:
         patch.setattr(tree_module, "draw_laplace_array", lambda scale, count, source: np.zeros(count, int))
         law, left = paths.law(run)
     assert left < 1e-8

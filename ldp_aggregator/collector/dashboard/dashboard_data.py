@@ -15,7 +15,7 @@ from ldp_aggregator.codec import to_json
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.current_estimates import ONE_LOOK, CurrentEstimates
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.choice_results import join_choices
+from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.intervals import Z95, forecast_margins
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE

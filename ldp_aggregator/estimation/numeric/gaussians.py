@@ -12,10 +12,21 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
-from ldp_aggregator.estimation.bayes.shrinkage import shrink
-from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.bayes.posterior import shrink
+from ldp_aggregator.estimation.discrete.frequencies import replace_negatives
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE, UNIFORM_VARIANCE, clip_variance
+
+MIN_VARIANCE = 1e-6
+"""The standard deviation is 1/2000 of the number's range."""
+MAX_VARIANCE = 1.0
+"""The variance of a number that is -1 for half of the people and 1 for the other half."""
+UNIFORM_VARIANCE = 1 / 3
+"""The variance of the uniform distribution on [-1, 1]."""
+
+
+def clip_variance(variance: FloatArray) -> FloatArray:
+    """Clip noisy variances, which may be negative, to the possible range."""
+    return np.clip(variance, MIN_VARIANCE, MAX_VARIANCE)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
+from ldp_aggregator.estimation.discrete.frequencies import project_simplex
 from ldp_aggregator.snapshot import Total
 
 EQUAL_CLASS_PEOPLE = 30

@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
-from ldp_aggregator.estimation.heavy_tails import LAPLACE_KURTOSIS
 from ldp_aggregator.estimation.numeric.delta_method import Quantity
 from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import ClassMoments

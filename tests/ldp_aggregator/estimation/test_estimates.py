@@ -10,7 +10,7 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.discrete.frequencies import replace_negatives
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports

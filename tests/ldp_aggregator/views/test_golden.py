@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import pytest
 
-from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.cli.train import format_summary
 from ldp_aggregator.render import markdown
 from ldp_aggregator.views.model_card import describe_model
 from ldp_aggregator.views.results_page import render_page

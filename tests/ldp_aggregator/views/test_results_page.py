@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.cli.train import format_summary
 from ldp_aggregator.results_file import ModelError, ResultsError, read_results, save_results
 from ldp_aggregator.views.estimate_rows import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from ldp_aggregator.views.estimate_tables import build_feature_tables

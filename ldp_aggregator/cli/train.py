@@ -207,10 +207,12 @@ _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
 def format_summary(results: Results) -> str:
     """Return the summary of a training."""
-    table = build_table(results.estimates, results.plan)
-    unknown = {"unknown_share": RoundShare(UNKNOWN_SHARE)}
+    table, unknown = build_table(results.estimates, results.plan), RoundShare(UNKNOWN_SHARE)
     sections = [
-        _append(build_shares(results, table), Note(TEXTS.find("tables.terminal-shares", **unknown))),
+        _append(
+            build_shares(results, table),
+            Note(TEXTS.find("tables.terminal-shares", unknown_share=unknown)),
+        ),
         build_tables(results, table),
         _append(build_data(results), *_explain_features(results)),
         *(_build_class_sections(results, table, unknown) if results.estimates.has_label else []),
@@ -242,9 +244,9 @@ def _explain_features(results: Results) -> list[Note]:
 
 
 def _build_class_sections(
-    results: Results, table: Sequence[EstimateRow], unknown: Mapping[str, object]
+    results: Results, table: Sequence[EstimateRow], unknown: RoundShare
 ) -> list[Section]:
-    legend = [TEXTS.find("tables.terminal", **unknown)]
+    legend = [TEXTS.find("tables.terminal", unknown_share=unknown)]
     if any(row.statistic == DEVIATION for row in table):
         legend.append(TEXTS.find("tables.terminal-deviation"))
     return [

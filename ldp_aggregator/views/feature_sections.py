@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby, islice
 
 from encoders.explain.text import Counted
@@ -154,23 +155,43 @@ def _find_question(plan: AnyPlan, entry: Feature) -> list[Statement]:
     return [] if question == entry.name else [TEXTS.find("tables.question", question=question)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class FeatureFacts:
+    """What a feature can be, and what was counted about it."""
+
+    low: str
+    high: str
+    """The bounds of a number; empty for other features."""
+    size: Counted | None
+    """The number of values; None for a number."""
+    choices: bool
+    mechanism: str
+    """Empty if the survey does not ask about the feature."""
+    counted: str
+    together: Names
+    """The features in the same question."""
+
+
 def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Statement:
     mechanism, counted = _count(result)
-    choices = isinstance(feature, Choices)
-    values: dict[str, object] = {
-        "asked": mechanism,
-        "mechanism": mechanism,
-        "counted": counted,
-        "choices": choices,
-    }
+    low, high, size, together = "", "", None, Names(())
     if isinstance(feature, NumericFeature):
         low, high = map(format_plain, feature.bounds)
-        return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
-    assert isinstance(result, FeatureResult)
-    together = Names(result.asked_with)
-    values_asked = feature.values if isinstance(feature, Choices) else result.values
-    size = Counted(len(values_asked), "choice" if choices else "value")
-    return TEXTS.find("tables.feature", number=False, together=together, size=size, **values)
+    else:
+        assert isinstance(result, FeatureResult)
+        values = feature.values if isinstance(feature, Choices) else result.values
+        size = Counted(len(values), "choice" if isinstance(feature, Choices) else "value")
+        together = Names(result.asked_with)
+    facts = FeatureFacts(
+        low=low,
+        high=high,
+        size=size,
+        choices=isinstance(feature, Choices),
+        mechanism=mechanism,
+        counted=counted,
+        together=together,
+    )
+    return TEXTS.find("tables.feature", facts)
 
 
 def build_relevance(results: Results) -> Section:

@@ -258,8 +258,8 @@ def _look_up(facts: object, name: str) -> object:
 
 @cache
 def _has_fact(kind: type, name: str) -> bool:
-    """Return whether a dataclass has a field of this name, or a dataclass in a field has it."""
+    """Return whether a dataclass has a field or property of this name, or a dataclass in a field has it."""
     first, _, rest = name.partition(".")
-    hint = get_type_hints(kind).get(first)
+    hint = get_type_hints(kind).get(first, getattr(kind, name, None))
     kinds = [each for each in get_args(hint) or [hint] if is_dataclass(each) and isinstance(each, type)]
     return hint is not None and (not rest or any(_has_fact(each, rest) for each in kinds))

@@ -32,8 +32,6 @@ _STEPS = (0.1, 0.05, 0.02, 0.01)
 _MIN_TARGETS = 3
 _ROUNDING = 1e-9
 
-Facts = dict[str, object]
-
 
 class Points(float):
     """A difference of accuracies in percentage points: 3.4."""
@@ -69,6 +67,28 @@ class ComparisonStatements:
     notes: Sequence[Statement]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SettingFacts:
+    """What was compared: the facts of comparison.md and notes.md."""
+
+    splits: int
+    training_rows: Count
+    test_rows: Count
+    learners: int
+    best_learner: Statement
+    """Of those without protection."""
+    ceiling: Mean
+    """Its accuracy."""
+    majority: Mean
+    """The accuracy of always guessing the most frequent class."""
+    has_labels: bool
+    """Whether randomised labels were compared."""
+    relayed: str
+    """The local epsilons of relays; empty without relays."""
+    relay_delta: str
+    relay_honest: RoundShare
+
+
 def state_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
 ) -> ComparisonStatements:
@@ -85,30 +105,28 @@ def state_comparison(
         Stands between an accuracy and half of its interval.
     """
     best_learner = TEXTS.find(f"names.{comparison.best_learner}")
-    facts: Facts = {
-        "splits": comparison.splits,
-        "training_rows": Count(comparison.training_rows),
-        "test_rows": Count(comparison.test_rows),
-        "learners": len(LEARNERS),
-        "best_learner": best_learner,
-        "ceiling": comparison.ceiling,
-        "majority": comparison.majority,
-        "has_labels": bool(comparison.find(LABELS)),
-        "relayed": _list_local_epsilons(comparison),
-        "relay_delta": f"{RELAY_DELTA:g}",
-        "relay_honest": RoundShare(RELAY_HONEST),
-        "trust_models": "; ".join(
-            f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked
-        ),
-    }
+    trust_models = "; ".join(f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked)
+    facts = SettingFacts(
+        splits=comparison.splits,
+        training_rows=Count(comparison.training_rows),
+        test_rows=Count(comparison.test_rows),
+        learners=len(LEARNERS),
+        best_learner=best_learner,
+        ceiling=comparison.ceiling,
+        majority=comparison.majority,
+        has_labels=bool(comparison.find(LABELS)),
+        relayed=_list_local_epsilons(comparison),
+        relay_delta=f"{RELAY_DELTA:g}",
+        relay_honest=RoundShare(RELAY_HONEST),
+    )
     return ComparisonStatements(
         best_learner=best_learner,
         uncovered=TEXTS.find("comparison.uncovered"),
-        setting=TEXTS.find("comparison.setting", **facts),
+        setting=TEXTS.find("comparison.setting", facts),
         recommendation=recommend(comparison, target),
         wanted=describe_target(comparison, target) if target else [],
         targets=_tabulate_targets(comparison),
-        targets_legend=TEXTS.find("comparison.targets-legend", **facts),
+        targets_legend=TEXTS.find("comparison.targets-legend", trust_models=trust_models),
         cost=describe_cost(comparison, levels),
         accuracies=_tabulate_accuracies(comparison, sign),
         notes=TEXTS.section("notes", facts),
@@ -128,6 +146,56 @@ def _list_local_epsilons(comparison: TrustComparison) -> str:
         if trust.kind == RELAY
     ]
     return "; ".join(f"{', '.join(epsilons)} for {trust.text}" for trust, epsilons in pairs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateFacts:
+    """A trust model at one epsilon, with the epsilon that makes the same promise."""
+
+    trust: str
+    meaning: Statement
+    epsilon: Number
+    accuracy: Mean
+    is_local: bool
+    is_silo: bool
+    is_relay: bool
+    epsilon_to_write: str
+    local_epsilon: str
+    """With a relay, the epsilon of devices."""
+    batch: Count
+    several_rows: bool
+    rows_per_person: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendationFacts:
+    """The facts of recommendation.md."""
+
+    nothing_ranked: bool
+    out_of_reach: bool
+    """Whether even the accuracy without protection is lower than wanted."""
+    guessing_reaches: bool
+    guessing_may_reach: bool
+    """Whether always guessing the most frequent class reaches the wanted accuracy, or may."""
+    is_recommended: bool
+    is_possible: bool
+    """Whether a trust model may reach it, with an epsilon that clients accept."""
+    larger_reaches: bool
+    """Whether one reaches it with a larger epsilon."""
+    is_wanted: bool
+    """Whether the author wants an accuracy."""
+    wanted: Number
+    loss: Number
+    """The accepted loss in percentage points, if no accuracy is wanted."""
+    limit: Decimal
+    ceiling: Mean
+    """The accuracy without protection."""
+    majority: Mean
+    is_weakest: bool
+    """Whether no compared trust model needs less trust."""
+    others: str
+    """Trust models that need less trust and may reach the accuracy."""
+    best: CandidateFacts | None
 
 
 def recommend(comparison: TrustComparison, target: float | None) -> list[Statement]:
@@ -151,49 +219,48 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Stateme
     elif larger:
         best = larger[0]
     weaker = [each.trust for each in possible if best and each.trust.rank < best.trust.rank]
-    facts = {
-        "nothing_ranked": not comparison.ranked,
-        "out_of_reach": comparison.ceiling.high < wanted,
-        "guessing_reaches": comparison.majority.low >= wanted,
-        "guessing_may_reach": comparison.majority.high >= wanted,
-        "is_recommended": bool(sure),
-        "is_possible": bool(possible),
-        "larger_reaches": bool(larger),
-        "is_wanted": bool(target),
-        "wanted": Number(100 * wanted),
-        "loss": Number(100 * ACCEPTED_LOSS),
-        "limit": DEFAULT_MAX_EPSILON,
-        "ceiling": comparison.ceiling,
-        "majority": comparison.majority,
-        "is_weakest": bool(best and best.trust == comparison.ranked[0].trust),
-        "others_may": bool(weaker),
-        "others": " or ".join(dict.fromkeys(each.text for each in weaker)),
-        **(_describe_candidate(comparison, best) if best else {}),
-    }
+    facts = RecommendationFacts(
+        nothing_ranked=not comparison.ranked,
+        out_of_reach=comparison.ceiling.high < wanted,
+        guessing_reaches=comparison.majority.low >= wanted,
+        guessing_may_reach=comparison.majority.high >= wanted,
+        is_recommended=bool(sure),
+        is_possible=bool(possible),
+        larger_reaches=bool(larger),
+        is_wanted=bool(target),
+        wanted=Number(100 * wanted),
+        loss=Number(100 * ACCEPTED_LOSS),
+        limit=DEFAULT_MAX_EPSILON,
+        ceiling=comparison.ceiling,
+        majority=comparison.majority,
+        is_weakest=bool(best and best.trust == comparison.ranked[0].trust),
+        others=" or ".join(dict.fromkeys(each.text for each in weaker)),
+        best=_describe_candidate(comparison, best) if best else None,
+    )
     return TEXTS.section("recommendation", facts)
 
 
-def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Facts:
+def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> CandidateFacts:
     """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
 
     Epsilon of a silo survey hides whether a row was added or removed. Replacing a row is both.
     """
     kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
     rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
-    return {
-        "trust": candidate.trust.text,
-        "meaning": explain_trust(candidate.trust),
-        "epsilon": Number(candidate.epsilon),
-        "accuracy": candidate.accuracy,
-        "is_local": kind == LOCAL,
-        "is_silo": kind == SILO,
-        "epsilon_to_write": decimal_text(exact / 2 if kind == SILO else exact),
-        "is_relay": kind == RELAY,
-        "local_epsilon": decimal_text(candidate.trust.find_local_epsilon(exact)),
-        "batch": Count(candidate.trust.batch),
-        "several_rows": rows_per_person > 1,
-        "rows_per_person": rows_per_person,
-    }
+    return CandidateFacts(
+        trust=candidate.trust.text,
+        meaning=explain_trust(candidate.trust),
+        epsilon=Number(candidate.epsilon),
+        accuracy=candidate.accuracy,
+        is_local=kind == LOCAL,
+        is_silo=kind == SILO,
+        is_relay=kind == RELAY,
+        epsilon_to_write=decimal_text(exact / 2 if kind == SILO else exact),
+        local_epsilon=decimal_text(candidate.trust.find_local_epsilon(exact)),
+        batch=Count(candidate.trust.batch),
+        several_rows=rows_per_person > 1,
+        rows_per_person=rows_per_person,
+    )
 
 
 def describe_target(comparison: TrustComparison, target: float) -> list[Statement]:
@@ -204,9 +271,8 @@ def describe_target(comparison: TrustComparison, target: float) -> list[Statemen
         TEXTS.find(
             "needed.trust",
             reached=bool(each.reaches),
-            others_may=bool(each.may_reach),
             possible=", ".join(f"{other.trust.text} {other.accuracy}" for other in each.may_reach),
-            **_describe_candidate(comparison, each.reaches or each.best),
+            best=_describe_candidate(comparison, each.reaches or each.best),
         )
         for each in comparison.find_needed_trusts(target)
     ] or [TEXTS.find("needed.unranked")]
@@ -233,13 +299,7 @@ def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> li
     if local is None or central is None:
         return []
     naive_bayes = comparison.ceilings[NAIVE_BAYES]
-    facts: Facts = {
-        "curator": central.trust.text,
-        "people": Count(comparison.training_rows),
-        "naive_bayes": comparison.average(naive_bayes),
-        "people_known": bool(levels),
-    }
-    found, is_limited = [TEXTS.find("cost.heading", **facts)], False
+    curator, found, is_limited = central.trust.text, [], False
     for index, epsilon in enumerate(comparison.epsilons):
         # The splits are paired: the accuracies of one split are subtracted from each other.
         gap = comparison.average(local.accuracies[index] - central.accuracies[index])
@@ -247,31 +307,57 @@ def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> li
         exceeds_naive_bayes = comparison.average(naive_bayes - central.accuracies[index]).high < 0
         is_beyond = gap.high < 0 and math.isinf(crossing.value) and exceeds_naive_bayes
         is_limited |= is_beyond
-        facts |= _describe_gap(gap)
-        facts |= {
-            "epsilon": Number(epsilon),
-            "needed_epsilon": crossing,
-            "is_repeated": crossing.is_repeated,
-            "is_beyond": is_beyond,
-            "is_bound": crossing.value in (0, math.inf),
-            "needed_people": levels and _write_people(levels, epsilon, crossing),
-        }
-        found.append(TEXTS.find("cost.gap", **facts))
-    return [*found, TEXTS.find("cost.limit", **facts)] if is_limited else found
+        people = _write_people(levels, epsilon, crossing) if levels else ""
+        facts = _describe_gap(gap, curator, epsilon, crossing, is_beyond=is_beyond, people=people)
+        found.append(TEXTS.find("cost.gap", facts))
+    heading = TEXTS.find("cost.heading", curator=curator, people=Count(comparison.training_rows))
+    limit = TEXTS.find("cost.limit", curator=curator, naive_bayes=comparison.average(naive_bayes))
+    return [heading, *found, *([limit] if is_limited else [])]
 
 
-def _describe_gap(gap: Mean) -> Facts:
-    """Return the facts about a difference of accuracies; a clear one is written without its sign."""
+@dataclass(frozen=True, kw_only=True)
+class GapFacts:
+    """The difference between a local survey and a curator at one epsilon."""
+
+    epsilon: Number
+    curator: str
+    is_unclear: bool
+    is_better: bool
+    """Whether local is clearly better."""
+    points: Points | SignedPoints
+    low: Points | SignedPoints
+    high: Points | SignedPoints
+    """The difference of the accuracies with its interval; a clear one is written without its sign."""
+    is_beyond: bool
+    """Whether local probably cannot match the curator."""
+    needed_epsilon: Crossing
+    is_repeated: bool
+    is_bound: bool
+    """Whether the needed epsilon is beyond the tested ones."""
+    needed_people: str
+    """Who would match the curator at this epsilon; empty if this is unknown."""
+
+
+def _describe_gap(
+    gap: Mean, curator: str, epsilon: float, crossing: Crossing, *, is_beyond: bool, people: str
+) -> GapFacts:
     is_unclear = gap.low <= 0 <= gap.high
     sign, points = (-1, Points) if gap.high < 0 else (1, SignedPoints if is_unclear else Points)
     low, high = sorted((sign * gap.low, sign * gap.high))
-    return {
-        "is_unclear": is_unclear,
-        "is_better": gap.low > 0,
-        "points": points(sign * gap.value),
-        "low": points(low),
-        "high": points(high),
-    }
+    return GapFacts(
+        epsilon=Number(epsilon),
+        curator=curator,
+        is_unclear=is_unclear,
+        is_better=gap.low > 0,
+        points=points(sign * gap.value),
+        low=points(low),
+        high=points(high),
+        is_beyond=is_beyond,
+        needed_epsilon=crossing,
+        is_repeated=crossing.is_repeated,
+        is_bound=crossing.value in (0, math.inf),
+        needed_people=people,
+    )
 
 
 def _write_people(levels: NoiseLevels, epsilon: float, crossing: Crossing) -> str:

@@ -19,9 +19,8 @@ from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_choice, describe_sample, list_languages, list_questions
-from ldp_design.dossier.dossier_page import TEXTS, describe_plan, render_page
+from ldp_design.dossier.dossier_page import TEXTS, Facts, describe_plan, render_page
 from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
-from ldp_design.sizing.size_facts import Facts
 
 _WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""

@@ -12,7 +12,7 @@ from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
     TEXTS,
     Cell,
-    Facts,
+    SizeFacts,
     build_accuracy_table,
     build_comparison,
     build_silo_comparison,
@@ -41,7 +41,7 @@ _NEEDED_LEGEND = (
 def format_size(size: Size) -> str:
     """Return one size as text, at most 100 columns wide unless names are longer."""
     facts = describe_size(size)
-    lines = [f"{size.survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
+    lines = [f"{size.survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
     rows = [["", "asked", "reports", *_find_heads(facts)], *_list_rows(size)]
     lines += _format_cells(rows, "<>>" + "<" * (len(rows[0]) - 3))
     lines += ["", *_wrap_section("margins", facts)]
@@ -62,16 +62,16 @@ def format_size(size: Size) -> str:
 def format_comparison(sizes: Sequence[Size]) -> str:
     """Return a small table that compares several numbers of people."""
     facts = describe_size(sizes[0], is_comparison=True)
-    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
+    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
     lines += _format_comparison(build_comparison(sizes))
-    lines += ["", *_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options", **facts)])]
+    lines += ["", *_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options", facts)])]
     return "\n".join(lines)
 
 
 def format_epsilons(sizes: Sequence[Size]) -> str:
     """Return a small table that compares values of epsilon, and possibly numbers of people for each."""
-    facts = describe_size(sizes[0], is_comparison=True) | {"by_epsilon": True}
-    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
+    facts = describe_size(sizes[0], is_comparison=True, by_epsilon=True)
+    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
     epsilons = ["epsilon", *(decimal_text(each.survey.epsilon) for each in sizes)]
     rows = zip(epsilons, build_comparison(sizes), strict=True)
     lines += _format_comparison([[epsilon, *row] for epsilon, row in rows])
@@ -82,7 +82,7 @@ def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
     """Return one size of a silo survey in detail, or a table that compares several."""
     first, is_comparison = sizes[0], len(sizes) > 1
     facts = describe_silo_size(first, is_comparison)
-    lines = [f"{first.survey.id}: {_write(TEXTS.find('cells.silo-title', **facts))}", ""]
+    lines = [f"{first.survey.id}: {_write(TEXTS.find('cells.silo-title', facts))}", ""]
     if is_comparison:
         lines += _format_comparison(build_silo_comparison(sizes))
     else:
@@ -99,10 +99,10 @@ def format_questions(found: Sequence[PeopleNeeded], margin: float) -> str:
     return "\n".join([*lines, *format_table([_NEEDED_HEAD, *rows], ">>>>>"), "", *wrap_text(_NEEDED_LEGEND)])
 
 
-def _conclude(facts: Facts) -> Iterator[str]:
+def _conclude(facts: SizeFacts) -> Iterator[str]:
     """Yield which features are noise, and which changes would prevent it."""
     yield from _wrap_section("conclusion", facts)
-    if facts["has_remedies"]:
+    if facts.remedies and facts.remedies.has_any:
         changes = TEXTS.section("remedies", facts)
         yield from _format_cells([[f"  {each.title}", each] for each in changes], "<<")
 
@@ -116,16 +116,16 @@ def _list_rows(size: ExpectedMargins) -> Iterator[list[Cell]]:
             yield ["", "", "", *("" for _ in estimates[1:]), each.missing]
 
 
-def _find_heads(facts: Facts) -> list[Cell]:
-    overall = [TEXTS.find("cells.all-people")] if facts["has_label"] else []
-    return [*overall, "", TEXTS.find("cells.typical-estimate", **facts)]
+def _find_heads(facts: SizeFacts) -> list[Cell]:
+    overall = [TEXTS.find("cells.all-people")] if facts.label else []
+    return [*overall, "", TEXTS.find("cells.typical-estimate", facts)]
 
 
 def _format_comparison(rows: Sequence[Sequence[Cell]]) -> list[str]:
     return _format_cells(rows, ">" * (len(rows[0]) - 1) + "<")
 
 
-def _wrap_section(name: str, facts: Facts) -> list[str]:
+def _wrap_section(name: str, facts: SizeFacts) -> list[str]:
     return _wrap(TEXTS.section(name, facts))
 
 

@@ -19,7 +19,6 @@ from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
@@ -27,6 +26,7 @@ from ldp_aggregator.stores.schedule import (
     read_schedule,
     require_complete_import,
 )
+from ldp_aggregator.stores.store import count_reports
 
 _DAY_SECONDS = 86_400
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -141,7 +142,7 @@ class Results:
         """Whether people reported, not silos alone."""
         return not isinstance(self.plan, SiloPlan) and not self.is_curator
 
-    @property
+    @cached_property
     def joined_features(self) -> list[tuple[Feature, FeatureResult | NumberResult]]:
         """The entries of the survey with their results; several answers to one question are one feature."""
         return list(join_choices(self.plan.features, self.estimates.features))

@@ -112,7 +112,7 @@ LAYERS = {
         {"cli"},
     ],
     "ldp_aggregator.estimation": [
-        {"numeric.delta_method", "discrete"},
+        {"discrete"},
         {"intervals", "numeric.moments"},
         {"bayes", "odds_ratios", "class_prior", "quantiles"},
         {"numeric.number"},

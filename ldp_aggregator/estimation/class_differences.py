@@ -22,7 +22,7 @@ import numpy as np
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import find_quantiles, invert_tail
-from ldp_aggregator.estimation.numeric.delta_method import Quantity
+from ldp_aggregator.estimation.numeric.moments import Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 
 LEVEL = 0.05

@@ -15,7 +15,7 @@ from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.views.comparison_sections import build_comparison
 from ldp_aggregator.views.curator_sections import find_curator_lead, list_curator_sections
-from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.views.estimate_rows import EstimateRow, build_table
 from ldp_aggregator.views.feature_sections import (
     build_classes,
     build_features,
@@ -85,7 +85,8 @@ def render_page(
     if results.is_curator:
         sections, lead = list_curator_sections(results), find_curator_lead(results)
         return _render(results, "Model of a trusted curator", lead, [], [], [], sections, note)
-    sections = list_sections(results)
+    table = [] if results.is_validation else build_table(results.estimates, results.plan)
+    sections = list_sections(results, table)
     if other:
         comparison = compare_surveys(results, other, independent=independent)
         sections.insert(0, build_comparison(comparison, results, other))
@@ -94,7 +95,7 @@ def render_page(
     return _render(
         results,
         kind,
-        find_lead(results),
+        find_lead(results, table),
         find_notices(results.plan, results.usefulness),
         pointers,
         tiles,
@@ -103,11 +104,10 @@ def render_page(
     )
 
 
-def list_sections(results: Results) -> list[Section]:
-    """Return the sections of the page about one survey."""
+def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
+    """Return the sections of the page about one survey; `table` has the rows of all estimates."""
     sections: list[Section | None] = []
     if not results.is_validation:
-        table = build_table(results.estimates, results.plan)
         sections.append(build_shares(results, table))
         if results.estimates.has_label:
             sections += [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from encoders.explain.text import Counted
@@ -21,14 +21,14 @@ from ldp_aggregator.statements.model import find_citation, find_limits, find_met
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
-from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.views.estimate_rows import EstimateRow
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names
 
 
-def find_lead(results: Results) -> list[Statement]:
-    """Return the first paragraph of the page."""
+def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]:
+    """Return the first paragraph of the page; `table` has the rows of all estimates."""
     estimates = results.estimates
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
     if not estimates.reports:
@@ -36,7 +36,7 @@ def find_lead(results: Results) -> list[Statement]:
     lead += [each for each in _find_privacy(results) if each.id == "privacy.short"]
     if results.is_validation:
         return lead
-    lead += find_shares(results, build_table(estimates, results.plan))
+    lead += find_shares(results, table)
     if not estimates.has_label:
         return lead
     return [*lead, *find_classes_and_features(estimates, [each for _, each in results.joined_features])]

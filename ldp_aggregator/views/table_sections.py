@@ -1,24 +1,17 @@
-"""The parts about tables of several features, and about cumulative shares and quantiles."""
+"""The section about tables of several features."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from encoders.survey import CategoricalFeature, Feature
 from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.levels import count_values
-from encoders.survey.numeric_features import BinnedFeature
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.render.document import Bullets, Note, Part, PlainTable, Section
 from ldp_aggregator.results import Results
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.views.estimate_rows import (
-    AT_MOST,
-    BELOW,
     CELL,
-    CLASS_QUANTILE,
     COMPARISONS,
-    QUANTILE,
     ROW_SHARE,
     EstimateRow,
     group_by_feature,
@@ -26,7 +19,6 @@ from ldp_aggregator.views.estimate_rows import (
 from ldp_aggregator.views.estimate_tables import (
     build_bars,
     build_comparison_table,
-    find_class_texts,
     find_texts,
 )
 from ldp_aggregator.wording.statement import Statement
@@ -34,12 +26,8 @@ from ldp_aggregator.wording.values import UNKNOWN, Names, format_percent
 
 MAX_SHOWN_ROWS, MAX_SHOWN_COLUMNS = 40, 12
 """Tables with more rows or columns are in the CSV file only."""
-MAX_SHOWN_LIMITS = 12
-"""Number of cumulative shares that are shown; the CSV file has all."""
 DEPENDENT_LEVEL = 0.05
 """A p-value up to this one shows that rows and columns depend on each other."""
-MIN_SHOWN_BINS = 5
-"""Fewer bins say little about quantiles."""
 _SHADES = 5
 
 
@@ -120,73 +108,3 @@ def _draw_heat(
         numeric=set(range(1, count + 1)),
         shades=shades,
     )
-
-
-def build_cumulative(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[Part]:
-    """Return the median of an ordered feature, its quartiles, and a choice of its cumulative shares."""
-    mine = [row for row in rows if row.class_name is None]
-    limits = [row for row in mine if row.statistic in (BELOW, AT_MOST)]
-    quantiles = [row for row in mine if row.statistic == QUANTILE]
-    if not limits or not _shows_quantiles(entry):
-        return []
-    texts = find_texts(plan, entry.name)
-    shown = [_show_quantile(entry, row, texts) for row in quantiles]
-    median = shown[len(shown) // 2]
-    step = -(-len(limits) // MAX_SHOWN_LIMITS)
-    words = "below" if isinstance(entry, BinnedFeature) else "up to"
-    names = {row.value or "": f"{words} {texts.get(row.value or '', row.value or '')}" for row in limits}
-    quartiles = [(row.value or "", *cells) for row, cells in zip(quantiles, shown, strict=True)]
-    return [
-        TEXTS.find(
-            "tables.median",
-            feature=entry.name,
-            known=median[0] != UNKNOWN,
-            median=median[0],
-            interval=median[1],
-        ),
-        PlainTable(
-            caption="Quantiles, with 95% intervals",
-            head=("Quantile", "Estimate", "95% interval"),
-            rows=quartiles,
-            numeric={1, 2},
-        ),
-        build_bars(limits[step - 1 :: step], "Cumulative shares", "Answers", names),
-    ]
-
-
-def build_class_quantiles(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[PlainTable]:
-    """Return the quantiles of an ordered feature in each class."""
-    rows = [row for row in rows if row.statistic == CLASS_QUANTILE and _shows_quantiles(entry)]
-    texts, classes = find_texts(plan, entry.name), find_class_texts(plan)
-    shown: dict[str, list[str]] = {}
-    for row in rows:
-        value, interval = _show_quantile(entry, row, texts)
-        cell = UNKNOWN if value == UNKNOWN else f"{value} ({interval})"
-        shown.setdefault(row.class_name or "", []).append(cell)
-    return [
-        PlainTable(
-            caption="Quantiles in each class, with 95% intervals",
-            head=("Class", *dict.fromkeys(row.value or "" for row in rows)),
-            rows=[(classes.get(name, name), *cells) for name, cells in shown.items()],
-            numeric={1, 2, 3},
-        )
-    ][: len(rows)]
-
-
-def _shows_quantiles(entry: Feature) -> bool:
-    return isinstance(entry, CategoricalFeature) or count_values(entry) >= MIN_SHOWN_BINS
-
-
-def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -> tuple[str, str]:
-    """Return a quantile and its interval as texts; both may be unknown."""
-
-    def write(number: float) -> str:
-        if isinstance(entry, CategoricalFeature):
-            value = entry.values[round(number)]
-            return texts.get(value, value)
-        return f"{number:.4g}"
-
-    if not row.known:
-        return UNKNOWN, UNKNOWN
-    estimate, low, high = (write(each or 0.0) for each in (row.estimate, row.low, row.high))
-    return estimate, f"{low} to {high}"

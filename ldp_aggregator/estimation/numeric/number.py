@@ -26,8 +26,7 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     ratio_intervals,
 )
-from ldp_aggregator.estimation.numeric.delta_method import Quantity
-from ldp_aggregator.estimation.numeric.moments import Moments, Population
+from ldp_aggregator.estimation.numeric.moments import Moments, Population, Quantity
 
 _NO_NOISE = 1e-9
 """A variance of G below this share of that of s is due to rounding."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from encoders.missing_extra import needs_extra
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.statements.model import find_notices
-from ldp_aggregator.views.estimate_rows import EstimateRow, build_table, list_columns, list_records
+from ldp_aggregator.views.data_frame import build_frame
+from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.model_card import ModelDescription, describe_model
 from ldp_aggregator.wording.statement import Statement
 
@@ -100,27 +99,3 @@ class DescribedModel(BaseEstimator):
             bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
             return bundle
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-_NUMBER_COLUMNS = ("estimate", "stderr", "low", "high", "simultaneous_low", "simultaneous_high", "raw")
-
-
-def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
-    """Return the table as a DataFrame, one row per row.
-
-    Numbers are doubles, NaN where unknown. `distinguishable` is pandas' nullable boolean, and unknown texts
-    are None.
-
-    Raises
-    ------
-    MissingExtraError
-        If pandas is not installed.
-    """
-    with needs_extra("pandas", "to_frame"):
-        import pandas as pd
-    frame = pd.DataFrame(list_records(rows), columns=list(list_columns(rows)))
-    types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
-    return frame.astype({name: each for name, each in types.items() if name in frame})

@@ -1,0 +1,32 @@
+"""Returns the table of estimates as a pandas DataFrame; pandas is imported on use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from encoders.missing_extra import needs_extra
+from ldp_aggregator.views.estimate_rows import EstimateRow, list_columns, list_records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NUMBER_COLUMNS = ("estimate", "stderr", "low", "high", "simultaneous_low", "simultaneous_high", "raw")
+
+
+def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
+    """Return the table as a DataFrame, one row per row.
+
+    Numbers are doubles, NaN where unknown. `distinguishable` is pandas' nullable boolean, and unknown texts
+    are None.
+
+    Raises
+    ------
+    MissingExtraError
+        If pandas is not installed.
+    """
+    with needs_extra("pandas", "to_frame"):
+        import pandas as pd
+    frame = pd.DataFrame(list_records(rows), columns=list(list_columns(rows)))
+    types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
+    return frame.astype({name: each for name, each in types.items() if name in frame})

@@ -101,11 +101,10 @@ def soft_cells(can_be_missing: bool) -> IntArray:
     return parts
 
 
+# -- the learner -------------------------------------------------------------------------------------
+
 SELECTION_SHARE = Fraction(3, 10)
 """The share of epsilon that the selection of features spends."""
-
-
-# -- the learner ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -146,13 +146,10 @@ def choose_split(scores: SplitScores, epsilon: Fraction, by_hits: bool, source: 
             return index
 
 
+# -- the tree ----------------------------------------------------------------------------------------
+
 ROWS_PER_LEAF = 60
 """Product of rows and epsilon for which a tree has one leaf."""
-
-
-# -- the tree ---------------------------------------------------------------------------------------
-
-
 MAX_DEPTH = 8
 LEAF_SHARE = Fraction(1, 4)
 """The share of epsilon that the counts of the leaves spend."""

@@ -1,6 +1,6 @@
 """Statements: what follows from results, each computed once and worded once, in a text file.
 
-The facts of a text file are a dataclass. A text with few facts of its own takes them as arguments.
+The facts of a text file are a dataclass. A text with few facts takes them as arguments.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables
-from ldp_aggregator.estimation.numeric.gaussians import UNIFORM_VARIANCE, Gaussian, smooth_numbers
+from ldp_aggregator.estimation.estimators import UNIFORM_VARIANCE, Gaussian, smooth_numbers
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.prediction.linear_model import place_columns

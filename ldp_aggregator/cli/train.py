@@ -42,12 +42,12 @@ from ldp_aggregator.views.sections import (
     build_fake_reports,
     build_model,
     build_privacy,
+    build_tables,
     build_validation,
     build_warnings,
     drop_empty,
     list_mechanisms,
 )
-from ldp_aggregator.views.table_sections import build_tables
 from ldp_aggregator.wording.values import RoundShare
 
 _PATH = click.Path(dir_okay=False, path_type=Path)

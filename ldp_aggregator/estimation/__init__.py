@@ -11,12 +11,12 @@ from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditional,
     EstimationError,
+    Gaussian,
     NaiveBayesParameters,
 )
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.number_result import NumberResult
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 __all__ = [
     "ESTIMATORS",

@@ -20,12 +20,12 @@ from ldp_aggregator.estimation.estimators import (
     ClassConditionals,
     EstimationError,
     Estimator,
+    Gaussian,
     NaiveBayesParameters,
 )
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes
 from ldp_aggregator.estimation.number_result import NumberResult
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates

@@ -30,6 +30,7 @@ from ldp_aggregator.views.sections import (
     build_privacy,
     build_reading,
     build_silos,
+    build_tables,
     build_validation,
     build_warnings,
     drop_empty,
@@ -37,7 +38,6 @@ from ldp_aggregator.views.sections import (
     point_to_warnings,
 )
 from ldp_aggregator.views.survey_comparison import compare_surveys
-from ldp_aggregator.views.table_sections import build_tables
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 

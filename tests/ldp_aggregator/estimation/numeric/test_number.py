@@ -16,8 +16,8 @@ from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import Gaussian, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
+from ldp_aggregator.estimation.estimators import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.numeric.moments import Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores

@@ -11,7 +11,7 @@ from encoders.mechanisms.counted_table import laplace_variance
 from encoders.mechanisms.soft_cells import SOFT_UNIT, STEPS
 from encoders.randomness import FastStream
 from encoders.survey.numeric_features import GRID
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.prediction.linear_model import place_on_grid

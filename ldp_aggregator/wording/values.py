@@ -88,6 +88,20 @@ class NumberMargin(float):
         return f"{float(f'{float(self):.3g}'):,.0f}" if self >= 100 else f"{float(self):.3g}"
 
 
+class Points(float):
+    """A difference of accuracies in percentage points: 3.4."""
+
+    def __str__(self) -> str:
+        return f"{round(100 * float(self), 1) + 0.0:.1f}"
+
+
+class SignedPoints(float):
+    """A difference of accuracies with its sign: +3.4."""
+
+    def __str__(self) -> str:
+        return f"{round(100 * float(self), 1) + 0.0:+.1f}"
+
+
 class Names(tuple[str, ...]):
     """Names, all of which are written."""
 

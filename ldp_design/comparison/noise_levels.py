@@ -19,6 +19,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities
 from ldp_aggregator.simulated_population import SyntheticPopulation
+from ldp_design.comparison.trust_comparison import Crossing
 from ldp_design.simulation.experiment import compile_survey
 from ldp_design.simulation.variants import Variant
 from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins
@@ -45,6 +46,16 @@ class NoiseLevels:
         bound. Between them, log variances are interpolated in log epsilon.
         """
         return self.people * self._find_variance(epsilon) / self._find_variance(equivalent)
+
+    def write_people(self, epsilon: float, crossing: Crossing) -> str:
+        """Return with two digits how many people at an epsilon replace the larger one."""
+
+        def write(equivalent: float) -> str:
+            count = self.count_people(epsilon, equivalent)
+            step: int = 10 ** max(math.floor(math.log10(count)) - 1, 0)
+            return f"{round(count / step) * step:,}"
+
+        return crossing.write(write, "or fewer")
 
     def _find_variance(self, epsilon: float) -> float:
         inside = min(max(epsilon, self.epsilons[0]), self.epsilons[-1])

@@ -17,34 +17,23 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.wording.statement import Statement, Texts
-from ldp_aggregator.wording.values import Count, Number, RoundShare
+from ldp_aggregator.wording.values import Count, Number, Points, RoundShare, SignedPoints
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.learners import LEARNERS
 from ldp_design.comparison.noise_levels import NoiseLevels
-from ldp_design.comparison.trust_comparison import Candidate, Crossing, Mean, NeededTrust, TrustComparison
+from ldp_design.comparison.trust_comparison import (
+    Candidate,
+    Crossing,
+    Mean,
+    NeededTrust,
+    TrustComparison,
+    choose_targets,
+)
 from ldp_design.comparison.trusts import LABELS, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
 
 TEXTS = Texts("ldp_design.comparison")
 ACCEPTED_LOSS = 0.05
 """If no accuracy is wanted, the recommendation is for this much less than without protection."""
-
-_STEPS = (0.1, 0.05, 0.02, 0.01)
-_MIN_TARGETS = 3
-_ROUNDING = 1e-9
-
-
-class Points(float):
-    """A difference of accuracies in percentage points: 3.4."""
-
-    def __str__(self) -> str:
-        return f"{round(100 * float(self), 1) + 0.0:.1f}"
-
-
-class SignedPoints(float):
-    """A difference of accuracies with its sign: +3.4."""
-
-    def __str__(self) -> str:
-        return f"{round(100 * float(self), 1) + 0.0:+.1f}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,7 +296,7 @@ def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> li
         exceeds_naive_bayes = comparison.average(naive_bayes - central.accuracies[index]).high < 0
         is_beyond = gap.high < 0 and math.isinf(crossing.value) and exceeds_naive_bayes
         is_limited |= is_beyond
-        people = _write_people(levels, epsilon, crossing) if levels else ""
+        people = levels.write_people(epsilon, crossing) if levels else ""
         facts = _describe_gap(gap, curator, epsilon, crossing, is_beyond=is_beyond, people=people)
         found.append(TEXTS.find("cost.gap", facts))
     heading = TEXTS.find("cost.heading", curator=curator, people=Count(comparison.training_rows))
@@ -358,29 +347,6 @@ def _describe_gap(
         is_bound=crossing.value in (0, math.inf),
         needed_people=people,
     )
-
-
-def _write_people(levels: NoiseLevels, epsilon: float, crossing: Crossing) -> str:
-    """Return with two digits how many people at an epsilon replace the larger one."""
-
-    def write(equivalent: float) -> str:
-        count = levels.count_people(epsilon, equivalent)
-        step: int = 10 ** max(math.floor(math.log10(count)) - 1, 0)
-        return f"{round(count / step) * step:,}"
-
-    return crossing.write(write, "or fewer")
-
-
-def choose_targets(majority: float, ceiling: float) -> list[float]:
-    """Return round accuracies between that of the majority class and that without protection."""
-    found: list[float] = []
-    for step in _STEPS:
-        first = math.floor(majority / step + _ROUNDING) + 1
-        last = math.ceil(ceiling / step - _ROUNDING) - 1
-        found = [round(index * step, 2) for index in range(first, last + 1)]
-        if len(found) >= _MIN_TARGETS:
-            break
-    return found
 
 
 def describe_cell(needed: NeededTrust) -> str:

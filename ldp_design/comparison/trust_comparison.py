@@ -22,6 +22,9 @@ from ldp_design.comparison.trusts import NONE, Trust
 
 
 CONFIDENCE = 0.95
+_STEPS = (0.1, 0.05, 0.02, 0.01)
+_MIN_TARGETS = 3
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -287,3 +290,15 @@ class TrustComparison:
             "majority": self.majority.value,
             "non_private": self.ceiling.value,
         }
+
+
+def choose_targets(majority: float, ceiling: float) -> list[float]:
+    """Return round accuracies between that of the majority class and that without protection."""
+    found: list[float] = []
+    for step in _STEPS:
+        first = math.floor(majority / step + _ROUNDING) + 1
+        last = math.ceil(ceiling / step - _ROUNDING) - 1
+        found = [round(index * step, 2) for index in range(first, last + 1)]
+        if len(found) >= _MIN_TARGETS:
+            break
+    return found

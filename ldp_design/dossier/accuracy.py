@@ -13,13 +13,12 @@ from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
-from ldp_design.sizing.size_facts import (
+from ldp_design.sizing.size_facts import SizeFacts, describe_size
+from ldp_design.sizing.size_summary import (
     Cell,
     MarginCells,
-    SizeFacts,
     build_accuracy_table,
     build_comparison,
-    describe_size,
     list_margins,
 )
 from ldp_design.sizing.survey_size import ExpectedMargins, Size

@@ -24,7 +24,7 @@ from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.wording.statement import Statement
 from ldp_design.authoring.sample_row import format_value, make_sample_row
 from ldp_design.dossier.dossier_page import TEXTS, Facts
-from ldp_design.sizing.size_facts import Cell
+from ldp_design.sizing.size_summary import Cell
 
 # -- what is asked ----------------------------------------------------------------------------------
 

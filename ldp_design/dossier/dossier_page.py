@@ -20,7 +20,7 @@ from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
 from ldp_design.dossier.source import BELIEFS, SURVEYS, PlanSource
-from ldp_design.sizing.size_facts import Cell
+from ldp_design.sizing.size_summary import Cell
 
 Facts = dict[str, object]
 """The facts of all text files and templates of a dossier, by name."""

@@ -20,12 +20,8 @@ from ldp_design.dossier.source import BELIEFS, PlanSource, displayable_name
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import parse_label_shares
 from ldp_design.sizing.silo_size import SiloSize, compare_silo_sizes
-from ldp_design.sizing.size_facts import (
-    Cell,
-    build_silo_comparison,
-    describe_silo_size,
-    list_margins,
-)
+from ldp_design.sizing.size_facts import describe_silo_size
+from ldp_design.sizing.size_summary import Cell, build_silo_comparison, list_margins
 
 
 @dataclass(frozen=True, kw_only=True)

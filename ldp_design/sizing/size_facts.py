@@ -1,55 +1,41 @@
-"""The facts and tables about a size that `ldp-survey size` and the dossier state; the words are in texts/."""
+"""The facts about a size that `ldp-survey size` and the dossier state; the words are in texts/."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import NamedTuple
 
 from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Survey
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from encoders.survey.decimals import decimal_text
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
-from ldp_aggregator.wording.statement import Statement, Texts
+from ldp_aggregator.wording.statement import Texts
 from ldp_aggregator.wording.values import (
     Count,
     GivenShare,
     Number,
-    NumberMargin,
     RoundShare,
     Share,
     ShareAtMost,
-    ShareMargin,
     count_people,
 )
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.assumed_people import FEATURE_STRENGTHS, compute_rare_label_factor, make_rare_shares
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
-from ldp_design.sizing.margins import (
-    GOOD_RATIO,
-    Margin,
-)
+from ldp_design.sizing.margins import GOOD_RATIO
 from ldp_design.sizing.silo_size import SiloSize
-from ldp_design.sizing.survey_size import ExpectedMargins, Size
+from ldp_design.sizing.survey_size import Size
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1
 """Classes whose margins differ by less than this factor count as equally precise."""
-_MAX_NAMES_LENGTH = 60
+MAX_NAMES_LENGTH = 60
 """Longer lists of feature names are not written, in characters."""
 _LEAST_PROBABILITY = 1e-5
 """Smaller probabilities are not written."""
-_MIN_CHANGE = 0.001
+MIN_CHANGE = 0.001
 """A smaller change of a share is not mentioned."""
-
-Cell = Statement | str | float
-"""A cell of a table: a statement, a name, or a number that states how it is written."""
-
-
-# -- facts --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,17 +218,9 @@ class RemedyFacts:
 def describe_size(
     size: Size, is_comparison: bool = False, command: str = "", *, by_epsilon: bool = False
 ) -> SizeFacts:
-    """Return the facts about a size, for the texts.
+    """Return the facts about a size, for the texts; `command` computes it.
 
-    Parameters
-    ----------
-    size : Size
-    is_comparison : bool, optional
-        Whether it is the first of several sizes that are compared.
-    command : str, optional
-        The command that computes it.
-    by_epsilon : bool, optional
-        Whether several epsilons are compared.
+    `is_comparison` is true for the first of several sizes, and `by_epsilon` if their epsilons differ.
     """
     survey, label = size.survey, size.plan.label
     features = [each for each in size.features if each.kind != "table"]
@@ -342,7 +320,7 @@ def _describe_pilot(size: Size) -> PilotFacts | None:
     return PilotFacts(
         reports=Counted(pilot.reports, "report"),
         noise=Counted(len(noise), "feature"),
-        noise_names=names if len(names) < _MAX_NAMES_LENGTH else "",
+        noise_names=names if len(names) < MAX_NAMES_LENGTH else "",
     )
 
 
@@ -368,7 +346,7 @@ def _describe_label_question(survey: Survey, users: int) -> LabelQuestionFacts:
         is_needed=_label_question_probability(replace(survey, users=None)) > 0,
         max_error=Number(MAX_PRIOR_ERROR),
         survey_users="none" if survey.users is None else Count(survey.users),
-        users_matter=abs(with_users - probability) > _MIN_CHANGE,
+        users_matter=abs(with_users - probability) > MIN_CHANGE,
         share_with_users=Share(with_users),
     )
 
@@ -405,7 +383,7 @@ def _describe_remedies(size: Size) -> RemedyFacts | None:
         survey_users=_count(remedies.survey_users),
         epsilon=_write_decimal(remedies.epsilon),
         features=None if remedies.features is None else Count(len(remedies.features)),
-        kept_features=names if len(names) < _MAX_NAMES_LENGTH else "",
+        kept_features=names if len(names) < MAX_NAMES_LENGTH else "",
         values=_count(remedies.values),
         users_are_short=remedies.users is None,
         epsilon_is_short=remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON,
@@ -420,174 +398,3 @@ def _count(number: int | None) -> Count | None:
 
 def _write_decimal(number: Decimal | None) -> str | None:
     return None if number is None else f"{number:f}"
-
-
-# -- tables -------------------------------------------------------------------------------------
-
-
-class MarginCells(NamedTuple):
-    """What tables show of a margin."""
-
-    margin: Margin
-    asked: Statement
-    reports: str
-    all_people: Statement
-    estimate: Statement
-    """A typical estimate: of the people of one class, if there are such estimates, else of all people."""
-    missing: Statement | None
-    """The margin of the share of missing answers, if they may be missing."""
-
-    def columns(self, has_label: bool) -> list[Cell]:
-        """Return grade and estimates; if there is a label, of all people and of those of one class."""
-        grade = self.margin.grade
-        if not has_label:
-            return [grade, self.estimate]
-        return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
-
-
-def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
-    """Yield the rows of tables about the label, each feature and each table of the survey."""
-    for margin in size.margins:
-        facts = _describe_margin(size, margin)
-        asked_alone = margin.kind != "label" or margin.question_probability
-        estimate = TEXTS.find("cells.estimate", facts)
-        yield MarginCells(
-            margin=margin,
-            asked=TEXTS.find("cells.asked", facts),
-            reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
-            all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", facts),
-            estimate=estimate,
-            missing=None if margin.missing is None else TEXTS.find("cells.missing", facts),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarginFacts:
-    """The facts about one margin, for the cells of tables."""
-
-    label: bool
-    """Whether the survey has a label."""
-    is_label: bool
-    asked_alone: bool
-    asked: Share
-    is_share: bool
-    is_table: bool
-    has_pilot: bool
-    is_known: bool
-    is_silo: bool
-    has_reports: bool
-    typical: Share
-    margin: ShareMargin | NumberMargin
-    overall: ShareMargin | NumberMargin
-    """Of all people."""
-    overall_is_known: bool
-    deviation: NumberMargin
-    missing: ShareMargin
-
-
-def _describe_margin(size: ExpectedMargins, margin: Margin) -> MarginFacts:
-    write = ShareMargin if margin.values else NumberMargin
-    return MarginFacts(
-        label=bool(size.label_margin),
-        is_label=margin.kind == "label",
-        asked_alone=margin.question_probability > 0,
-        asked=Share(margin.question_probability),
-        is_share=bool(margin.values),
-        is_table=margin.kind == "table",
-        has_pilot=bool(size.pilot),
-        is_known=math.isfinite(margin.margin),
-        is_silo=isinstance(size, SiloSize),
-        has_reports=all(margin.reports),
-        typical=Share(margin.typical),
-        margin=write(margin.margin),
-        overall=write(margin.overall or 0),
-        overall_is_known=math.isfinite(margin.overall or 0),
-        deviation=NumberMargin(math.inf if margin.deviation is None else margin.deviation),
-        missing=ShareMargin(margin.missing or 0),
-    )
-
-
-def list_table_costs(size: Size) -> list[Statement]:
-    """Return what each table costs."""
-    return [
-        TEXTS.find(
-            "tables.cost",
-            table=" x ".join(each.features),
-            combinations=Count(each.cells),
-            typical=Share(1 / each.cells),
-            margin=ShareMargin(each.margin),
-            margins=", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items()),
-            others_change=abs((each.other_people or 1) - 1) > _MIN_CHANGE,
-            other_people=RoundShare(each.other_people or 1),
-        )
-        for each in size.tables
-    ]
-
-
-def list_narrower_ranges(size: Size) -> list[Statement]:
-    """Return what a narrower range gains each number whose spread is stated."""
-    now = {each.name: each for each in size.margins}
-    return [
-        TEXTS.find(
-            "ranges.narrower",
-            name=each.name,
-            spread=NumberMargin(each.typical),
-            wide=NumberMargin(now[each.name].unit),
-            narrow=NumberMargin(each.unit),
-            margin=f"{NumberMargin(each.margin)} ({each.grade})",
-            margin_now=f"{NumberMargin(now[each.name].margin)} ({now[each.name].grade})",
-        )
-        for each in size.narrower_ranges
-    ]
-
-
-def compare_margins(size: ExpectedMargins) -> list[Cell]:
-    """Return the margin of the label, the widest shares, and the features that are noise."""
-    features, names, label = size.features, ", ".join(size.noise), size.label_margin
-    widest = [ShareMargin(max(each.share for each in features)) if features else "-"]
-    if label:
-        overall = [ShareMargin(max(each.overall_share for each in features)) if features else "-"]
-        widest = [ShareMargin(label.margin), *overall, *widest]
-    return [
-        *widest,
-        TEXTS.find(
-            "cells.noisy",
-            few_names=0 < len(names) < _MAX_NAMES_LENGTH,
-            noisy=len(size.noise),
-            features=len(features),
-            names=names,
-        ),
-    ]
-
-
-def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
-    """Return the head and the rows of the table that compares several numbers of people."""
-    rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [["people", *_comparison_head(sizes[0])], *rows]
-
-
-def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
-    """Return the head and the rows of the table that compares sizes of a silo survey."""
-    rows = [
-        [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
-        for each in sizes
-    ]
-    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0])], *rows]
-
-
-def _comparison_head(size: Size | SiloSize) -> list[Cell]:
-    by_label = ("label-margin", "widest-share", "widest-by-label")
-    label = size.survey.label
-    names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
-    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
-
-
-def build_accuracy_table(size: Size) -> list[list[Cell]]:
-    """Return the head and the rows of the table of accuracies, for a size with forecasts."""
-    names = ("accuracy", "average", "eight-of-ten", "best-possible")
-    rows: list[list[Cell]] = [[TEXTS.find(f"cells.{name}") for name in names]]
-    for name, each in size.forecasts.items():
-        interval = TEXTS.find("cells.range", low=Share(each.low), high=Share(each.high))
-        rows.append([TEXTS.find(f"cells.{name}"), Share(each.mean), interval, Share(each.best_possible)])
-    majority = next(iter(size.forecasts.values())).majority
-    return [*rows, [TEXTS.find("cells.guessing"), Share(majority), "", ""]]

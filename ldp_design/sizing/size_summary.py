@@ -1,29 +1,31 @@
-"""Prints sizes: margins, accuracy and remedies of one, or a comparison of several."""
+"""Shows sizes as tables and as text: margins, accuracy and remedies of one, or a comparison of several."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from encoders.explain.text import wrap_text
 from encoders.survey.decimals import decimal_text
 from encoders.text_table import format_table
 from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import Count, NumberMargin, RoundShare, Share, ShareMargin
+from ldp_design.sizing.margins import Margin
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
+    MAX_NAMES_LENGTH,
+    MIN_CHANGE,
     TEXTS,
-    Cell,
     SizeFacts,
-    build_accuracy_table,
-    build_comparison,
-    build_silo_comparison,
     describe_silo_size,
     describe_size,
-    list_margins,
-    list_narrower_ranges,
-    list_table_costs,
 )
 from ldp_design.sizing.survey_size import ExpectedMargins, PeopleNeeded, Size
 
+Cell = Statement | str | float
+"""A cell of a table: a statement, a name, or a number that states how it is written."""
 _NEEDED_HEAD = [
     "epsilon",
     "yes/no questions",
@@ -36,6 +38,180 @@ _NEEDED_LEGEND = (
     "yes, and the label has two classes of equal size. A margin is half of a 95% confidence interval: of the "
     "share who say yes among all people, or among the people of one class."
 )
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+class MarginCells(NamedTuple):
+    """What tables show of a margin."""
+
+    margin: Margin
+    asked: Statement
+    reports: str
+    all_people: Statement
+    estimate: Statement
+    """A typical estimate: of the people of one class, if there are such estimates, else of all people."""
+    missing: Statement | None
+    """The margin of the share of missing answers, if they may be missing."""
+
+    def columns(self, has_label: bool) -> list[Cell]:
+        """Return grade and estimates; if there is a label, of all people and of those of one class."""
+        grade = self.margin.grade
+        if not has_label:
+            return [grade, self.estimate]
+        return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
+
+
+def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
+    """Yield the rows of tables about the label, each feature and each table of the survey."""
+    for margin in size.margins:
+        facts = _describe_margin(size, margin)
+        asked_alone = margin.kind != "label" or margin.question_probability
+        estimate = TEXTS.find("cells.estimate", facts)
+        yield MarginCells(
+            margin=margin,
+            asked=TEXTS.find("cells.asked", facts),
+            reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
+            all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", facts),
+            estimate=estimate,
+            missing=None if margin.missing is None else TEXTS.find("cells.missing", facts),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginFacts:
+    """The facts about one margin, for the cells of tables."""
+
+    label: bool
+    """Whether the survey has a label."""
+    is_label: bool
+    asked_alone: bool
+    asked: Share
+    is_share: bool
+    is_table: bool
+    has_pilot: bool
+    is_known: bool
+    is_silo: bool
+    has_reports: bool
+    typical: Share
+    margin: ShareMargin | NumberMargin
+    overall: ShareMargin | NumberMargin
+    """Of all people."""
+    overall_is_known: bool
+    deviation: NumberMargin
+    missing: ShareMargin
+
+
+def _describe_margin(size: ExpectedMargins, margin: Margin) -> MarginFacts:
+    write = ShareMargin if margin.values else NumberMargin
+    return MarginFacts(
+        label=bool(size.label_margin),
+        is_label=margin.kind == "label",
+        asked_alone=margin.question_probability > 0,
+        asked=Share(margin.question_probability),
+        is_share=bool(margin.values),
+        is_table=margin.kind == "table",
+        has_pilot=bool(size.pilot),
+        is_known=math.isfinite(margin.margin),
+        is_silo=isinstance(size, SiloSize),
+        has_reports=all(margin.reports),
+        typical=Share(margin.typical),
+        margin=write(margin.margin),
+        overall=write(margin.overall or 0),
+        overall_is_known=math.isfinite(margin.overall or 0),
+        deviation=NumberMargin(math.inf if margin.deviation is None else margin.deviation),
+        missing=ShareMargin(margin.missing or 0),
+    )
+
+
+def list_table_costs(size: Size) -> list[Statement]:
+    """Return what each table costs."""
+    return [
+        TEXTS.find(
+            "tables.cost",
+            table=" x ".join(each.features),
+            combinations=Count(each.cells),
+            typical=Share(1 / each.cells),
+            margin=ShareMargin(each.margin),
+            margins=", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items()),
+            others_change=abs((each.other_people or 1) - 1) > MIN_CHANGE,
+            other_people=RoundShare(each.other_people or 1),
+        )
+        for each in size.tables
+    ]
+
+
+def list_narrower_ranges(size: Size) -> list[Statement]:
+    """Return what a narrower range gains each number whose spread is stated."""
+    now = {each.name: each for each in size.margins}
+    return [
+        TEXTS.find(
+            "ranges.narrower",
+            name=each.name,
+            spread=NumberMargin(each.typical),
+            wide=NumberMargin(now[each.name].unit),
+            narrow=NumberMargin(each.unit),
+            margin=f"{NumberMargin(each.margin)} ({each.grade})",
+            margin_now=f"{NumberMargin(now[each.name].margin)} ({now[each.name].grade})",
+        )
+        for each in size.narrower_ranges
+    ]
+
+
+def compare_margins(size: ExpectedMargins) -> list[Cell]:
+    """Return the margin of the label, the widest shares, and the features that are noise."""
+    features, names, label = size.features, ", ".join(size.noise), size.label_margin
+    widest = [ShareMargin(max(each.share for each in features)) if features else "-"]
+    if label:
+        overall = [ShareMargin(max(each.overall_share for each in features)) if features else "-"]
+        widest = [ShareMargin(label.margin), *overall, *widest]
+    return [
+        *widest,
+        TEXTS.find(
+            "cells.noisy",
+            few_names=0 < len(names) < MAX_NAMES_LENGTH,
+            noisy=len(size.noise),
+            features=len(features),
+            names=names,
+        ),
+    ]
+
+
+def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
+    """Return the head and the rows of the table that compares several numbers of people."""
+    rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
+    return [["people", *_comparison_head(sizes[0])], *rows]
+
+
+def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
+    """Return the head and the rows of the table that compares sizes of a silo survey."""
+    rows = [
+        [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
+        for each in sizes
+    ]
+    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0])], *rows]
+
+
+def _comparison_head(size: Size | SiloSize) -> list[Cell]:
+    by_label = ("label-margin", "widest-share", "widest-by-label")
+    label = size.survey.label
+    names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
+    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
+
+
+def build_accuracy_table(size: Size) -> list[list[Cell]]:
+    """Return the head and the rows of the table of accuracies, for a size with forecasts."""
+    names = ("accuracy", "average", "eight-of-ten", "best-possible")
+    rows: list[list[Cell]] = [[TEXTS.find(f"cells.{name}") for name in names]]
+    for name, each in size.forecasts.items():
+        interval = TEXTS.find("cells.range", low=Share(each.low), high=Share(each.high))
+        rows.append([TEXTS.find(f"cells.{name}"), Share(each.mean), interval, Share(each.best_possible)])
+    majority = next(iter(size.forecasts.values())).majority
+    return [*rows, [TEXTS.find("cells.guessing"), Share(majority), "", ""]]
+
+
+# -- text --------------------------------------------------------------------------------------------
 
 
 def format_size(size: Size) -> str:

@@ -10,14 +10,13 @@ from encoders.survey.any_survey import read_any_survey
 from ldp_design.cli.compare import format_comparison
 from ldp_design.comparison.noise_levels import NoiseLevels
 from ldp_design.comparison.statements import (
-    choose_targets,
     describe_cell,
     describe_cost,
     describe_target,
     recommend,
     state_comparison,
 )
-from ldp_design.comparison.trust_comparison import TrustComparison
+from ldp_design.comparison.trust_comparison import TrustComparison, choose_targets
 from tests.support.central_surveys import survey_text
 from tests.support.comparisons import CURVES, EPSILONS, make_comparison
 

@@ -20,7 +20,7 @@ from ldp_audit.curator_audit import audit_trainings
 from ldp_audit.outcomes import MeasuredLeak
 from ldp_central import curator_naive_bayes, learner, linear, tree
 from ldp_central.coded_rows import CodedRows
-from ldp_central.count_tables import exact_tables
+from ldp_central.curator_naive_bayes import exact_tables
 from ldp_central.learner import AUTO, Training
 from ldp_central.promise import Promise
 

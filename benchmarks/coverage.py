@@ -26,8 +26,8 @@ from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import Estimates, IntervalEstimate, NumberResult, estimate_snapshot
+from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.intervals import detect_non_uniform_classes
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.simulated_population import simulate_reports
 

@@ -22,7 +22,7 @@ from benchmarks.coverage import FIVE, TWO, Floats
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, read_survey
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.simulated_population import simulate_reports
 

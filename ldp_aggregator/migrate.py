@@ -21,8 +21,8 @@ from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Batch, Store, Total
-from ldp_aggregator.stores.base import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
+from ldp_aggregator.stores.store import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
 """After this time every collector has seen the lock of a survey, and all earlier reports are written."""

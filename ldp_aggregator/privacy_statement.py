@@ -1,4 +1,4 @@
-"""The privacy statement of results: epsilon of reports and messages, audit, and epsilon after shuffling."""
+"""The privacy statement of results: what reports, messages and a curator's model promise, and the audit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +18,6 @@ from encoders.shuffling import shuffled_epsilon
 from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.codec import require
-from ldp_aggregator.curator_privacy import CuratorPrivacy
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
@@ -275,3 +275,45 @@ def read_audit_document(path: Path, plan: AnyPlan) -> tuple[AuditResult, dict[st
         raise AuditError(f"{path}: is the audit of another plan; audit this plan")
     passed = not faults and bound <= plan.epsilon
     return AuditResult(passed=passed, faults=len(faults), trials=trials, bound=bound), audit
+
+
+# -- a curator's promise ----------------------------------------------------------------------------
+
+
+ADD_REMOVE, REPLACE = "add-remove", "replace"
+MAX_CURATOR_EPSILON = 1000
+_MAX_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What one step of a training spends."""
+
+    step: str
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuratorPrivacy:
+    """What a curator promises. Amounts are exact fractions; the amounts of the steps add up to the total."""
+
+    adjacency: str
+    rows_per_person: int
+    epsilon: Fraction
+    delta: Fraction
+    steps: tuple[Spending, ...]
+    expected_rows: int
+    are_rows_public: bool
+    """Whether the expected number of rows is the survey's, and not a noisy number."""
+
+    def check_entries(self) -> None:
+        """Raise ValueError unless the steps add up to what is promised."""
+        require(self.adjacency in (ADD_REMOVE, REPLACE), "adjacency: is unknown")
+        require(1 <= len(self.steps) <= _MAX_STEPS, f"needs 1 to {_MAX_STEPS} steps")
+        is_sum = self.epsilon == sum(each.epsilon for each in self.steps) <= MAX_CURATOR_EPSILON
+        require(is_sum, "the epsilon of the steps does not add up")
+        is_sum = self.delta == sum(each.delta for each in self.steps) <= 1
+        require(is_sum, "the delta of the steps does not add up")
+        for name in ("rows_per_person", "expected_rows"):
+            require(getattr(self, name) > 0, f"{name}: needs a whole number of at least 1")

@@ -28,10 +28,9 @@ from ldp_aggregator.estimation.estimators import check_missing
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.privacy_statement import PrivacyStatement
-from ldp_aggregator.results import Results, make_results
+from ldp_aggregator.results import Results, Usefulness, make_results
 from ldp_aggregator.snapshot import read_snapshot
 from ldp_aggregator.snapshot_entries import dump_plan_entry, read_plan_entry
-from ldp_aggregator.usefulness import Usefulness
 
 FORMAT = "ldp-bayes model"
 VERSION = 2

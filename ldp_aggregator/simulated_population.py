@@ -1,4 +1,4 @@
-"""Simulates the reports of a population in memory: every user answers one question, like a device.
+"""Simulates people and their reports in memory: every user answers one question, like a device.
 
 The plan, the mechanisms and the integers are the same as on devices; only the network, the journal and the
 system's entropy are left out.
@@ -6,17 +6,25 @@ system's entropy are left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import reduce
+from operator import add
+from typing import Self
 
 import numpy as np
 
 from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import SurveyError
 from encoders.randomness import RandomSource
-from encoders.survey import Plan, Question
+from encoders.survey import Feature, NumericFeature, Plan, Question
 from encoders.survey.canonical import parse_decimal
+from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.features import GRID
 from encoders.survey.questions import thresholds
-from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.rows.encode_table import true_answers, validate_table
 from ldp_aggregator.snapshot import Snapshot, Total
 
@@ -82,3 +90,124 @@ def simulate_total(question: Question, values: IntArray, rng: RandomSource) -> T
     if not len(values):
         return Total(0, np.zeros(question.cells, dtype=np.int64))
     return Total(len(values), mechanism.tally(mechanism.perturb_many(values, rng)))
+
+
+# -- synthetic populations --------------------------------------------------------------------------
+# Synthetic populations, assumed or described by a pilot's model, and simulated surveys of them.
+#
+# Given the label, features are independent of each other, as Naive Bayes assumes.
+
+
+MISSING_SHARE = 0.1
+"""Assumed share of people who lack a number that can be missing; for other features, missing is one value."""
+STANDARD_DEVIATION = 1 / 3
+"""Assumed standard deviation of a normalised number among people of one class: a sixth of its
+range, unless its author states a spread."""
+_PEOPLE_PER_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class SyntheticPopulation:
+    """A population: the distribution of the labels, and of each feature given the label."""
+
+    prior: FloatArray
+    """P(label). Shape (k,)."""
+    conditionals: tuple[ClassConditional, ...]
+    """P(value | label) of each feature of a plan. Tuple of (A_i, k) arrays and Gaussians."""
+
+    @classmethod
+    def from_strength(
+        cls, plan: AnyPlan, ratio: float, mean_shift: float, prior: FloatArray | None = None
+    ) -> Self:
+        """Return a population whose features are equally informative.
+
+        Parameters
+        ----------
+        plan : Plan
+        ratio : float
+            Each value belongs to one class; it is `ratio` times as frequent in this class as in others.
+        mean_shift : float
+            Difference of a number's means between one class and the next, in standard deviations.
+        prior : (k,) array, optional
+            P(label); by default the classes are equally frequent.
+        """
+        k = len(plan.label.values)
+        conditionals = (
+            _assume_conditional(feature, k, index, ratio, mean_shift)
+            for index, feature in enumerate(plan.features)
+        )
+        return cls(np.full(k, 1 / k) if prior is None else prior, tuple(conditionals))
+
+    @classmethod
+    def uniform(cls, plan: AnyPlan, prior: FloatArray | None = None) -> Self:
+        """Return a population with equally frequent values; no feature depends on the label.
+
+        By default the classes are equally frequent too.
+        """
+        return cls.from_strength(plan, 1.0, 0.0, prior)
+
+    def draw_people(
+        self, count: int, rng: np.random.Generator, features: Sequence[int] | None = None
+    ) -> tuple[IntArray, IntArray]:
+        """Draw people; return the codes (m, n) of their rows and their labels (m,), see :meth:`draw_rows`."""
+        labels = rng.choice(len(self.prior), size=count, p=self.prior)
+        return self.draw_rows(labels, rng, features), labels
+
+    def draw_rows(
+        self, labels: IntArray, rng: np.random.Generator, features: Sequence[int] | None = None
+    ) -> IntArray:
+        """Draw rows for given labels (m,); return codes (m, n) in column-major order.
+
+        If `features` is given, only these are drawn; the codes of the others are zero.
+        """
+        codes = np.zeros((len(labels), len(self.conditionals)), dtype=np.int64, order="F")
+        for feature in range(len(self.conditionals)) if features is None else features:
+            codes[:, feature] = _draw_codes(self.conditionals[feature], labels, rng)
+        return codes
+
+
+def simulate_survey(
+    plan: Plan, population: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
+) -> Snapshot:
+    """Simulate one survey; return its totals. Only the features that a person is asked about are drawn."""
+    counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
+    totals = {}
+    for question, count in zip(plan.questions, counts.tolist(), strict=True):
+        sizes = [min(_PEOPLE_PER_CHUNK, count - start) for start in range(0, count, _PEOPLE_PER_CHUNK)] or [0]
+        parts = []
+        for size in sizes:
+            codes, labels = population.draw_people(size, rng, question.feature_indices)
+            parts.append(
+                simulate_total(question, true_answers(question, codes, labels, np.arange(size)), devices)
+            )
+        totals[question.key] = reduce(add, parts)
+    return Snapshot(plan, totals)
+
+
+def _assume_conditional(
+    feature: Feature, k: int, index: int, ratio: float, mean_shift: float
+) -> ClassConditional:
+    if isinstance(feature, NumericFeature):
+        order = (np.arange(k) + index) % k - (k - 1) / 2
+        deviation = feature.spread / feature.width if feature.spread else STANDARD_DEVIATION
+        means = np.clip(mean_shift * deviation * order, -1.0, 1.0)
+        missing = np.full(k, MISSING_SHARE) if feature.missing == "category" else None
+        return Gaussian(means, np.full(k, deviation**2), missing)
+    own_class = (np.arange(feature.size)[:, None] + index) % k == np.arange(k)
+    table = np.where(own_class, ratio, 1.0)
+    shares: FloatArray = table / table.sum(axis=0)
+    return shares
+
+
+def _draw_codes(conditional: ClassConditional, labels: IntArray, rng: np.random.Generator) -> IntArray:
+    if isinstance(conditional, Gaussian):
+        x = rng.normal(conditional.mean[labels], np.sqrt(conditional.variance)[labels])
+        codes = np.rint((np.clip(x, -1.0, 1.0) + 1) * GRID).astype(np.int64)
+        if conditional.missing is not None:
+            codes[rng.random(len(labels)) < conditional.missing[labels]] = 2 * GRID + 1
+        return codes
+    codes = np.empty(len(labels), dtype=np.int64)
+    for label, shares in enumerate(conditional.T):
+        rows = np.flatnonzero(labels == label)
+        codes[rows] = rng.choice(len(shares), size=len(rows), p=shares / shares.sum())
+    return codes

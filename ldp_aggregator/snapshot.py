@@ -31,8 +31,8 @@ from ldp_aggregator.snapshot_entries import (
     read_rejections,
     read_totals,
 )
-from ldp_aggregator.stores.base import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.schedule import require_complete_import
+from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
 
 __all__ = [
     "AnySnapshot",

@@ -15,7 +15,7 @@ from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.stores.base import Total
+from ldp_aggregator.stores.store import Total
 
 
 class SnapshotError(LdpError):

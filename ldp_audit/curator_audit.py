@@ -24,10 +24,10 @@ from encoders.errors import LdpError
 from encoders.randomness import RandomSource, SystemEntropy
 from encoders.survey import Survey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.curator_privacy import Spending
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
 from ldp_aggregator.prediction.decision_tree import DecisionTree
 from ldp_aggregator.prediction.linear_model import LinearModel
+from ldp_aggregator.privacy_statement import Spending
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.outcomes import LEAST_TRIALS, MeasuredLeak, measure_leak
 from ldp_central.coded_rows import CodedRows

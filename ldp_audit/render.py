@@ -9,9 +9,9 @@ from textwrap import wrap
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.explain.text import format_table
+from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 from ldp_audit.exact_epsilon import ExactResult
 from ldp_audit.result import TEXTS, TIMING, AuditResult, BlackBoxResult, Check
@@ -26,9 +26,9 @@ _FAR_ABOVE_EPSILON = 1.0
 class ExplainedTable:
     """A table, with the explanation above it and the meanings of its columns below it."""
 
-    explanation: Finding
+    explanation: Statement
     table: PlainTable
-    columns: Sequence[Finding]
+    columns: Sequence[Statement]
 
 
 def render_text(result: AuditResult) -> str:
@@ -57,14 +57,14 @@ def render_html(result: AuditResult) -> str:
     )
 
 
-def _describe_audit(result: AuditResult) -> Finding:
+def _describe_audit(result: AuditResult) -> Statement:
     plan, trials = result.plan, Count(result.trials)
     return TEXTS.find(
         "conclusions.audited", survey=plan.id, epsilon=plan.epsilon, trials=trials, digest=plan.digest
     )
 
 
-def _list_conclusions(result: AuditResult) -> list[Finding]:
+def _list_conclusions(result: AuditResult) -> list[Statement]:
     sentences = {"warning": result.warnings, "note": result.notes, "fault": result.faults}
     found = [
         TEXTS.find(f"conclusions.{kind}", sentence=each)

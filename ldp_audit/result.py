@@ -8,7 +8,7 @@ from typing import Any
 
 from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Texts
 from ldp_audit.blackbox import Leak
 from ldp_audit.exact_epsilon import ExactResult
 

@@ -18,11 +18,11 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import Count, amount_parser
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, print_notes, require_distinct
 from ldp_aggregator.cli.help import Group, advanced_option, argument, multiline_option, option, version_option
-from ldp_aggregator.curator_privacy import ADD_REMOVE, MAX_EPSILON, REPLACE
 from ldp_aggregator.prediction import NAIVE_BAYES
+from ldp_aggregator.privacy_statement import ADD_REMOVE, MAX_CURATOR_EPSILON, REPLACE
 from ldp_aggregator.results_file import parse_results
 from ldp_aggregator.views.estimate_rows import build_table, dump_table
-from ldp_aggregator.wording.bounds import format_amount
+from ldp_aggregator.wording.values import format_amount
 from ldp_central.curator_ledger import Ledger
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.learner import AUTO, LEARNERS, require_learner
@@ -57,7 +57,7 @@ def main() -> None:
 @option("-o", "--output", type=OutputFile(), required=True, help="The model file to write.")
 @option(
     "--epsilon",
-    callback=amount_parser(MIN_ROW_EPSILON, Fraction(MAX_EPSILON)),
+    callback=amount_parser(MIN_ROW_EPSILON, Fraction(MAX_CURATOR_EPSILON)),
     metavar="NUMBER",
     required=True,
     help="The epsilon that this training spends, for example 1.",

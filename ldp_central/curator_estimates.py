@@ -15,9 +15,9 @@ from encoders.survey import Feature, NumericFeature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, Gaussian, NumberResult
 from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
+from ldp_aggregator.estimation.estimators import UNIFORM_VARIANCE
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.numeric.variance_floor import UNIFORM_VARIANCE
 from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, QuestionSummary
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from encoders.survey.canonical import dump_canonical_json, parse_amount
-from ldp_aggregator.wording.bounds import format_amount
+from ldp_aggregator.wording.values import format_amount
 from ldp_central.coded_rows import CentralError
 
 FORMAT = "ldp-bayes central ledger"

@@ -17,26 +17,24 @@ from encoders.nfc import normalise_person, to_nfc
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.canonical import dump_canonical_json
-from ldp_aggregator.curator_privacy import CuratorPrivacy
 from ldp_aggregator.estimation import NaiveBayesParameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES
-from ldp_aggregator.prediction.class_labels import encode_any_labels
 from ldp_aggregator.prediction.linear_model import MAX_DEGREE
-from ldp_aggregator.privacy_statement import PrivacyStatement
+from ldp_aggregator.prediction.predictor import encode_any_labels
+from ldp_aggregator.privacy_statement import CuratorPrivacy, PrivacyStatement
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import dump_results
 from ldp_aggregator.rows.csv_rows import parse_text_columns, parse_typed_columns, read_table_file
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.spellings import describe_rows, drop_missing_codes
-from ldp_central.ball_noise import bound_tail_delta
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.curator_estimates import estimate_training
 from ldp_central.curator_ledger import TrainingRequest
 from ldp_central.curator_naive_bayes import SELECTION_SHARE, CentralNaiveBayes
 from ldp_central.learner import AUTO, COUNT_SHARE, Training, train
 from ldp_central.linear import count_weights
-from ldp_central.noise import find_rho
+from ldp_central.noise import bound_tail_delta, find_rho
 from ldp_central.promise import Promise
 
 MAX_TAIL_DELTA = Fraction(1, 10**9)

@@ -18,16 +18,15 @@ import numpy as np
 from encoders.exact_samplers import draw_laplace, permute_and_flip
 from encoders.randomness import RandomSource, SystemEntropy
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.curator_privacy import Spending
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES, TREE
 from ldp_aggregator.prediction.decision_tree import DecisionTree
 from ldp_aggregator.prediction.linear_model import LEAST_DEGREE, LinearModel
+from ldp_aggregator.privacy_statement import Spending
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.curator_naive_bayes import CentralNaiveBayes, fit_naive_bayes
 from ldp_central.linear import count_weights, fit_linear
 from ldp_central.promise import Promise
-from ldp_central.splits import cut_points
-from ldp_central.tree import fit_tree, tree_depth
+from ldp_central.tree import cut_points, fit_tree, tree_depth
 
 AUTO = "auto"
 LEARNERS = (AUTO, NAIVE_BAYES, LINEAR, TREE)

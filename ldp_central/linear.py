@@ -17,7 +17,6 @@ import numpy as np
 from encoders.randomness import RandomSource
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.curator_privacy import Spending
 from ldp_aggregator.prediction.linear_model import (
     LEAST_DEGREE,
     MAX_DEGREE,
@@ -27,10 +26,10 @@ from ldp_aggregator.prediction.linear_model import (
     count_coordinates,
     place_columns,
 )
-from ldp_central.ball_noise import add_cover_noise, bound_tail_delta, draw_ball_noise
+from ldp_aggregator.privacy_statement import Spending
 from ldp_central.coded_rows import CentralError, CodedRows
-from ldp_central.losses import Loss, choose_loss
-from ldp_central.solver import TOLERANCE, Objective, minimise
+from ldp_central.noise import add_cover_noise, bound_tail_delta, draw_ball_noise
+from ldp_central.solver import TOLERANCE, Loss, Objective, choose_loss, minimise
 
 COVER_SHARE = Fraction(1, 100)
 """The share of epsilon that covers the error of floats."""

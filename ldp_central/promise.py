@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ldp_aggregator.curator_privacy import ADD_REMOVE, MAX_EPSILON, REPLACE, Spending
+from ldp_aggregator.privacy_statement import ADD_REMOVE, MAX_CURATOR_EPSILON, REPLACE, Spending
 from ldp_central.coded_rows import CentralError
 
 MIN_ROW_EPSILON = Fraction(1, 10**6)
@@ -31,8 +31,8 @@ class Promise:
     """Most rows of one person."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon <= MAX_EPSILON:
-            raise CentralError(f"epsilon must be above 0 and at most {MAX_EPSILON}")
+        if not 0 < self.epsilon <= MAX_CURATOR_EPSILON:
+            raise CentralError(f"epsilon must be above 0 and at most {MAX_CURATOR_EPSILON}")
         if not 0 <= self.delta < 1:
             raise CentralError("delta must be at least 0 and below 1")
         if self.adjacency not in (ADD_REMOVE, REPLACE):

@@ -1,4 +1,4 @@
-"""A decision tree with private splits and noisy leaves.
+"""A decision tree with private splits and noisy leaves, and the tests of its nodes.
 
 The tree has the same public depth everywhere. A node without rows is split too: a node that stays a leaf
 because it is empty, small or pure would reveal its rows. The nodes of a level have no row in common, so a
@@ -9,18 +9,144 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
+from encoders.exact_samplers import draw_below, draw_bernoulli_exp
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import RandomSource
+from encoders.survey import CategoricalFeature, Feature, NumericFeature
+from encoders.survey.features import GRID
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.curator_privacy import Spending
 from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
+from ldp_aggregator.privacy_statement import Spending
 from ldp_central.coded_rows import CodedRows
 from ldp_central.noise import draw_laplace_array
-from ldp_central.splits import choose_split, list_splits, split_columns, split_scores
+
+# -- tests of nodes ---------------------------------------------------------------------------------
+# The tests of a decision tree, their exact scores, and the private choice among them.
+#
+# A test asks whether a feature's code is in a public interval. Its score needs the counts of the labels on
+# both sides. Adding a row lowers no hits and raises them by at most 1. The Gini score is minus the impurity,
+# the sum over the sides of n - sum_c n_c^2 / n; adding a row never raises it, and lowers it by less than 2.
+
+
+NUMBER_INTERVALS = 8
+"""Number of intervals of equal width between the bounds of a number that has no bins."""
+_MAX_ROWS_IN_WORDS = 1 << 20
+"""With more rows, numerators of the Gini score could exceed 64 bits, and are Python integers."""
+
+
+def cut_points(feature: Feature) -> list[int]:
+    """Return the first codes of the intervals that tests distinguish, and one past the last code."""
+    if isinstance(feature, NumericFeature):
+        edges = [2 * GRID * part // NUMBER_INTERVALS for part in range(NUMBER_INTERVALS)]
+        return [*edges, 2 * GRID + 1, *([feature.size] if feature.missing == "category" else [])]
+    return list(range(feature.size + 1))
+
+
+def list_splits(features: Sequence[Feature]) -> list[Split]:
+    """Return all tests, feature by feature.
+
+    Of a category: "is this value"; with two values one test, with one value none. Of a number: "is below this
+    edge". A missing number is after the last interval.
+    """
+    splits = []
+    for index, feature in enumerate(features):
+        cuts = cut_points(feature)
+        if isinstance(feature, CategoricalFeature) and len(cuts) > 3:
+            splits += [Split(index, low, high - 1) for low, high in pairwise(cuts)]
+        else:
+            splits += [Split(index, 0, cut - 1) for cut in cuts[1:-1]]
+    return splits or [Split(0, 0, cut_points(features[0])[-1] - 1)]
+
+
+def split_columns(rows: CodedRows) -> list[IntArray]:
+    """Return the interval of each value, one (m,) array per feature."""
+    return [
+        np.searchsorted(cut_points(feature), column, side="right") - 1
+        if isinstance(feature, NumericFeature)
+        else column
+        for feature, column in zip(rows.features, rows.codes.T, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class SplitScores:
+    """The exact scores of all tests at one node: tops[i] / bottoms[i]."""
+
+    tops: Sequence[int]
+    bottoms: Sequence[int]
+
+
+def split_scores(
+    rows: CodedRows, columns: Sequence[IntArray], node: IntArray, nodes: int, by_hits: bool
+) -> list[SplitScores]:
+    """Return the scores of all tests at each of `nodes` nodes of a level. They are private.
+
+    The Gini score is sum_c n_c^2 / n, summed over the sides: minus the impurity, plus the node's rows, which
+    all of its tests share.
+    """
+    inside = [
+        _count_inside(feature, column, rows, node, nodes)
+        for feature, column in zip(rows.features, columns, strict=True)
+    ]
+    left = np.concatenate(inside, axis=1)  # nodes, tests, k
+    if left.shape[1] == 0:
+        return [SplitScores([0], [1])] * nodes
+    total = np.bincount(node * rows.k + rows.labels, minlength=nodes * rows.k).reshape(nodes, 1, rows.k)
+    right = total - left
+    if by_hits:
+        hits = (left.max(axis=2) + right.max(axis=2)).tolist()
+        return [SplitScores(each, [1] * len(each)) for each in hits]
+    if len(rows) >= _MAX_ROWS_IN_WORDS:
+        left, right = left.astype(object), right.astype(object)
+    left_rows, right_rows = (np.maximum(side.sum(axis=2), 1) for side in (left, right))
+    tops = (left**2).sum(axis=2) * right_rows + (right**2).sum(axis=2) * left_rows
+    bottoms = left_rows * right_rows
+    return [SplitScores(top, bottom) for top, bottom in zip(tops.tolist(), bottoms.tolist(), strict=True)]
+
+
+def _count_inside(
+    feature: Feature, column: IntArray, rows: CodedRows, node: IntArray, nodes: int
+) -> IntArray:
+    """Return the counts of rows for which each of a feature's tests holds, (nodes, tests, k)."""
+    size = len(cut_points(feature)) - 1
+    flat = (node * size + column) * rows.k + rows.labels
+    counts = np.bincount(flat, minlength=nodes * size * rows.k).astype(np.int64, copy=False)
+    counts = counts.reshape(nodes, size, rows.k)
+    if isinstance(feature, CategoricalFeature) and size > 2:
+        return counts
+    return counts.cumsum(axis=1)[:, :-1]
+
+
+def choose_split(scores: SplitScores, epsilon: Fraction, by_hits: bool, source: RandomSource) -> int:
+    """Return the index of a good test; epsilon-differentially private.
+
+    Permute-and-flip as in :func:`encoders.exact_samplers.permute_and_flip`, with fractions that are not
+    reduced. Both scores are monotone, so the rate is epsilon / sensitivity: epsilon for hits, epsilon / 2
+    for Gini.
+    """
+    rate = epsilon if by_hits else epsilon / 2
+    tops, bottoms = scores.tops, scores.bottoms
+    best = 0
+    for index in range(1, len(tops)):
+        if tops[index] * bottoms[best] > tops[best] * bottoms[index]:
+            best = index
+    order = list(range(len(tops)))
+    while True:
+        place = draw_below(len(order), source)
+        order[place], order[-1] = order[-1], order[place]
+        index = order.pop()
+        loss = rate.numerator * (tops[best] * bottoms[index] - tops[index] * bottoms[best])
+        if draw_bernoulli_exp(loss, rate.denominator * bottoms[best] * bottoms[index], source):
+            return index
+
+
+# -- the tree ----------------------------------------------------------------------------------------
 
 ROWS_PER_LEAF = 60
 """Product of rows and epsilon for which a tree has one leaf."""

@@ -39,11 +39,10 @@ from benchmarks.papers.smooth_sensitivity import STUDENT, TIGHT_CAUCHY, count_to
 from encoders.randomness import FastStream
 from ldp_aggregator.prediction.linear_model import Design, place_columns
 from ldp_central import solver
-from ldp_central.count_tables import exact_tables
-from ldp_central.curator_naive_bayes import fit_naive_bayes
+from ldp_central.curator_naive_bayes import exact_tables, fit_naive_bayes
 from ldp_central.linear import choose_constants
-from ldp_central.losses import choose_loss
-from ldp_central.splits import list_splits, split_columns, split_scores
+from ldp_central.solver import choose_loss
+from ldp_central.tree import list_splits, split_columns, split_scores
 
 ROOT = Path(__file__).parent.parent
 MODULES = [module for modules in PAPERS.values() for module in modules]

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from benchmarks.central.data_sets import DataSet
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.curator_privacy import ADD_REMOVE, REPLACE
 from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_aggregator.privacy_statement import ADD_REMOVE, REPLACE
 from ldp_central.curator_naive_bayes import CentralNaiveBayes
 from ldp_central.learner import CentralModel, train
 from ldp_central.promise import Promise

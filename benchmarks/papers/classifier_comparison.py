@@ -27,7 +27,7 @@ from benchmarks.papers.paper_rows import (
 )
 from benchmarks.papers.perturbed_objective import draw_ball, huber, minimise, realised_epsilon
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.curator_privacy import ADD_REMOVE, REPLACE
+from ldp_aggregator.privacy_statement import ADD_REMOVE, REPLACE
 
 EPSILONS = ("1e-11", "0.001", "0.005", "0.01", "0.05", "0.1", "0.25", "0.5", "0.75", "1")
 NURSERY_EPSILONS = ("0.01", "0.1", "1", "10", "100", "inf")

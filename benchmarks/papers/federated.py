@@ -28,8 +28,7 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_central.coded_rows import CodedRows
-from ldp_central.count_tables import measure_tables
-from ldp_central.curator_naive_bayes import CentralNaiveBayes, smooth
+from ldp_central.curator_naive_bayes import CentralNaiveBayes, measure_tables, smooth
 
 DATA_SETS = ("pima", "mushroom", "adult", "skin")
 SILOS = (1, 10, 100)

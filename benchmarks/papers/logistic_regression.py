@@ -18,7 +18,7 @@ from benchmarks.papers.marks import FLOATS, PaperError, Section, error_note, not
 from benchmarks.papers.paper_rows import PaperRows, accuracies, predict_majority, predict_ours
 from benchmarks.papers.perturbed_objective import LOGISTIC, draw_ball, minimise, realised_epsilon
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.curator_privacy import REPLACE
+from ldp_aggregator.privacy_statement import REPLACE
 
 EPSILON = 0.1
 DATA_SETS = ("mushroom", "chess", "australian", "pima", "adult")

@@ -14,7 +14,7 @@ from benchmarks.central.data_sets import DataSet, read_data_set
 from benchmarks.central.ours import predict
 from encoders.survey.features import BinnedFeature
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.curator_privacy import ADD_REMOVE
+from ldp_aggregator.privacy_statement import ADD_REMOVE
 from ldp_central.coded_rows import CodedRows
 from ldp_central.learner import train
 from ldp_central.promise import Promise

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.shares.populations import COMPARISONS, MADE_UP, SHARE, Estimate, Floats, Key
 from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, Plan, read_survey
-from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies
 from ldp_aggregator.estimation.intervals import estimate_share_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.quantiles import PROBABILITIES, OrderedResult

@@ -8,7 +8,7 @@ from encoders.survey import NumericFeature, Plan
 from encoders.survey.features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
-from ldp_aggregator.estimation.numeric.variance_floor import MIN_VARIANCE
+from ldp_aggregator.estimation.estimators import MIN_VARIANCE
 from ldp_aggregator.prediction.scoring import LogProbabilities
 
 

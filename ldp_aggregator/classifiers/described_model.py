@@ -12,9 +12,8 @@ from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.views.data_frame import build_frame
 from ldp_aggregator.views.estimate_rows import build_table
-from ldp_aggregator.views.model_card import describe_model
-from ldp_aggregator.views.model_description import ModelDescription
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.views.model_card import ModelDescription, describe_model
+from ldp_aggregator.wording.statement import Statement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +67,7 @@ class DescribedModel(BaseEstimator):
         return build_frame(build_table(self.results_.estimates, self.results_.plan))
 
     @property
-    def notices(self) -> list[Finding]:
+    def notices(self) -> list[Statement]:
         """What a user of predictions must not miss: a useless model, or fake reports."""
         return find_notices(self.results_.plan, self.results_.usefulness)
 

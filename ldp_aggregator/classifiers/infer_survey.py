@@ -23,7 +23,7 @@ from encoders.survey.canonical import decimal_text, equal_width_edges
 from encoders.survey.parse_value import category_text, is_missing, parse_number
 from encoders.survey.schema_tables import MAX_BINS
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.prediction.class_labels import encode_any_labels, spell_labels
+from ldp_aggregator.prediction.predictor import encode_any_labels, spell_labels
 from ldp_aggregator.simulated_population import parse_epsilon
 
 

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.classifiers.described_model import DescribedModel
 from ldp_aggregator.classifiers.row_reader import RowReader
-from ldp_aggregator.prediction.class_labels import encode_any_labels
-from ldp_aggregator.prediction.predictor import Predictor
+from ldp_aggregator.prediction.predictor import Predictor, encode_any_labels
 from ldp_aggregator.prediction.scoring import normalise_log_scores
 from ldp_aggregator.rows.table_input import Columns, name_columns, name_rows_by_index, read_labels
 

@@ -28,7 +28,7 @@ from ldp_aggregator.cli.config import (
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, Group, advanced_option, argument, option, version_option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
-from ldp_aggregator.cli.tokens import tokens
+from ldp_aggregator.cli.surveys import tokens
 from ldp_aggregator.collector.access_tokens import TOKEN_VARIABLES, read_token
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs

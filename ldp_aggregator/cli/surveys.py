@@ -1,4 +1,4 @@
-"""ldp-collector status, open, close: lists the surveys of a store, and schedules them."""
+"""ldp-collector status, open, close, tokens: lists the surveys of a store, schedules them, invites people."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import click
 
 from encoders.errors import SurveyError
 from encoders.explain.text import format_table
-from ldp_aggregator.cli.help import Command, argument, json_option, option
+from encoders.randomness import SystemEntropy
+from ldp_aggregator.cli.amounts import Count
+from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
-from ldp_aggregator.collector.invitations import count_tokens
+from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
@@ -27,6 +28,7 @@ from ldp_aggregator.stores.schedule import (
     read_schedule,
     require_complete_import,
 )
+from ldp_aggregator.stores.store import count_reports
 
 _DAY_SECONDS = 86_400
 
@@ -185,3 +187,44 @@ def _seconds(at: datetime | None) -> int:
 
 def _format_time(seconds: int | None) -> str:
     return "-" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+
+
+@click.group(cls=Group)
+def tokens() -> None:
+    """Invite people to a survey with enrolment = "token".
+
+    $ ldp-collector tokens create health-2027 --count 500
+    """
+
+
+@tokens.command()
+@survey_argument
+@option(
+    "--count",
+    type=Count(1, 10_000_000),
+    required=True,
+    help="The number of tokens: one for each person, or for each message of a silo.",
+)
+@store_option
+def create(survey: str, url: str, count: int) -> None:
+    """Print new tokens for SURVEY, one per line.
+
+    Each token lets one person answer one question once. The token determines the question. In a silo
+    survey, each token lets one organisation send one message.
+
+    Tokens are shown only once, because the store keeps only their hashes. Anyone who knows a token can answer
+    with it, and anyone who knows to whom it was given can recognise that person's report, so protect the list
+    like passwords. Tokens are valid only at collectors that use this store.
+
+    $ ldp-collector tokens create health-2027 --count 500
+    $ ldp-collector tokens create health-2027 --count 500 --store redis://127.0.0.1:6379/0
+    """
+    with open_for_command(url) as store:
+        plan = read_stored_plan(store, survey)
+        require_complete_import(store, survey)
+        if not plan.by_invitation:
+            raise click.ClickException(
+                f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'
+            )
+        for token in create_tokens(store, plan, count, SystemEntropy()):
+            click.echo(token)

@@ -24,7 +24,7 @@ from ldp_aggregator.snapshot import (
     take_snapshot,
 )
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.store import count_reports
 from ldp_aggregator.training_sources import open_existing_store
 
 _FILE = click.Path(dir_okay=False, path_type=Path)

@@ -14,7 +14,7 @@ from encoders.errors import Reason
 from ldp_aggregator.arrays import BoolArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch, Rejection
 from ldp_aggregator.stores import MarksById
-from ldp_aggregator.stores.base import byte_rows
+from ldp_aggregator.stores.store import byte_rows
 
 RECORDED = "recorded"
 DUPLICATE = "duplicate"

@@ -18,7 +18,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
-from ldp_aggregator.stores.base import byte_rows, count_reports
+from ldp_aggregator.stores.store import byte_rows, count_reports
 
 _TOKENS_PER_BATCH = 10_000
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # requests of devices load none of the following
 _CURRENT_RESULTS = LateImport("ldp_aggregator.collector.current_results")
 _ESTIMATE_ROWS = LateImport("ldp_aggregator.views.estimate_rows")
-_FIND_WARNINGS = LateImport("ldp_aggregator.statements.features:find_warnings")
+_FIND_WARNINGS = LateImport("ldp_aggregator.statements.warnings:find_warnings")
 _RENDER_PROGRESS = LateImport("ldp_aggregator.views.progress_page:render_progress")
 
 pages = Blueprint("collector", __name__)

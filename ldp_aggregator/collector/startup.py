@@ -30,9 +30,9 @@ from ldp_aggregator.stores import (
     identify_file,
     open_store,
 )
-from ldp_aggregator.stores.base import changed_plan_error, count_reports
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.schedule import require_complete_import
+from ldp_aggregator.stores.store import changed_plan_error, count_reports
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,19 +5,18 @@ The entry point is :func:`estimate_snapshot`. It computes raw estimates of each 
 (:mod:`estimators`), and returns both, the raw ones with confidence intervals (:mod:`estimates`).
 """
 
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
-from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
+from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies, project_simplex
 from ldp_aggregator.estimation.estimates import Estimates, estimate_parameters, estimate_snapshot
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditional,
     EstimationError,
+    Gaussian,
     NaiveBayesParameters,
 )
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.number_result import NumberResult
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 __all__ = [
     "ESTIMATORS",

@@ -1,33 +1,40 @@
-"""Computes all estimates of a survey from a snapshot of its counters."""
+"""Computes all estimates of a survey, and the result of each feature, from a snapshot of its counters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from encoders.survey import Plan
+from encoders.survey.features import NumericFeature
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import require, to_json
 from ldp_aggregator.estimation.class_prior import pool_prior
-from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
+from ldp_aggregator.estimation.discrete.frequencies import project_simplex
 from ldp_aggregator.estimation.estimators import (
     ESTIMATORS,
     ClassConditionals,
     EstimationError,
     Estimator,
+    Gaussian,
     NaiveBayesParameters,
 )
-from ldp_aggregator.estimation.feature_descriptions import describe_features
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes
 from ldp_aggregator.estimation.number_result import NumberResult
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
-from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
+from ldp_aggregator.estimation.raw_estimates import (
+    NOT_ASKED,
+    RawEstimates,
+    compute_raw_estimates,
+    summarise_questions,
+)
 from ldp_aggregator.estimation.silo_influence import SiloSummary
 from ldp_aggregator.estimation.table_result import TableResult, describe_tables
 from ldp_aggregator.estimation.validation_result import (
@@ -306,3 +313,33 @@ def _find_estimator(name: str) -> Estimator:
     if name not in ESTIMATORS:
         raise EstimationError(f"estimator {name!r} is not one of {', '.join(ESTIMATORS)}")
     return ESTIMATORS[name]
+
+
+# -- the result of each feature ---------------------------------------------------------------------
+
+
+def describe_features(
+    snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
+) -> tuple[FeatureResult | NumberResult, ...]:
+    """Return the result of each feature: raw estimates with intervals, relevance, and the smoothed ones."""
+    return tuple(_describe(snapshot, raw, conditionals, prior))
+
+
+def _describe(
+    snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
+) -> Iterator[FeatureResult | NumberResult]:
+    asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
+    parts = zip(snapshot.plan.features, raw.feature_estimates, raw.share_estimates, conditionals, strict=True)
+    for index, (feature, estimate, shares, conditional) in enumerate(parts):
+        if isinstance(estimate, ClassMoments):
+            assert isinstance(feature, NumericFeature)
+            assert isinstance(conditional, Gaussian)
+            mean, square = asked.get(index, (NOT_ASKED, NOT_ASKED))
+            if raw.silos:
+                mean = mean.add_silos(raw.silos)
+            yield NumberResult.from_estimates(feature, (mean, square), estimate, conditional, prior)
+        else:
+            assert not isinstance(feature, NumericFeature)
+            assert not isinstance(conditional, Gaussian)
+            assert not isinstance(shares, ClassMoments)
+            yield FeatureResult.from_estimates(feature, estimate, prior, shares)

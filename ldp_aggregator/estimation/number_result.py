@@ -12,11 +12,10 @@ import numpy as np
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
+from ldp_aggregator.estimation.class_differences import find_differing_statistics
+from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
-from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_number_relevance
 

@@ -19,10 +19,10 @@ from encoders.survey import Feature, Label, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
-from ldp_aggregator.estimation.discrete.combined import pool_covariances
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate, excess_kurtosis
+from ldp_aggregator.estimation.discrete.frequencies import pool_covariances
 from ldp_aggregator.estimation.estimators import EstimationError
-from ldp_aggregator.estimation.heavy_tails import excess_kurtosis, find_quantiles
+from ldp_aggregator.estimation.intervals import find_quantiles
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, estimate_shares

@@ -18,8 +18,8 @@ from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
-from ldp_aggregator.estimation.discrete.combined import compute_sum_covariances
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, IntervalEstimate, ratio_intervals
 
 PROBABILITIES = (0.25, 0.5, 0.75)

@@ -12,9 +12,13 @@ from encoders.survey import Feature, Plan, Question
 from encoders.survey.features import NumericFeature
 from encoders.survey.questions import MEAN, SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
-from ldp_aggregator.estimation.discrete.combined import combine_questions, sum_classes
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies
+from ldp_aggregator.estimation.discrete.frequencies import (
+    Frequencies,
+    combine_questions,
+    estimate_frequencies,
+    sum_classes,
+)
 from ldp_aggregator.estimation.numeric.moments import Moments, Population, estimate_moments
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE

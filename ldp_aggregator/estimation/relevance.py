@@ -18,8 +18,8 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import InfiniteNumber, require
 from ldp_aggregator.estimation.bayes.posterior import estimate_value_shares
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, ratio_intervals
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 
 MAX_NOISE_MARGIN = 1 / 4
 """An interval is the whole range if noise alone would have a larger margin, as a share of the range.

@@ -21,9 +21,13 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.estimators import ClassConditional, ClassConditionals, EstimationError
+from ldp_aggregator.estimation.estimators import (
+    ClassConditional,
+    ClassConditionals,
+    EstimationError,
+    Gaussian,
+)
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
 

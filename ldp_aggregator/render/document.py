@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from markupsafe import Markup
 
-from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainTable:
+    """A table of texts; the first cell of a row is its heading."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: Collection[int] = frozenset()
+    """The columns with numbers, which are aligned to the right."""
+    shades: Sequence[Sequence[int]] = ()
+    """For a heat map: how dark each cell but the first of a row is, from 0 to 5."""
+    kind: ClassVar[str] = "table"
 
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of findings."""
+    """A list of statements."""
 
-    findings: Sequence[Finding]
+    statements: Sequence[Statement]
     kind: ClassVar[str] = "bullets"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Findings with titles: terms and what they mean."""
+    """Statements with titles: terms and what they mean."""
 
-    findings: Sequence[Finding]
+    statements: Sequence[Statement]
     kind: ClassVar[str] = "terms"
 
 
@@ -32,15 +45,15 @@ class Terms:
 class Note:
     """An explanation below a table."""
 
-    finding: Finding
+    statement: Statement
     kind: ClassVar[str] = "note"
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """A finding that is a link to a section of the document."""
+    """A statement that is a link to a section of the document."""
 
-    finding: Finding
+    statement: Statement
     section: str
     kind: ClassVar[str] = "pointer"
 
@@ -119,7 +132,7 @@ class RelevanceTable:
     kind: ClassVar[str] = "relevance"
 
 
-Part = Finding | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable | RelevanceTable
+Part = Statement | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable | RelevanceTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +141,7 @@ class Section:
 
     id: str
     """The anchor on a page."""
-    heading: Finding | str
+    heading: Statement | str
     marked: bool = False
     """Whether the heading has the mark of distinguishable classes."""
     parts: Sequence[Part | Section] = field(default_factory=tuple)

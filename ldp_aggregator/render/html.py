@@ -1,4 +1,4 @@
-"""Loads the templates of pages, which share one document, one style and one look of findings and tables."""
+"""Loads the templates of pages, which share one document, one style and one look of statements and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from markupsafe import Markup, escape
 
 from encoders.survey.display_texts import DisplayText
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names
 
 _SHARED = "ldp_aggregator.render"
@@ -19,7 +19,7 @@ _SHARED = "ldp_aggregator.render"
 
 @cache
 def load_template(package: str, name: str, style: str = "") -> Template:
-    """Return a template, which escapes texts, writes findings and languages, and has the variable `style`.
+    """Return a template, which escapes texts, writes statements and languages, and has the variable `style`.
 
     Parameters
     ----------
@@ -46,16 +46,16 @@ def load_template(package: str, name: str, style: str = "") -> Template:
 
 
 def _finalize(value: object) -> object:
-    """Write a finding as HTML, and the author's text with its language."""
+    """Write a statement as HTML, and the author's text with its language."""
     if isinstance(value, DisplayText):
         return Markup('<span lang="{}">{}</span>').format(value.language, str(value))
-    return write_finding(value) if isinstance(value, Finding) else value
+    return write_statement(value) if isinstance(value, Statement) else value
 
 
-def write_finding(finding: Finding) -> Markup:
-    """Return a finding as HTML: names are isolated, since they may be in a right-to-left script."""
+def write_statement(statement: Statement) -> Markup:
+    """Return a statement as HTML: names are isolated, since they may be in a right-to-left script."""
     tags = cycle((Markup("<code>"), Markup("</code>")))
-    return Markup(finding.fill(_write_value, lambda words: "".join(_write_words(words, tags))))  # noqa: S704 - escaped
+    return Markup(statement.fill(_write_value, lambda words: "".join(_write_words(words, tags))))  # noqa: S704 - escaped
 
 
 def _write_value(value: object) -> str:

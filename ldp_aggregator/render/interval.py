@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ldp_aggregator.render.numbers import Format
+from ldp_aggregator.wording.values import Format
 
 COLOURS = 10
 """Number of colours of classes in style.css."""

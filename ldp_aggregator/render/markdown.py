@@ -11,12 +11,12 @@ from ldp_aggregator.render.document import (
     EstimateTable,
     Note,
     Part,
+    PlainTable,
     Pointer,
     Section,
     Terms,
 )
-from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names
 
 _SIGNS = re.compile(r"([\\`*_{}\[\]()#+!|~])")
@@ -27,13 +27,13 @@ def escape_markdown(text: str) -> str:
     return escape(_SIGNS.sub(r"\\\1", text), quote=False)
 
 
-def write_finding(finding: Finding) -> str:
-    """Return a finding as Markdown, in which names are escaped."""
+def write_statement(statement: Statement) -> str:
+    """Return a statement as Markdown, in which names are escaped."""
 
     def write(value: object) -> str:
         return escape_markdown(str(value)) if isinstance(value, str | Names) else str(value)
 
-    return finding.fill(write)
+    return statement.fill(write)
 
 
 def write_document(title: str, sections: Sequence[Section]) -> str:
@@ -41,7 +41,7 @@ def write_document(title: str, sections: Sequence[Section]) -> str:
     lines = [f"# {escape_markdown(title)}", ""]
     for section in sections:
         heading = section.heading
-        lines += [f"## {write_finding(heading) if isinstance(heading, Finding) else heading}", ""]
+        lines += [f"## {write_statement(heading) if isinstance(heading, Statement) else heading}", ""]
         for part in section.parts:
             if isinstance(part, Section):
                 lines += [f"### {escape_markdown(str(part.heading))}", ""]
@@ -51,16 +51,16 @@ def write_document(title: str, sections: Sequence[Section]) -> str:
 
 
 def _write_part(part: Part | Section) -> Iterator[str]:
-    if isinstance(part, Finding):
-        yield write_finding(part)
+    if isinstance(part, Statement):
+        yield write_statement(part)
     elif isinstance(part, Note):
-        yield write_finding(part.finding)
+        yield write_statement(part.statement)
     elif isinstance(part, Pointer):
-        yield f"**[{write_finding(part.finding)}](#{part.section})**"
+        yield f"**[{write_statement(part.statement)}](#{part.section})**"
     elif isinstance(part, Bullets):
-        yield from (f"- {write_finding(each)}" for each in part.findings)
+        yield from (f"- {write_statement(each)}" for each in part.statements)
     elif isinstance(part, Terms):
-        yield from (f"- **{each.title}**: {write_finding(each)}" for each in part.findings)
+        yield from (f"- **{each.title}**: {write_statement(each)}" for each in part.statements)
     elif isinstance(part, EstimateTable):  # of all people: one group
         rows = [(each.name, each.estimate, each.interval, each.simultaneous) for each in part.groups[0].rows]
         head = (part.head, "Estimate", "95% interval", "Simultaneous")

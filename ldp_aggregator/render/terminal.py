@@ -11,12 +11,12 @@ from ldp_aggregator.render.document import (
     EstimateTable,
     Note,
     Part,
+    PlainTable,
     Pointer,
     Section,
     Terms,
 )
-from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 
 MAX_FEATURES = 12
 MAX_VALUES = 12
@@ -67,16 +67,16 @@ def _write_parts(parts: Sequence[Part | Section], how_to_see_all: str) -> Iterat
 
 
 def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
-    if isinstance(part, Finding):
+    if isinstance(part, Statement):
         yield from wrap_text(str(part), "  ")
     elif isinstance(part, Note | Pointer):
-        yield from wrap_text(str(part.finding), "  ")
+        yield from wrap_text(str(part.statement), "  ")
     elif isinstance(part, Bullets):
-        for each in part.findings:
+        for each in part.statements:
             first, *others = wrap_text(str(each), "    ")
             yield from (f"  - {first.lstrip()}", *others)
     elif isinstance(part, Terms):
-        for each in part.findings:
+        for each in part.statements:
             yield from wrap_text(f"{each.title}: {each}", "  ")
     elif isinstance(part, PlainTable):
         sides = "".join(">" if index in part.numeric else "<" for index in range(len(part.head)))

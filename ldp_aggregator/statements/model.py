@@ -1,121 +1,170 @@
-"""Statements on a model: what it is, whether it is useless, what a curator promises, limits and citation."""
+"""Statements on a model, or results without one: what it is and is worth, how to read, use and cite it."""
 
 from __future__ import annotations
 
-from decimal import Decimal
+from dataclasses import dataclass
+from typing import Self
 
 from encoders.explain.text import Counted
+from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.curator_privacy import ADD_REMOVE, CuratorPrivacy
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.statements.data import count_sent
-from ldp_aggregator.statements.privacy import list_beliefs
-from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.usefulness import Usefulness, Useless
-from ldp_aggregator.wording.bounds import factor_at_most, format_amount
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.values import Names, Share
+from ldp_aggregator.results import Results, Usefulness, Useless
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements.data import SentFacts
+from ldp_aggregator.statements.privacy import PromiseFacts
+from ldp_aggregator.statements.rules import UNKNOWN_SHARE
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import Names, RoundShare, Share
 
 
-def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Finding]:
-    """Return findings on the model: its kind, whether it is useless, and the majority share."""
-    majority, sent = estimates.majority, count_sent(estimates)
-    names = _name_useless(usefulness)
-    return TEXTS.section(
-        "model",
-        sent
-        | names
-        | {
-            "label": estimates.label,
-            "classes": Names(estimates.classes),
-            "used": len(estimates.used_features),
-            "features": Counted(len(estimates.features), "feature"),
-            "validated": estimates.validation,
-            "majority_known": majority,
-            "majority": majority.name if majority else "",
-            "majority_share": Share(majority.share if majority else 0.0),
-        },
+@dataclass(frozen=True, kw_only=True)
+class MajorityFacts:
+    """The most frequent class."""
+
+    name: str | None
+    share: Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class UselessFacts:
+    """Why a model is useless: one of three reasons, see :class:`Useless`."""
+
+    weak: bool
+    nothing: bool
+    unsupported: bool
+    majority: MajorityFacts
+    people: bool
+    """Whether more people could help, not more silos."""
+
+    @classmethod
+    def of(cls, usefulness: Usefulness | None, *, people: bool) -> Self | None:
+        """Return why a model is useless; None if it is not."""
+        if not (usefulness and usefulness.useless):
+            return None
+        share = Share(usefulness.majority_share or 0.0)
+        return cls(
+            weak=usefulness.useless == Useless.WEAK,
+            nothing=usefulness.useless == Useless.NOTHING,
+            unsupported=usefulness.useless == Useless.UNSUPPORTED,
+            majority=MajorityFacts(name=usefulness.majority, share=share),
+            people=people,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFacts:
+    """The facts of model.md."""
+
+    sent: SentFacts
+    label: str
+    classes: Names
+    used: int
+    """Number of features that the model uses."""
+    features: Counted
+    useless: UselessFacts | None
+    validated: bool
+    majority: MajorityFacts | None
+    """None if the shares of the classes are unknown."""
+
+
+def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Statement]:
+    """Return statements on the model: its kind, whether it is useless, and the majority share."""
+    majority, sent = estimates.majority, SentFacts.of(estimates)
+    facts = ModelFacts(
+        sent=sent,
+        label=estimates.label,
+        classes=Names(estimates.classes),
+        used=len(estimates.used_features),
+        features=Counted(len(estimates.features), "feature"),
+        useless=UselessFacts.of(usefulness, people=sent.people),
+        validated=estimates.validation is not None,
+        majority=MajorityFacts(name=majority.name, share=Share(majority.share)) if majority else None,
     )
+    return TEXTS.section("model", facts)
 
 
-def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Finding]:
+def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement]:
     """Return what a user of predictions must not miss: fake reports, and a useless model."""
-    found: list[Finding] = []
+    found: list[Statement] = []
     if usefulness and usefulness.alarms:
         questions = Counted(usefulness.questions, "question")
         found.append(
             TEXTS.find("poisoning.result", alarm=True, tested=usefulness.tested, questions=questions)
         )
-    if usefulness and usefulness.useless:
-        values = {
-            "majority": usefulness.majority,
-            "majority_share": Share(usefulness.majority_share or 0.0),
-            "people": not isinstance(plan, SiloPlan),
-        }
-        found.append(TEXTS.find("model.useless", **_name_useless(usefulness), **values))
+    if useless := UselessFacts.of(usefulness, people=not isinstance(plan, SiloPlan)):
+        found.append(TEXTS.find("model.useless", useless=useless))
     return found
 
 
-def _name_useless(usefulness: Usefulness | None) -> dict[str, object]:
-    """Return which text about a useless model holds, by the name of the condition."""
-    useless = usefulness.useless if usefulness else None
-    return {f"useless_{each}": useless == each for each in Useless}
+@dataclass(frozen=True, kw_only=True)
+class ResultsFacts:
+    """What results were made from: the facts of method.md, reading.md and limits.md."""
+
+    people: bool
+    """Whether people reported."""
+    silos: bool
+    curator: bool
+    classes: bool
+    """Whether the survey has a label, and therefore a model."""
+    estimator: str
+    paper: bool
+    """Whether the estimator is that of the paper."""
+    unknown_share: RoundShare
+
+    @classmethod
+    def of(cls, results: Results) -> Self:
+        """Return what these results were made from."""
+        estimates = results.estimates
+        return cls(
+            people=results.has_people,
+            silos=estimates.silos is not None,
+            curator=results.is_curator,
+            classes=results.has_label,
+            estimator=estimates.estimator,
+            paper=estimates.estimator == "paper",
+            unknown_share=RoundShare(UNKNOWN_SHARE),
+        )
 
 
-def find_limits(*, people: bool, silos: bool, classes: bool = True, curator: bool = False) -> list[Finding]:
-    """Return the limits of a model, or of results without one.
-
-    Parameters
-    ----------
-    people, silos, curator : bool
-        Whose data it was trained on.
-    classes : bool
-        Whether the survey has a label, and therefore a model.
-    """
-    values = {"people": people, "silos": silos, "classes": classes, "curator": curator}
-    return TEXTS.section("limits", values)
+def find_method(results: Results) -> list[Statement]:
+    """Return statements on how the results were estimated."""
+    return TEXTS.section("method", ResultsFacts.of(results))
 
 
-def find_citation(estimates: Estimates, epsilon: str) -> list[Finding]:
-    """Return the findings that say how to cite the results and the method."""
-    values = {
-        "curator": False,
-        "classes": estimates.has_label,
-        "survey": estimates.survey,
-        "digest": estimates.plan_digest,
-    }
-    return TEXTS.section("citation", count_sent(estimates) | values | {"epsilon": epsilon})
+def find_terms(results: Results) -> list[Statement]:
+    """Return statements that explain the terms of the results."""
+    return TEXTS.section("reading", ResultsFacts.of(results))
 
 
-_MAX_FACTOR = Decimal("1e300")
-"""Above this a double overflows, and beliefs are certain."""
+def find_limits(results: Results) -> list[Statement]:
+    """Return the limits of a model, or of results without one."""
+    return TEXTS.section("limits", ResultsFacts.of(results))
 
 
-def find_promise(privacy: CuratorPrivacy) -> list[Finding]:
-    """Return findings on the promise of a curator: the guarantee and its limits."""
-    factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()  # doubles end at e^709
-    values = {
-        "epsilon": format_amount(privacy.epsilon),
-        "delta": format_amount(privacy.delta),
-        "add_remove": privacy.adjacency == ADD_REMOVE,
-        "factor": factor_at_most(factor),
-        **list_beliefs(float(min(factor, _MAX_FACTOR))),
-    }
-    return TEXTS.section("curator", values)
+@dataclass(frozen=True, kw_only=True)
+class CitationFacts:
+    """The facts of citation.md."""
+
+    survey: str
+    digest: str
+    epsilon: str
+    classes: bool
+    """Whether the survey has a label."""
+    sent: SentFacts
+    curator: PromiseFacts | None
 
 
-def find_curator_citation(survey: str, digest: str, privacy: CuratorPrivacy) -> list[Finding]:
-    """Return the findings that say how to cite the model."""
-    return TEXTS.section(
-        "citation",
-        {
-            "curator": True,
-            "classes": True,
-            "survey": survey,
-            "digest": digest,
-            "epsilon": format_amount(privacy.epsilon),
-            "delta": format_amount(privacy.delta),
-            "adjacency": privacy.adjacency,
-        },
+def find_citation(results: Results) -> list[Statement]:
+    """Return the statements that say how to cite the results and the method."""
+    plan, curator = results.plan, results.privacy.curator
+    facts = CitationFacts(
+        survey=plan.id,
+        digest=plan.digest,
+        epsilon=decimal_text(plan.epsilon),
+        classes=results.has_label,
+        sent=SentFacts.of(results.estimates),
+        curator=PromiseFacts.of(curator) if curator else None,
     )
+    return TEXTS.section("citation", facts)

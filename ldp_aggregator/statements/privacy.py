@@ -1,15 +1,34 @@
-"""Findings on privacy: what a report or a message of a silo can reveal, and what was audited."""
+"""Statements on privacy: what a report, a message of a silo or a model can reveal, and what was audited."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from typing import Self
 
-from ldp_aggregator.privacy_statement import PrivacyStatement
-from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.values import Count, FactorAtMost, Names, Number, ShareAtMost
+from ldp_aggregator.privacy_statement import (
+    ADD_REMOVE,
+    CuratorPrivacy,
+    PrivacyStatement,
+    RelayPrivacy,
+    SiloPrivacy,
+)
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import (
+    Count,
+    FactorAtMost,
+    Names,
+    Number,
+    ShareAtMost,
+    factor_at_most,
+    format_amount,
+)
+
+_MAX_FACTOR = Decimal("1e300")
+"""Above this a double overflows, and beliefs are certain."""
 
 
 def update_belief(belief: float, odds_factor: float) -> float:
@@ -18,67 +37,187 @@ def update_belief(belief: float, odds_factor: float) -> float:
     return odds / (1 + odds)
 
 
-def list_beliefs(odds_factor: float) -> Mapping[str, ShareAtMost]:
-    """Return the largest values that beliefs of 1%, 10% and 50% can reach, by the name of the hole."""
-    beliefs = {"hundredth": 0.01, "tenth": 0.1, "half": 0.5}
-    return {
-        f"belief_{name}": ShareAtMost(update_belief(belief, odds_factor)) for name, belief in beliefs.items()
-    }
+@dataclass(frozen=True, kw_only=True)
+class BeliefFacts:
+    """The largest values that beliefs of 1%, 10% and 50% can reach."""
+
+    hundredth: ShareAtMost
+    tenth: ShareAtMost
+    half: ShareAtMost
+
+    @classmethod
+    def after(cls, odds_factor: float) -> Self:
+        """Update the beliefs by a factor of their odds."""
+        hundredth, tenth, half = (ShareAtMost(update_belief(each, odds_factor)) for each in (0.01, 0.1, 0.5))
+        return cls(hundredth=hundredth, tenth=tenth, half=half)
 
 
-def find_privacy(statement: PrivacyStatement) -> list[Finding]:
-    """Return the findings that explain the privacy statement of results."""
-    return TEXTS.section("privacy", dict(_list_values(statement)))
+@dataclass(frozen=True, kw_only=True)
+class ReportFacts:
+    """What one report of a person reveals."""
+
+    epsilon: str
+    factor: FactorAtMost
+    """Of odds."""
+    beliefs: BeliefFacts
+    simulated: bool
+
+    @classmethod
+    def of(cls, epsilon: str, simulated: bool) -> Self:
+        """Return the facts about a report with this epsilon."""
+        factor = math.exp(float(epsilon))
+        beliefs = BeliefFacts.after(factor)
+        return cls(epsilon=epsilon, factor=FactorAtMost(factor), beliefs=beliefs, simulated=simulated)
 
 
-def find_report_privacy(epsilon: str, simulated: bool = False) -> Finding:
-    """Return the finding that explains the guarantee of this epsilon to the person who sends a report."""
-    factor = FactorAtMost(math.exp(float(epsilon)))
-    return TEXTS.find("privacy.report", people=True, simulated=simulated, epsilon=epsilon, factor=factor)
+@dataclass(frozen=True, kw_only=True)
+class MessageFacts:
+    """What one message of a silo reveals."""
 
+    epsilon: str
+    """Of the first survey."""
+    several: bool
+    """Whether there are several surveys."""
+    epsilons: Names
+    """Of each survey."""
+    factor: FactorAtMost
+    """Of the largest epsilon."""
+    one_row: bool
+    rows_per_person: int
 
-def find_audit(passed: bool, trials: int) -> Finding:
-    """Return the result of an audit, which compared this many messages of each made-up person."""
-    return TEXTS.find("privacy.audit", audited=True, passed=passed, trials=Count(trials))
-
-
-def _list_values(statement: PrivacyStatement) -> Iterator[tuple[str, object]]:
-    people, silos, audit, shuffled = (
-        statement.people,
-        statement.silos,
-        statement.audit,
-        statement.only_if_shuffled,
-    )
-    yield from {"people": people, "silos": silos, "simulated": statement.simulated}.items()
-    yield from {"audited": audit, "passed": audit and audit.passed}.items()
-    if people:
-        factor = math.exp(float(people.epsilon))
-        yield from {"epsilon": people.epsilon, "factor": FactorAtMost(factor), **list_beliefs(factor)}.items()
-        spent = max(each.spent for each in statement.rounds)
-        yield "spent", format_epsilon(spent)
-    if silos:
+    @classmethod
+    def of(cls, silos: Sequence[SiloPrivacy]) -> Self:
+        """Return the facts about the messages to surveys of silos."""
         rows = max(each.rows_per_person for each in silos)
-        yield "several", len(silos) > 1
-        yield "silo_epsilon", silos[0].epsilon
-        yield "silo_epsilons", Names(f"{each.epsilon} ({each.survey})" for each in silos)
-        yield "silo_factor", FactorAtMost(math.exp(max(float(each.epsilon) for each in silos)))
-        yield from {"one_row": rows == 1, "rows_per_person": rows}.items()
-    if audit:
-        yield "trials", Count(audit.trials)
-    relay = statement.relay
-    yield "relay", relay
-    yield "broken_batches", relay and relay.broken_batches and Count(relay.broken_batches)
-    if relay:
-        yield from {"batch": Count(relay.batch), "honest_reports": Count(relay.honest_reports)}.items()
-        yield "relay_factor", FactorAtMost(math.exp(relay.epsilon))
-        yield from {"relay_epsilon": Number(relay.epsilon), "relay_delta": f"{relay.delta:.1g}"}.items()
-    # with a relay, what shuffling gives is promised, and not a condition
-    is_amplified = bool(shuffled and people and not relay and shuffled.epsilon < float(people.epsilon))
-    yield "shuffled", is_amplified
-    if shuffled:
-        yield from {"central_epsilon": Number(shuffled.epsilon), "delta": f"{shuffled.delta:.1g}"}.items()
+        return cls(
+            epsilon=silos[0].epsilon,
+            several=len(silos) > 1,
+            epsilons=Names(f"{each.epsilon} ({each.survey})" for each in silos),
+            factor=FactorAtMost(math.exp(max(float(each.epsilon) for each in silos))),
+            one_row=rows == 1,
+            rows_per_person=rows,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayFacts:
+    """What a survey promises towards everybody but its relay."""
+
+    epsilon: Number
+    delta: str
+    factor: FactorAtMost
+    batch: Count
+    honest_reports: Count
+    broken_batches: Count
+
+    @classmethod
+    def of(cls, relay: RelayPrivacy) -> Self:
+        """Return the facts about a relay's promise."""
+        return cls(
+            epsilon=Number(relay.epsilon),
+            delta=f"{relay.delta:.1g}",
+            factor=FactorAtMost(math.exp(relay.epsilon)),
+            batch=Count(relay.batch),
+            honest_reports=Count(relay.honest_reports),
+            broken_batches=Count(relay.broken_batches),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditFacts:
+    """The result of an audit."""
+
+    passed: bool
+    trials: Count
+    """Messages of each made-up person that it compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffledFacts:
+    """What holds if reports were shuffled."""
+
+    epsilon: Number
+    delta: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyFacts:
+    """The facts of privacy.md."""
+
+    report: ReportFacts | None = None
+    spent: str = ""
+    """The largest exact epsilon of a question."""
+    message: MessageFacts | None = None
+    relay: RelayFacts | None = None
+    audit: AuditFacts | None = None
+    shuffled: ShuffledFacts | None = None
+
+    @classmethod
+    def of(cls, statement: PrivacyStatement) -> Self:
+        """Return the facts of a privacy statement."""
+        people, relay, audit = statement.people, statement.relay, statement.audit
+        shuffled = statement.only_if_shuffled
+        # with a relay, what shuffling gives is promised, and not a condition
+        is_amplified = people and shuffled and not relay and shuffled.epsilon < float(people.epsilon)
+        return cls(
+            report=ReportFacts.of(people.epsilon, statement.simulated) if people else None,
+            spent=format_epsilon(max(each.spent for each in statement.rounds)) if people else "",
+            message=MessageFacts.of(statement.silos) if statement.silos else None,
+            relay=RelayFacts.of(relay) if relay else None,
+            audit=AuditFacts(passed=audit.passed, trials=Count(audit.trials)) if audit else None,
+            shuffled=ShuffledFacts(epsilon=Number(shuffled.epsilon), delta=f"{shuffled.delta:.1g}")
+            if shuffled and is_amplified
+            else None,
+        )
+
+
+def find_privacy(statement: PrivacyStatement) -> list[Statement]:
+    """Return the statements that explain the privacy statement of results."""
+    return TEXTS.section("privacy", PrivacyFacts.of(statement))
+
+
+def find_report_privacy(epsilon: str, simulated: bool = False) -> Statement:
+    """Return the statement that explains the guarantee of this epsilon to the person who sends a report."""
+    return TEXTS.find("privacy.report", PrivacyFacts(report=ReportFacts.of(epsilon, simulated)))
+
+
+def find_audit(passed: bool, trials: int) -> Statement:
+    """Return the result of an audit, which compared this many messages of each made-up person."""
+    return TEXTS.find("privacy.audit", PrivacyFacts(audit=AuditFacts(passed=passed, trials=Count(trials))))
 
 
 def format_epsilon(epsilon: Decimal) -> str:
     """Return an exact epsilon, rounded up to four decimals."""
     return f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromiseFacts:
+    """The promise of a curator: the facts of curator.md."""
+
+    epsilon: str
+    delta: str
+    adjacency: str
+    add_remove: bool
+    """Whether neighbours differ by the presence of one person."""
+    factor: str
+    beliefs: BeliefFacts
+
+    @classmethod
+    def of(cls, privacy: CuratorPrivacy) -> Self:
+        """Return the facts of a promise."""
+        # an exact number, since doubles end at e^709
+        factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()
+        return cls(
+            epsilon=format_amount(privacy.epsilon),
+            delta=format_amount(privacy.delta),
+            adjacency=privacy.adjacency,
+            add_remove=privacy.adjacency == ADD_REMOVE,
+            factor=factor_at_most(factor),
+            beliefs=BeliefFacts.after(float(min(factor, _MAX_FACTOR))),
+        )
+
+
+def find_promise(privacy: CuratorPrivacy) -> list[Statement]:
+    """Return statements on the promise of a curator: the guarantee and its limits."""
+    return TEXTS.section("curator", PromiseFacts.of(privacy))

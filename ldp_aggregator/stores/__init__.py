@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from encoders.late_imports import LateImport
-from ldp_aggregator.stores.base import Batch, MarksById, Store, StorePolicy, Total
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
 from ldp_aggregator.stores.memory import MemoryStore
+from ldp_aggregator.stores.store import Batch, MarksById, Store, StorePolicy, Total
 
 __all__ = [
     "Batch",

@@ -8,14 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ldp_aggregator.stores.base import (
+from ldp_aggregator.stores.failure import CounterError, StoreError
+from ldp_aggregator.stores.store import (
     Batch,
     MarksById,
     Store,
     byte_rows,
     merge_batches,
 )
-from ldp_aggregator.stores.failure import CounterError, StoreError
 
 
 class _Job:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ldp_aggregator.arrays import ByteArray
-from ldp_aggregator.stores.base import (
+from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
     Batch,
     IdsAndMarks,
@@ -22,11 +23,10 @@ from ldp_aggregator.stores.base import (
     changed_plan_error,
     unknown_survey_error,
 )
-from ldp_aggregator.stores.failure import MissingSurveyError
 
 
 class MemoryStore:
-    """Counters behind one lock; see :class:`~ldp_aggregator.stores.base.Store`."""
+    """Counters behind one lock; see :class:`~ldp_aggregator.stores.store.Store`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -16,7 +16,11 @@ import numpy as np
 import redis
 
 from ldp_aggregator.arrays import ByteArray
-from ldp_aggregator.stores.base import (
+from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
+from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
+from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_errors
+from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
+from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
     Batch,
     IdsAndMarks,
@@ -29,10 +33,6 @@ from ldp_aggregator.stores.base import (
     merge_batches,
     unknown_survey_error,
 )
-from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
-from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
-from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_errors
-from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
 
 _RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
@@ -51,7 +51,7 @@ def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
 
 
 class RedisStore:
-    """Counters in Redis; see :class:`~ldp_aggregator.stores.base.Store`.
+    """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 
     Parameters
     ----------

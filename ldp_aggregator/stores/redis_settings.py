@@ -8,9 +8,9 @@ from typing import Any
 
 import redis
 
-from ldp_aggregator.stores.base import DURABLE, StorePolicy
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
 from ldp_aggregator.stores.redis_errors import FAILURES, store_errors
+from ldp_aggregator.stores.store import DURABLE, StorePolicy
 
 _CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
 _LIST_SETTINGS = "hash-max-*-entries"

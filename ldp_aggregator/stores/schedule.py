@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from encoders.errors import LdpError
-from ldp_aggregator.stores.base import Store
 from ldp_aggregator.stores.failure import StoreError
+from ldp_aggregator.stores.store import Store
 
 
 class IncompleteImportError(LdpError):

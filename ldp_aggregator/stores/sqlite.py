@@ -21,16 +21,6 @@ from pathlib import Path
 from encoders.file_kind import describe_other
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
-from ldp_aggregator.stores.base import (
-    DURABLE,
-    REPORTS_PER_READ,
-    Batch,
-    IdsAndMarks,
-    MarksById,
-    StorePolicy,
-    Total,
-    changed_plan_error,
-)
 from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
@@ -50,6 +40,16 @@ from ldp_aggregator.stores.sqlite_file import (
     identify,
     is_store,
     remove_file,
+)
+from ldp_aggregator.stores.store import (
+    DURABLE,
+    REPORTS_PER_READ,
+    Batch,
+    IdsAndMarks,
+    MarksById,
+    StorePolicy,
+    Total,
+    changed_plan_error,
 )
 
 _CHECKPOINT_SECONDS = 15.0
@@ -73,7 +73,7 @@ def open_url(url: str, read_only: bool, create: bool) -> SQLiteStore:
 
 
 class SQLiteStore:
-    """Counters in one file; see :class:`~ldp_aggregator.stores.base.Store`.
+    """Counters in one file; see :class:`~ldp_aggregator.stores.store.Store`.
 
     Parameters
     ----------

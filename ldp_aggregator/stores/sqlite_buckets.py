@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp_aggregator.arrays import ByteArray
-from ldp_aggregator.stores.base import IdsAndMarks, MarksById, byte_rows
+from ldp_aggregator.stores.store import IdsAndMarks, MarksById, byte_rows
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS buckets (number INTEGER PRIMARY KEY, entries BLOB NOT NULL)",

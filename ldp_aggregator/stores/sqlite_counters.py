@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.stores.base import Batch, MarksById, Total, add_counters, unknown_survey_error
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.sqlite_buckets import Buckets
 from ldp_aggregator.stores.sqlite_file import is_store
+from ldp_aggregator.stores.store import Batch, MarksById, Total, add_counters, unknown_survey_error
 
 
 def record_batch(connection: sqlite3.Connection, batch: Batch) -> MarksById:

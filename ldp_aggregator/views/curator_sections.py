@@ -15,20 +15,10 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import Gaussian, NaiveBayesParameters
 from ldp_aggregator.prediction.decision_tree import DecisionTree, Split
 from ldp_aggregator.prediction.linear_model import LinearModel, find_class_scores
-from ldp_aggregator.render.document import EstimateTable, Note, Part, Section, Terms
-from ldp_aggregator.render.numbers import format_percent, format_plain
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import EstimateTable, Note, Part, PlainTable, Section
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.model import find_promise
-from ldp_aggregator.statements.rules import UNKNOWN_SHARE
-from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.views.curator_card import (
-    build_curator_citation,
-    build_curator_limits,
-    build_facts,
-    build_promise,
-    privacy_of,
-)
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements.privacy import find_promise
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.estimate_tables import (
     build_feature_tables,
@@ -37,15 +27,21 @@ from ldp_aggregator.views.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.views.feature_sections import make_section
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.values import RoundShare
+from ldp_aggregator.views.model_card import (
+    build_facts,
+    build_promise,
+    privacy_of,
+)
+from ldp_aggregator.views.sections import build_citation, build_limits, build_reading
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import format_percent, format_plain
 
 _MAX_NODES = 31
 _SHOWN_NUMBERS = 4
 """Number of intervals of equal width between the numbers whose scores are shown."""
 
 
-def find_curator_lead(results: Results) -> list[Finding]:
+def find_curator_lead(results: Results) -> list[Statement]:
     """Return the first paragraph of the page."""
     return find_promise(privacy_of(results))[:1]
 
@@ -59,29 +55,21 @@ def list_curator_sections(results: Results) -> list[Section]:
         build_promise(results),
         *(_build_estimates(results) if results.has_estimates else ()),
         *(make_section("learnt", learnt, label=name) for name in results.plan.label.names),
-        build_curator_limits(results),
-        build_curator_citation(results),
+        build_limits(results),
+        build_citation(results),
     ]
 
 
 def _build_estimates(results: Results) -> Iterator[Section]:
     """Yield the sections with intervals: shares, classes, features, and terms."""
     plan, rows = results.plan, build_table(results.estimates, results.plan)
-    values = {
-        "people": False,
-        "silos": False,
-        "curator": True,
-        "classes": results.has_label,
-        "unknown_share": RoundShare(UNKNOWN_SHARE),
-    }
-    reading = TEXTS.section("reading", values)
     shares = {name: [table] for name, table in build_share_tables(rows, plan).items()}
     note = TEXTS.find("tables.shares", people=False, silos=False, curator=True)
     yield make_section("shares", [Note(note), *_divide("shares", shares)])
     for label in plan.label.names:
         yield make_section("classes", [build_prior_table(rows, plan)], label=label)
         yield make_section("features", _divide("feature", build_feature_tables(rows, plan)))
-    yield make_section("reading", [Terms(reading)])
+    yield build_reading(results)
 
 
 def _divide(kind: str, tables: Mapping[str, list[EstimateTable]]) -> list[Section]:

@@ -18,8 +18,8 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
-from ldp_aggregator.estimation.choice_results import join_choices
-from ldp_aggregator.estimation.discrete.negative_estimates import project_columns
+from ldp_aggregator.estimation.discrete.frequencies import project_columns
+from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.odds_ratios import Comparison
 from ldp_aggregator.estimation.quantiles import PROBABILITIES, make_monotone
 from ldp_aggregator.estimation.table_result import TableResult

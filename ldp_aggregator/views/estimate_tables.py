@@ -12,7 +12,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable
+from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
 from ldp_aggregator.render.interval import (
     Axis,
     Mark,
@@ -20,18 +20,6 @@ from ldp_aggregator.render.interval import (
     choose_share_axis,
     draw_mark,
 )
-from ldp_aggregator.render.numbers import (
-    UNKNOWN,
-    Format,
-    choose_number_format,
-    format_axis_percent,
-    format_interval,
-    format_percent,
-    format_plain,
-    format_points,
-    format_ratio,
-)
-from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.views.estimate_rows import (
     CLASS_PRIOR,
     COMPARISONS,
@@ -42,6 +30,17 @@ from ldp_aggregator.views.estimate_rows import (
     MISSING_SHARE,
     SHARE,
     EstimateRow,
+)
+from ldp_aggregator.wording.values import (
+    UNKNOWN,
+    Format,
+    choose_number_format,
+    format_axis_percent,
+    format_interval,
+    format_percent,
+    format_plain,
+    format_points,
+    format_ratio,
 )
 
 _TITLES = {

@@ -2,38 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby, islice
 
 from encoders.explain.text import Counted
-from encoders.survey import Feature, NumericFeature
+from encoders.survey import CategoricalFeature, Feature, NumericFeature
 from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
+from encoders.survey.features import BinnedFeature
 from encoders.survey.parse_value import MISSING_TEXT
+from encoders.survey.questions import count_values
 from ldp_aggregator.estimation import FeatureResult, NumberResult
 from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.estimation.tables.noisy_tables import name_counted
-from ldp_aggregator.render.document import Note, Part, RelevanceRow, RelevanceTable, Section
+from ldp_aggregator.render.document import Note, Part, PlainTable, RelevanceRow, RelevanceTable, Section
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
-from ldp_aggregator.render.numbers import UNKNOWN, choose_number_format, format_percent, format_plain
-from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_relevance_known
-from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.views.estimate_rows import MEAN, SHARE, EstimateRow, build_table, group_by_feature
+from ldp_aggregator.views.estimate_rows import (
+    AT_MOST,
+    BELOW,
+    CLASS_QUANTILE,
+    MEAN,
+    QUANTILE,
+    SHARE,
+    EstimateRow,
+    build_table,
+    group_by_feature,
+)
 from ldp_aggregator.views.estimate_tables import (
+    build_bars,
     build_comparison_tables,
     build_feature_tables,
     build_prior_table,
     build_share_tables,
+    find_class_texts,
+    find_texts,
     show_values,
 )
-from ldp_aggregator.views.table_sections import build_class_quantiles, build_cumulative
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.values import Count, FirstNames, Names, Share
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import (
+    UNKNOWN,
+    Count,
+    FirstNames,
+    Names,
+    Share,
+    choose_number_format,
+    format_percent,
+    format_plain,
+)
 
 _SHARES_IN_LEAD = 2
+MAX_SHOWN_LIMITS = 12
+"""Number of cumulative shares that are shown; the CSV file has all."""
+MIN_SHOWN_BINS = 5
+"""Fewer bins say little about quantiles."""
 _FACTS = 8
 """Number of entries of the survey whose estimates are in the facts of a model."""
 
@@ -74,7 +100,7 @@ def build_shares(results: Results, table: Sequence[EstimateRow]) -> Section:
     return make_section("shares", [Note(note), *parts])
 
 
-def find_shares(results: Results, table: Sequence[EstimateRow]) -> list[Finding]:
+def find_shares(results: Results, table: Sequence[EstimateRow]) -> list[Statement]:
     """Return what the first two entries with known estimates show: a mean, or the most frequent value."""
     entries, found = {each.name: each for each, _ in results.joined_features}, []
     of_all = (
@@ -90,7 +116,7 @@ def find_shares(results: Results, table: Sequence[EstimateRow]) -> list[Finding]
     return found[:_SHARES_IN_LEAD] or [TEXTS.find("shares.none", people=people)]
 
 
-def _find_share(results: Results, entry: Feature, row: EstimateRow) -> Finding:
+def _find_share(results: Results, entry: Feature, row: EstimateRow) -> Statement:
     # the value was chosen because it is the most frequent, so its interval is the simultaneous one
     is_mean = isinstance(entry, NumericFeature)
     ends = (row.low, row.high) if is_mean else (row.simultaneous_low, row.simultaneous_high)
@@ -141,29 +167,49 @@ def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
     return make_section("features", [Note(note), *comparing, *parts])
 
 
-def _find_question(plan: AnyPlan, entry: Feature) -> list[Finding]:
+def _find_question(plan: AnyPlan, entry: Feature) -> list[Statement]:
     texts = display_texts(plan).features if plan.texts else {}
     question = texts[entry.name].title if entry.name in texts else entry.name
     return [] if question == entry.name else [TEXTS.find("tables.question", question=question)]
 
 
-def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Finding:
+@dataclass(frozen=True, kw_only=True)
+class FeatureFacts:
+    """What a feature can be, and what was counted about it."""
+
+    low: str
+    high: str
+    """The bounds of a number; empty for other features."""
+    size: Counted | None
+    """The number of values; None for a number."""
+    choices: bool
+    mechanism: str
+    """Empty if the survey does not ask about the feature."""
+    counted: str
+    together: Names
+    """The features in the same question."""
+
+
+def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Statement:
     mechanism, counted = _count(result)
-    choices = isinstance(feature, Choices)
-    values: dict[str, object] = {
-        "asked": mechanism,
-        "mechanism": mechanism,
-        "counted": counted,
-        "choices": choices,
-    }
+    low, high, size, together = "", "", None, Names(())
     if isinstance(feature, NumericFeature):
         low, high = map(format_plain, feature.bounds)
-        return TEXTS.find("tables.feature", number=True, low=low, high=high, together=False, **values)
-    assert isinstance(result, FeatureResult)
-    together = Names(result.asked_with)
-    values_asked = feature.values if isinstance(feature, Choices) else result.values
-    size = Counted(len(values_asked), "choice" if choices else "value")
-    return TEXTS.find("tables.feature", number=False, together=together, size=size, **values)
+    else:
+        assert isinstance(result, FeatureResult)
+        values = feature.values if isinstance(feature, Choices) else result.values
+        size = Counted(len(values), "choice" if isinstance(feature, Choices) else "value")
+        together = Names(result.asked_with)
+    facts = FeatureFacts(
+        low=low,
+        high=high,
+        size=size,
+        choices=isinstance(feature, Choices),
+        mechanism=mechanism,
+        counted=counted,
+        together=together,
+    )
+    return TEXTS.find("tables.feature", facts)
 
 
 def build_relevance(results: Results) -> Section:
@@ -225,3 +271,76 @@ def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
     counts = " + ".join(str(Count(each.n)) for each in asked)
     one, many = name_counted(asked[0].mechanism if asked else None)
     return " + ".join(mechanisms), f"{counts} {one if counts == '1' else many}" if asked else ""
+
+
+# -- quantiles --------------------------------------------------------------------------------------
+
+
+def build_cumulative(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[Part]:
+    """Return the median of an ordered feature, its quartiles, and a choice of its cumulative shares."""
+    mine = [row for row in rows if row.class_name is None]
+    limits = [row for row in mine if row.statistic in (BELOW, AT_MOST)]
+    quantiles = [row for row in mine if row.statistic == QUANTILE]
+    if not limits or not _shows_quantiles(entry):
+        return []
+    texts = find_texts(plan, entry.name)
+    shown = [_show_quantile(entry, row, texts) for row in quantiles]
+    median = shown[len(shown) // 2]
+    step = -(-len(limits) // MAX_SHOWN_LIMITS)
+    words = "below" if isinstance(entry, BinnedFeature) else "up to"
+    names = {row.value or "": f"{words} {texts.get(row.value or '', row.value or '')}" for row in limits}
+    quartiles = [(row.value or "", *cells) for row, cells in zip(quantiles, shown, strict=True)]
+    return [
+        TEXTS.find(
+            "tables.median",
+            feature=entry.name,
+            known=median[0] != UNKNOWN,
+            median=median[0],
+            interval=median[1],
+        ),
+        PlainTable(
+            caption="Quantiles, with 95% intervals",
+            head=("Quantile", "Estimate", "95% interval"),
+            rows=quartiles,
+            numeric={1, 2},
+        ),
+        build_bars(limits[step - 1 :: step], "Cumulative shares", "Answers", names),
+    ]
+
+
+def build_class_quantiles(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[PlainTable]:
+    """Return the quantiles of an ordered feature in each class."""
+    rows = [row for row in rows if row.statistic == CLASS_QUANTILE and _shows_quantiles(entry)]
+    texts, classes = find_texts(plan, entry.name), find_class_texts(plan)
+    shown: dict[str, list[str]] = {}
+    for row in rows:
+        value, interval = _show_quantile(entry, row, texts)
+        cell = UNKNOWN if value == UNKNOWN else f"{value} ({interval})"
+        shown.setdefault(row.class_name or "", []).append(cell)
+    return [
+        PlainTable(
+            caption="Quantiles in each class, with 95% intervals",
+            head=("Class", *dict.fromkeys(row.value or "" for row in rows)),
+            rows=[(classes.get(name, name), *cells) for name, cells in shown.items()],
+            numeric={1, 2, 3},
+        )
+    ][: len(rows)]
+
+
+def _shows_quantiles(entry: Feature) -> bool:
+    return isinstance(entry, CategoricalFeature) or count_values(entry) >= MIN_SHOWN_BINS
+
+
+def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -> tuple[str, str]:
+    """Return a quantile and its interval as texts; both may be unknown."""
+
+    def write(number: float) -> str:
+        if isinstance(entry, CategoricalFeature):
+            value = entry.values[round(number)]
+            return texts.get(value, value)
+        return f"{number:.4g}"
+
+    if not row.known:
+        return UNKNOWN, UNKNOWN
+    estimate, low, high = (write(each or 0.0) for each in (row.estimate, row.low, row.high))
+    return estimate, f"{low} to {high}"

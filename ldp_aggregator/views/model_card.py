@@ -1,20 +1,23 @@
-"""Describes a model: in one line, in a few lines, as HTML, and as a card in Markdown."""
+"""Describes a model of reports or of a curator: in one line, in a few lines, as HTML, and as a card."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from encoders.explain.text import Counted
+from encoders.explain.text import Counted, format_table
+from encoders.notebook_html import table_html
 from encoders.survey.canonical import decimal_text
-from encoders.survey.plan_checks import SILO
-from ldp_aggregator.render.document import Section
+from encoders.survey.plan_checks import CENTRAL, SILO
+from ldp_aggregator.privacy_statement import CuratorPrivacy
+from ldp_aggregator.render.document import PlainTable, Section
+from ldp_aggregator.render.markdown import write_document
 from ldp_aggregator.results import Results
-from ldp_aggregator.views.curator_card import describe_curator
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements.privacy import find_promise
 from ldp_aggregator.views.estimate_rows import build_table
-from ldp_aggregator.views.feature_sections import build_shares, list_share_facts
-from ldp_aggregator.views.model_description import ModelDescription
+from ldp_aggregator.views.feature_sections import build_shares, list_share_facts, make_section
 from ldp_aggregator.views.sections import (
     build_accuracy,
     build_citation,
@@ -27,6 +30,39 @@ from ldp_aggregator.views.sections import (
     list_facts,
     point_to_warnings,
 )
+from ldp_aggregator.wording.values import Names, format_amount
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelDescription:
+    """What descriptions of a model are made from."""
+
+    name: str
+    """The name of the class, or of the classifier, and the survey."""
+    line: Mapping[str, str]
+    facts: Mapping[str, str]
+    """The facts of one line, and of a few lines, by name."""
+    title: str
+    """The title of the card."""
+    build_sections: Callable[[], Sequence[Section]]
+    """Returns the sections of the card."""
+
+    def format_line(self, name: str) -> str:
+        """Return one line, for `repr`."""
+        return f"{name}({', '.join(f'{key}={value}' for key, value in self.line.items())})"
+
+    def format_lines(self) -> str:
+        """Return a few lines, for `print`."""
+        rows = [[f"  {key}", value] for key, value in self.facts.items()]
+        return "\n".join([self.name, *format_table(rows, "<<")])
+
+    def format_html(self) -> str:
+        """Return a small HTML table, in which all texts are escaped."""
+        return table_html(self.name, self.facts.items())
+
+    def format_card(self) -> str:
+        """Return the model card in Markdown."""
+        return write_document(self.title, self.build_sections())
 
 
 def describe_model(results: Results, classes: Iterable[Any], name: str) -> ModelDescription:
@@ -99,3 +135,87 @@ def _describe_validation(results: Results) -> str:
     )
     devices = Counted(validation.reports, "device")
     return f"accuracy {value:.3f} [{low:.3f}, {high:.3f}] with all features, on {devices}"
+
+
+# -- models of a curator ----------------------------------------------------------------------------
+
+
+LEARNER_NAMES = {
+    "nb": "Naive Bayes from noisy tables",
+    "linear": "linear model by objective perturbation",
+    "tree": "decision tree with private splits",
+}
+
+
+def describe_curator(results: Results, name: str) -> ModelDescription:
+    """Return the description of a curator's model; `name` is that of its class."""
+    plan, privacy = results.plan, privacy_of(results)
+    line = {
+        "survey": repr(plan.id),
+        "digest": repr(plan.digest[:8]),
+        "learner": repr(results.classifier.kind),
+        "trust": repr(CENTRAL),
+        "epsilon": format_amount(privacy.epsilon),
+        "adjacency": repr(privacy.adjacency),
+    }
+    return ModelDescription(
+        name=f"{name} of {plan.id}",
+        line=line,
+        facts=list_curator_facts(results),
+        title=f"Model card: {plan.id}",
+        build_sections=lambda: _build_card(results),
+    )
+
+
+def _build_card(results: Results) -> list[Section]:
+    accuracy = make_section("accuracy", [TEXTS.find("curator-model.not-validated")])
+    return [
+        build_facts(results),
+        build_promise(results),
+        *([accuracy] if results.has_label else []),
+        build_limits(results),
+        build_citation(results),
+    ]
+
+
+def privacy_of(results: Results) -> CuratorPrivacy:
+    """Return what the curator promises."""
+    assert results.privacy.curator
+    return results.privacy.curator
+
+
+def list_curator_facts(results: Results) -> dict[str, str]:
+    """Return the facts of all descriptions, in order."""
+    plan, privacy, used = results.plan, privacy_of(results), results.used_features
+    rows = Counted(privacy.rows_per_person, "row")
+    source = "survey" if privacy.are_rows_public else "noisy count"
+    classes = {"classes": f"{plan.label.name}: {Names(plan.label.values)}"}
+    return {
+        "plan digest": plan.digest,
+        "learner": LEARNER_NAMES[results.classifier.kind] if results.has_label else "none: noisy tables only",
+        "trust": f"{CENTRAL}: a curator had the rows",
+        "epsilon": format_amount(privacy.epsilon),
+        "delta": format_amount(privacy.delta),
+        "adjacency": f"{privacy.adjacency}, at most {rows} per person",
+        "rows": f"about {privacy.expected_rows:,}, from the {source}",
+        **(classes if results.has_label else {}),
+        "features": f"{len(used)} of {len(plan.features)}: {Names(used)}",
+    }
+
+
+def build_facts(results: Results) -> Section:
+    """Return the section with the table of facts."""
+    facts = list(list_curator_facts(results).items())
+    return make_section("model", [PlainTable(caption="The model", head=("Property", "Value"), rows=facts)])
+
+
+def build_promise(results: Results) -> Section:
+    """Return the promise of the curator, with what each step of the training spent."""
+    privacy = privacy_of(results)
+    steps = PlainTable(
+        caption="What each step of the training spent, rounded up",
+        head=("Step", "Epsilon", "Delta"),
+        rows=[(each.step, format_amount(each.epsilon), format_amount(each.delta)) for each in privacy.steps],
+        numeric={1, 2},
+    )
+    return make_section("privacy", [*find_promise(privacy), steps], people=False)

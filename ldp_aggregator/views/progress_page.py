@@ -12,13 +12,12 @@ from encoders.explain.text import Counted
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import NumberResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, forecast_margins
-from ldp_aggregator.render.document import Note, Part, Section
+from ldp_aggregator.render.document import Note, Part, PlainTable, Section
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.render.numbers import UNKNOWN
-from ldp_aggregator.render.plain_table import PlainTable
 from ldp_aggregator.results import Results
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_known
-from ldp_aggregator.statements.words import TEXTS
+from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.views.results_page import list_estimate_sections
 from ldp_aggregator.views.sections import (
@@ -29,8 +28,8 @@ from ldp_aggregator.views.sections import (
     build_warnings,
     drop_empty,
 )
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.values import Count, NumberMargin
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import UNKNOWN, Count, NumberMargin
 
 CountRow = tuple[*tuple[str, ...], int]
 """The names of a count, and the count."""
@@ -48,8 +47,9 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
         :func:`~ldp_aggregator.estimation.sequential_intervals.hold_at_all_looks`.
     """
     rejections = _count_rejections(results)
+    table = [] if results.is_validation else build_table(results.estimates, results.plan)
     # relevance always has intervals for one look
-    estimates = [each for each in list_estimate_sections(results) if each.id != "relevance"]
+    estimates = [each for each in list_estimate_sections(results, table) if each.id != "relevance"]
     sections = [
         build_warnings(results),
         *estimates,
@@ -170,7 +170,7 @@ def _describe_reason(code: str) -> str:
         return code.replace("-", " ")
 
 
-def _describe_messages(results: Results, plan: SiloPlan) -> Finding:
+def _describe_messages(results: Results, plan: SiloPlan) -> Statement:
     silos, mechanism = results.estimates.silos, plan.mechanism
     messages = silos.messages if silos else 0
     return TEXTS.find(

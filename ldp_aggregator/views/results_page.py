@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from encoders.survey.canonical import decimal_text
 from encoders.survey.display_texts import display_texts
@@ -10,11 +11,11 @@ from ldp_aggregator.render.document import Pointer, Section
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ResultsError
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.model import find_notices
-from ldp_aggregator.statements.words import TEXTS
 from ldp_aggregator.views.comparison_sections import build_comparison
 from ldp_aggregator.views.curator_sections import find_curator_lead, list_curator_sections
-from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.views.estimate_rows import EstimateRow, build_table
 from ldp_aggregator.views.feature_sections import (
     build_classes,
     build_features,
@@ -29,6 +30,7 @@ from ldp_aggregator.views.sections import (
     build_privacy,
     build_reading,
     build_silos,
+    build_tables,
     build_validation,
     build_warnings,
     drop_empty,
@@ -36,11 +38,20 @@ from ldp_aggregator.views.sections import (
     point_to_warnings,
 )
 from ldp_aggregator.views.survey_comparison import compare_surveys
-from ldp_aggregator.views.table_sections import build_tables
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboutFacts:
+    """The facts of about.md: texts of the author and the publisher, empty if there are none."""
+
+    purpose: str
+    contact: str
+    note: str
+    """Of the publisher."""
 
 
 def render_page(
@@ -74,7 +85,8 @@ def render_page(
     if results.is_curator:
         sections, lead = list_curator_sections(results), find_curator_lead(results)
         return _render(results, "Model of a trusted curator", lead, [], [], [], sections, note)
-    sections = list_sections(results)
+    table = [] if results.is_validation else build_table(results.estimates, results.plan)
+    sections = list_sections(results, table)
     if other:
         comparison = compare_surveys(results, other, independent=independent)
         sections.insert(0, build_comparison(comparison, results, other))
@@ -83,7 +95,7 @@ def render_page(
     return _render(
         results,
         kind,
-        find_lead(results),
+        find_lead(results, table),
         find_notices(results.plan, results.usefulness),
         pointers,
         tiles,
@@ -92,10 +104,10 @@ def render_page(
     )
 
 
-def list_sections(results: Results) -> list[Section]:
-    """Return the sections of the page about one survey."""
+def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
+    """Return the sections of the page about one survey; `table` has the rows of all estimates."""
     sections = [
-        *list_estimate_sections(results),
+        *list_estimate_sections(results, table),
         build_validation(results),
         build_fake_reports(results),
         build_silos(results),
@@ -109,11 +121,10 @@ def list_sections(results: Results) -> list[Section]:
     return drop_empty(sections)
 
 
-def list_estimate_sections(results: Results) -> list[Section]:
+def list_estimate_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
     """Return the sections of shares, classes, features and tables; none of a validation round."""
     if results.is_validation:
         return []
-    table = build_table(results.estimates, results.plan)
     sections = [build_shares(results, table)]
     if results.estimates.has_label:
         sections += [
@@ -127,8 +138,8 @@ def list_estimate_sections(results: Results) -> list[Section]:
 def _render(
     results: Results,
     kind: str,
-    lead: Sequence[Finding],
-    notices: Sequence[Finding],
+    lead: Sequence[Statement],
+    notices: Sequence[Statement],
     pointers: Sequence[Pointer],
     tiles: Sequence[tuple[str, str]],
     sections: Sequence[Section],
@@ -136,7 +147,9 @@ def _render(
 ) -> bytes:
     plan = results.plan
     texts = display_texts(plan)
-    about = {key: texts.about.get(key) for key in ("purpose", "contact")} | {"note": note}
+    about = AboutFacts(
+        purpose=texts.about.get("purpose", ""), contact=texts.about.get("contact", ""), note=note
+    )
     return (
         load_template("ldp_aggregator.views", "page.html")
         .render(

@@ -1,37 +1,47 @@
-"""The sections of results: each chooses findings and tables, for the page, the card and the terminal."""
+"""The sections of results: each chooses statements and tables, for the page, the card and the terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey.canonical import decimal_text
+from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation import Estimates
+from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
 from ldp_aggregator.privacy_statement import ReportsPrivacy
-from ldp_aggregator.render.document import Bullets, Note, Part, Pointer, Section, Terms
-from ldp_aggregator.render.numbers import UNKNOWN
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import Bullets, Note, Part, PlainTable, Pointer, Section, Terms
 from ldp_aggregator.results import Results
-from ldp_aggregator.statements.data import find_data, find_silos, find_validation
-from ldp_aggregator.statements.features import find_classes_and_features, find_warnings
-from ldp_aggregator.statements.model import find_citation, find_limits, find_model
-from ldp_aggregator.statements.poisoning import find_poisoning, find_untested
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements.data import find_classes_and_features, find_data, find_silos, find_validation
+from ldp_aggregator.statements.model import find_citation, find_limits, find_method, find_model, find_terms
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
-from ldp_aggregator.statements.rules import UNKNOWN_SHARE, is_known
-from ldp_aggregator.statements.words import TEXTS
-from ldp_aggregator.views.estimate_rows import build_table
+from ldp_aggregator.statements.rules import is_known
+from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
+from ldp_aggregator.views.estimate_rows import (
+    CELL,
+    COMPARISONS,
+    ROW_SHARE,
+    EstimateRow,
+    group_by_feature,
+)
+from ldp_aggregator.views.estimate_tables import (
+    build_bars,
+    build_comparison_table,
+    find_texts,
+)
 from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.values import Count, FactorAtMost, FirstNames, Names, RoundShare
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent
 
 
-def find_lead(results: Results) -> list[Finding]:
-    """Return the first paragraph of the page."""
+def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]:
+    """Return the first paragraph of the page; `table` has the rows of all estimates."""
     estimates = results.estimates
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
     if not estimates.reports:
@@ -39,7 +49,7 @@ def find_lead(results: Results) -> list[Finding]:
     lead += [each for each in _find_privacy(results) if each.id == "privacy.short"]
     if results.is_validation:
         return lead
-    lead += find_shares(results, build_table(estimates, results.plan))
+    lead += find_shares(results, table)
     if not estimates.has_label:
         return lead
     return [*lead, *find_classes_and_features(estimates, [each for _, each in results.joined_features])]
@@ -81,11 +91,11 @@ def build_model(results: Results) -> Section | None:
     """Return the section that describes the model; None without a label."""
     if not results.estimates.has_label:
         return None
-    findings = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
+    statements = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
     facts = PlainTable(
         caption="The model", head=("Property", "Value"), rows=list(list_facts(results).items())
     )
-    return make_section("model", [*findings, facts])
+    return make_section("model", [*statements, facts])
 
 
 def build_data(results: Results) -> Section:
@@ -124,9 +134,9 @@ def build_fake_reports(results: Results) -> Section | None:
     poisoning = results.estimates.poisoning
     if not poisoning:
         return None
-    findings = find_poisoning(poisoning, results.estimates.label)
+    statements = find_poisoning(poisoning, results.estimates.label)
     untested = find_untested(poisoning)
-    return make_section("fake-reports", [*findings, *([Bullets(untested)] if untested else [])])
+    return make_section("fake-reports", [*statements, *([Bullets(untested)] if untested else [])])
 
 
 def build_silos(results: Results) -> Section | None:
@@ -140,8 +150,8 @@ def build_privacy(results: Results, *, shuffled: bool = False) -> Section:
     That epsilon holds under a condition that is easily overlooked in a short text.
     """
     hidden = {"privacy.short"} if shuffled else {"privacy.short", "privacy.shuffled"}
-    findings = [each for each in _find_privacy(results) if each.id not in hidden]
-    return make_section("privacy", findings, people=results.has_people)
+    statements = [each for each in _find_privacy(results) if each.id not in hidden]
+    return make_section("privacy", statements, people=results.has_people)
 
 
 def build_warnings(results: Results) -> Section | None:
@@ -158,17 +168,10 @@ def point_to_warnings(results: Results) -> list[Pointer]:
 
 def build_method(results: Results) -> Section:
     """Return the section about the method: the questions, their mechanisms and exact epsilons."""
-    estimates, privacy = results.estimates, results.privacy
-    values = {
-        "people": results.has_people,
-        "silos": estimates.silos,
-        "classes": estimates.has_label,
-        "estimator": estimates.estimator,
-    }
-    findings = TEXTS.section("method", values | {"paper": estimates.estimator == "paper"})
+    privacy = results.privacy
     rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
     tables = [_list_questions(title, each) for title, each in rounds if each]
-    return make_section("method", [*findings, *tables, *list_mechanisms(results)])
+    return make_section("method", [*find_method(results), *tables, *list_mechanisms(results)])
 
 
 def list_mechanisms(results: Results) -> list[Note]:
@@ -179,48 +182,36 @@ def list_mechanisms(results: Results) -> list[Note]:
 
 def build_reading(results: Results) -> Section:
     """Return the section that explains the terms."""
-    values = {
-        "people": results.has_people,
-        "silos": results.estimates.silos,
-        "curator": False,
-        "classes": results.estimates.has_label,
-        "unknown_share": RoundShare(UNKNOWN_SHARE),
-    }
-    return make_section("reading", [Terms(TEXTS.section("reading", values))])
+    return make_section("reading", [Terms(find_terms(results))])
 
 
 def build_limits(results: Results) -> Section:
     """Return the section that lists uses to avoid."""
-    limits = find_limits(
-        people=results.has_people,
-        silos=results.estimates.silos is not None,
-        classes=results.estimates.has_label,
-    )
-    return make_section("limits", [Bullets(limits)], classes=results.estimates.has_label)
+    return make_section("limits", [Bullets(find_limits(results))], classes=results.has_label)
 
 
 def build_citation(results: Results) -> Section:
     """Return the section that says how to cite the results and the method."""
-    return make_section("citation", find_citation(results.estimates, decimal_text(results.plan.epsilon)))
+    return make_section("citation", find_citation(results))
 
 
-# -- findings and tables of several sections ------------------------------------------------------
+# -- statements and tables of several sections ------------------------------------------------------
 
 
-def _find_data(results: Results) -> list[Finding]:
+def _find_data(results: Results) -> list[Statement]:
     return find_data(results.estimates, results.privacy, validation=results.is_validation)
 
 
-def _find_privacy(results: Results) -> list[Finding]:
+def _find_privacy(results: Results) -> list[Statement]:
     return find_privacy(results.privacy)
 
 
-def _find_model(results: Results) -> list[Finding]:
+def _find_model(results: Results) -> list[Statement]:
     estimates = results.estimates
     return find_model(estimates, results.usefulness) if estimates.has_label else []
 
 
-def _find_silos(results: Results) -> list[Finding]:
+def _find_silos(results: Results) -> list[Statement]:
     estimates = results.estimates
     return find_silos(estimates.silos, estimates.label, estimates.classes) if estimates.silos else []
 
@@ -240,8 +231,8 @@ def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
 def _list_validation(validation: Estimates, privacy: ReportsPrivacy | None) -> list[Part]:
     """Return the parts about one validation round, with the table of gains before the selection."""
     assert validation.validation_result is not None
-    *findings, selection = find_validation(validation, privacy.rejected if privacy else {})
-    return [*findings, _list_gains(validation.validation_result), selection]
+    *statements, selection = find_validation(validation, privacy.rejected if privacy else {})
+    return [*statements, _list_gains(validation.validation_result), selection]
 
 
 def _list_gains(result: ValidationResult) -> PlainTable:
@@ -267,3 +258,94 @@ def _list_gains(result: ValidationResult) -> PlainTable:
 def drop_empty(sections: Iterable[Section | None]) -> list[Section]:
     """Return the sections that there are."""
     return [each for each in sections if each]
+
+
+# -- tables of several features ---------------------------------------------------------------------
+
+
+MAX_SHOWN_ROWS, MAX_SHOWN_COLUMNS = 40, 12
+"""Tables with more rows or columns are in the CSV file only."""
+DEPENDENT_LEVEL = 0.05
+"""A p-value up to this one shows that rows and columns depend on each other."""
+_SHADES = 5
+
+
+def build_tables(results: Results, table: Sequence[EstimateRow]) -> Section | None:
+    """Return the section about tables of several features; None without tables."""
+    rows = group_by_feature(table)
+    parts = [
+        Section(
+            id=f"table-{index}",
+            heading=each.name,
+            parts=_describe_table(each, results.plan, rows.get(each.name, [])),
+        )
+        for index, each in enumerate(results.estimates.tables, 1)
+    ]
+    if not parts:
+        return None
+    # while a survey is open, there are no tests
+    tests = [find_independence(each) for each in results.estimates.tables if each.independence or not each.n]
+    shown = [Bullets(tests)] if tests else []
+    note = Note(TEXTS.find("tables.several-features"))
+    return Section(id="tables", heading=TEXTS.find("headings.tables"), parts=[*shown, note, *parts])
+
+
+def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[EstimateRow]) -> list[Part]:
+    rows = [row for row in table if row.n]
+    across = ", ".join(result.across)
+    if not rows or len(result.rows) > MAX_SHOWN_ROWS or len(result.columns) > MAX_SHOWN_COLUMNS:
+        return [Note(TEXTS.find("tables.too-large"))] if rows else []
+    texts = find_texts(plan, result.features[0])
+    names = [find_texts(plan, each) for each in result.across]
+    columns = {
+        ", ".join(each): ", ".join(known.get(value, value) for known, value in zip(names, each, strict=True))
+        for each in result.columns
+    }
+    shares = [row for row in rows if row.statistic == ROW_SHARE]
+    bars = build_bars(shares, f"Shares of {across} in each row", across, texts, columns)
+    compared = [row for row in rows if row.statistic in COMPARISONS]
+    groups = [f"{across} = {name}" for name in columns.values()]
+    return [
+        _draw_heat(result, [row for row in rows if row.statistic == CELL], texts, columns),
+        bars,
+        *([build_comparison_table(compared, groups, texts)] if compared else []),
+    ]
+
+
+def find_independence(result: TableResult) -> Statement:
+    """Return whether the rows of a table depend on its columns."""
+    test, levels = result.independence, (0.001, 0.01)
+    shown = next((f"p < {level:g}" for level in levels if test and test.p_value < level), None)
+    return TEXTS.find(
+        "tables.independence",
+        known=test is not None,
+        table=result.name,
+        dependent=test is not None and test.p_value <= DEPENDENT_LEVEL,
+        rows=result.features[0],
+        columns=Names(result.across),
+        p=shown or (f"p = {test.p_value:.2f}" if test else ""),
+    )
+
+
+def _draw_heat(
+    result: TableResult, cells: Sequence[EstimateRow], texts: Mapping[str, str], columns: Mapping[str, str]
+) -> PlainTable:
+    """Return the shares of all cells; the larger a share, the darker its cell."""
+    largest = max((row.estimate or 0.0 for row in cells), default=0.0) or 1.0
+    rows, shades, count = [], [], len(columns)
+    for place, value in enumerate(result.rows):
+        part = cells[place * count : (place + 1) * count]
+        rows.append(
+            (
+                texts.get(value, value),
+                *(format_percent(row.estimate or 0.0) if row.known else UNKNOWN for row in part),
+            )
+        )
+        shades.append([round(_SHADES * (row.estimate or 0.0) / largest) * row.known for row in part])
+    return PlainTable(
+        caption="Share of each combination among all people",
+        head=(result.features[0], *columns.values()),
+        rows=rows,
+        numeric=set(range(1, count + 1)),
+        shades=shades,
+    )

@@ -1,17 +1,26 @@
-"""Values of findings: numbers and names that state how they are written for people."""
+"""Values of statements and tables: numbers and names that state how they are written; bounds, rounded up."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 
 from encoders.explain.text import Counted
-from ldp_aggregator.wording.bounds import factor_at_most, percent_at_most
 
 MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
 _MAX_NAMED = 8
 """Number of names that a short text writes."""
+_ROUND_UP = Context(prec=3, rounding=ROUND_CEILING)
+_MAX_DIGITS = 4
+"""Largest number of decimals of a bound near 100%."""
+_SHORT = Context(prec=4, rounding=ROUND_CEILING)
+_LONG = Context(prec=60, rounding=ROUND_CEILING)
+_LEAST_PLAIN = -4
+_HUGE = 10**12
+"""From this number on, a factor is written with an exponent."""
 
 
 class Count(int):
@@ -79,6 +88,20 @@ class NumberMargin(float):
         return f"{float(f'{float(self):.3g}'):,.0f}" if self >= 100 else f"{float(self):.3g}"
 
 
+class Points(float):
+    """A difference of accuracies in percentage points: 3.4."""
+
+    def __str__(self) -> str:
+        return f"{round(100 * float(self), 1) + 0.0:.1f}"
+
+
+class SignedPoints(float):
+    """A difference of accuracies with its sign: +3.4."""
+
+    def __str__(self) -> str:
+        return f"{round(100 * float(self), 1) + 0.0:+.1f}"
+
+
 class Names(tuple[str, ...]):
     """Names, all of which are written."""
 
@@ -105,3 +128,96 @@ class FirstNames(Names):
 def count_people(users: int) -> Counted:
     """Return a number of people."""
     return Counted(users, "person", "people")
+
+
+# -- upper bounds -----------------------------------------------------------------------------------
+
+
+def percent_at_most(share: float) -> str:
+    """Write an upper bound on a probability as a percentage with three digits, rounded up.
+
+    A bound below 1 never becomes 100%: it has more digits instead, as 99.95%, and above 99.9999% it is
+    "nearly 100%".
+    """
+    exact = 100 * Decimal(share)
+    rounded = _ROUND_UP.plus(exact)
+    digits = 2
+    while rounded >= 100 and digits <= _MAX_DIGITS:
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING)
+        digits += 1
+    return "nearly 100%" if rounded >= 100 else f"{rounded:f}%"
+
+
+def factor_at_most(factor: float | Decimal) -> str:
+    """Write an upper bound on a factor with three digits, rounded up; a huge one has an exponent."""
+    rounded = _ROUND_UP.plus(Decimal(factor))
+    return f"{rounded:.2e}" if rounded >= _HUGE else f"{rounded:,f}" if rounded < 100 else f"{int(rounded):,}"
+
+
+def format_share(share: float) -> str:
+    """Write a bound on a share with three digits after the point, rounded up."""
+    return f"{min(math.ceil(share * 1000) / 1000, 1.0):.3f}"
+
+
+def format_amount(amount: Fraction) -> str:
+    """Return an exact fraction as a decimal of at most four digits, rounded up."""
+    long = _LONG.divide(_LONG.create_decimal(amount.numerator), _LONG.create_decimal(amount.denominator))
+    short = long.normalize(_SHORT)
+    return format(short, "f" if not short or short.adjusted() >= _LEAST_PLAIN else "e")
+
+
+# -- numbers with an uncertainty, and intervals -----------------------------------------------------
+
+
+UNKNOWN = "unknown"
+"""Shown where an interval covers nearly all values."""
+_MAX_DECIMALS, _ROUNDING = 6, 1e-9
+_MAX_WHOLE = 1e15
+
+Format = Callable[[float], str]
+
+
+def format_percent(share: float) -> str:
+    """Return a share as a percentage with one decimal; only shares of 0 and 1 are 0.0% and 100.0%."""
+    if _ROUNDING < share < 0.0005 or 0.9995 < share < 1 - _ROUNDING:
+        return "<0.1%" if share < 0.5 else ">99.9%"
+    return f"{round(100 * share, 1) + 0.0:.1f}%"
+
+
+def format_axis_percent(share: float) -> str:
+    """Return a share at an axis."""
+    return f"{100 * share:.4g}%"
+
+
+def format_points(difference: float) -> str:
+    """Return a difference of shares in percentage points, with its sign; no negative zero."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"
+
+
+def format_ratio(ratio: float) -> str:
+    """Return a ratio with three digits, or a large one without decimals."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:#.3g}"
+
+
+def choose_number_format(uncertainty: float | None) -> Format:
+    """Return the function that formats numbers with the digits that their uncertainty justifies.
+
+    Parameters
+    ----------
+    uncertainty : float or None
+        A typical standard error, of which two digits are shown; None or 0 if it is unknown.
+    """
+    if not uncertainty or not math.isfinite(uncertainty):
+        return lambda number: f"{number:,.4g}"
+    digits = min(1 - math.floor(math.log10(uncertainty)), _MAX_DECIMALS)  # below 0: tens, hundreds, ...
+    return lambda number: f"{round(number, digits) + 0.0:,.{max(digits, 0)}f}"
+
+
+def format_interval(ends: tuple[float, float] | None, write: Format) -> str:
+    """Return "0.1 to 0.2"; `UNKNOWN` without an interval."""
+    return UNKNOWN if ends is None else f"{write(ends[0])} to {write(ends[1])}"
+
+
+def format_plain(number: float) -> str:
+    """Return a number of an axis or a range: whole numbers with all digits, others with six."""
+    return f"{number:,.0f}" if number.is_integer() and abs(number) < _MAX_WHOLE else f"{number:,.6g}"

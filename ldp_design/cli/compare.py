@@ -27,11 +27,11 @@ from ldp_aggregator.cli.help import (
     option,
     version_option,
 )
-from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.render.document import PlainTable
+from ldp_aggregator.wording.statement import Statement
 from ldp_design.cli.option_values import Share, list_parser, parse_epsilons
 from ldp_design.comparison.comparison_page import render_comparison
-from ldp_design.comparison.findings import TEXTS, state_findings
+from ldp_design.comparison.statements import TEXTS, state_comparison
 from ldp_design.comparison.trust_comparison import NoiseLevels, TrustComparison, compute_noise_levels
 from ldp_design.comparison.trust_experiment import MIN_SPLITS, Experiment, compare, prepare
 from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
@@ -140,7 +140,7 @@ def format_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None
 ) -> Iterator[str]:
     """Yield the lines of a comparison for a terminal; arguments as of the page."""
-    found = state_findings(comparison, levels, target, "+-")
+    found = state_comparison(comparison, levels, target, "+-")
     yield str(found.uncovered)
     yield from _format_paragraph(f"{comparison.plan.id}: {found.setting}")
     yield from _format_paragraph(" ".join(map(str, found.recommendation)))
@@ -171,8 +171,8 @@ def _format_table(table: PlainTable, alignment: str) -> list[str]:
     return format_table([table.head, *table.rows], alignment)
 
 
-def _format_list(findings: Sequence[Finding]) -> Iterator[str]:
-    heading, *others = findings
+def _format_list(statements: Sequence[Statement]) -> Iterator[str]:
+    heading, *others = statements
     yield from ["", f"{heading}:"]
     for each in others:
         yield from textwrap.wrap(

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
-from ldp_design.comparison.findings import TEXTS, explain_trust, state_findings
+from ldp_design.comparison.statements import TEXTS, explain_trust, state_comparison
 from ldp_design.comparison.trust_comparison import Mean, NoiseLevels, TrustComparison
 
 # -- the picture ------------------------------------------------------------------------------------
@@ -132,14 +132,14 @@ def _draw_mark(index: int, x: float, y: float) -> str:
 
 
 def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, target: float | None) -> bytes:
-    """Return the page in UTF-8; the same arguments, those of :func:`state_findings`, give the same bytes."""
+    """Return the page in UTF-8; the arguments of :func:`state_comparison` give the same bytes."""
     plan = comparison.plan
     page = load_template("ldp_design.comparison", "compare.html", "compare.css")
     return page.render(
         title=display_texts(plan).about.get("title"),
         survey=plan.id,
         digest=plan.digest,
-        found=state_findings(comparison, levels, target),
+        found=state_comparison(comparison, levels, target),
         picture=draw_picture(comparison, target),
         trusts=[(curve.trust.text, explain_trust(curve.trust)) for curve in comparison.curves],
         is_wanted=bool(target),

@@ -24,7 +24,7 @@ from encoders.survey.plan_checks import LOCAL
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.comparison.trusts import NONE, Trust
 from ldp_design.simulation.experiment import compile_survey
 from ldp_design.simulation.variants import Variant
@@ -34,6 +34,9 @@ from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins
 
 
 CONFIDENCE = 0.95
+_STEPS = (0.1, 0.05, 0.02, 0.01)
+_MIN_TARGETS = 3
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -324,6 +327,16 @@ class NoiseLevels:
         """
         return self.people * self._find_variance(epsilon) / self._find_variance(equivalent)
 
+    def write_people(self, epsilon: float, crossing: Crossing) -> str:
+        """Return with two digits how many people at an epsilon replace the larger one."""
+
+        def write(equivalent: float) -> str:
+            count = self.count_people(epsilon, equivalent)
+            step: int = 10 ** max(math.floor(math.log10(count)) - 1, 0)
+            return f"{round(count / step) * step:,}"
+
+        return crossing.write(write, "or fewer")
+
     def _find_variance(self, epsilon: float) -> float:
         inside = min(max(epsilon, self.epsilons[0]), self.epsilons[-1])
         logs = np.interp(math.log(inside), np.log(self.epsilons), np.log(self.variances))
@@ -360,3 +373,15 @@ def _describe_people(baseline: LogProbabilities) -> SyntheticPopulation:
         else:
             conditionals.append(np.exp(likelihood.log_table))
     return SyntheticPopulation(np.exp(baseline.prior), tuple(conditionals))
+
+
+def choose_targets(majority: float, ceiling: float) -> list[float]:
+    """Return round accuracies between that of the majority class and that without protection."""
+    found: list[float] = []
+    for step in _STEPS:
+        first = math.floor(majority / step + _ROUNDING) + 1
+        last = math.ceil(ceiling / step - _ROUNDING) - 1
+        found = [round(index * step, 2) for index in range(first, last + 1)]
+        if len(found) >= _MIN_TARGETS:
+            break
+    return found

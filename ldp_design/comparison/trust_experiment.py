@@ -27,14 +27,13 @@ from encoders.survey.plan_checks import LOCAL as PEOPLE
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.curator_privacy import REPLACE
 from ldp_aggregator.prediction import NAIVE_BAYES
 from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_aggregator.privacy_statement import REPLACE
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_aggregator.snapshot import SiloSnapshot, Total
 from ldp_central.coded_rows import CodedRows
-from ldp_central.count_tables import exact_tables
-from ldp_central.curator_naive_bayes import CentralNaiveBayes
+from ldp_central.curator_naive_bayes import CentralNaiveBayes, exact_tables
 from ldp_central.learner import train
 from ldp_central.noise import draw_laplace_array
 from ldp_central.promise import Promise

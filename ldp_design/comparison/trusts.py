@@ -10,7 +10,7 @@ from encoders.errors import LdpError
 from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import largest_local_epsilon
-from ldp_aggregator.curator_privacy import REPLACE
+from ldp_aggregator.privacy_statement import REPLACE
 from ldp_central.learner import AUTO, LEARNERS
 from ldp_design.authoring.overview import MAX_LOCAL_EPSILON
 

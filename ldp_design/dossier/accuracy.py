@@ -6,20 +6,19 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
-from ldp_design.dossier.dossier_page import TEXTS
+from ldp_design.dossier.dossier_page import TEXTS, Facts
 from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
-from ldp_design.sizing.size_facts import (
+from ldp_design.sizing.size_facts import SizeFacts, describe_size
+from ldp_design.sizing.size_summary import (
     Cell,
-    Facts,
     MarginCells,
     build_accuracy_table,
     build_comparison,
-    describe_size,
     list_margins,
 )
 from ldp_design.sizing.survey_size import ExpectedMargins, Size
@@ -31,8 +30,8 @@ def describe_accuracy(source: DossierSource) -> Facts:
     """Return the facts on whether a survey can reach its aim, and the tables of both parts."""
     scenarios = source.scenarios
     if not scenarios:
-        conditions = ("has_users", "has_features", "two_scenarios", "has_forecasts")
-        return dict.fromkeys(conditions, False) | {name: [] for name in _TABLES}
+        conditions = ("has_users", "two_scenarios")
+        return {"size": None} | dict.fromkeys(conditions, False) | {name: [] for name in _TABLES}
     first, last = scenarios[0].sizes[0], scenarios[-1].sizes[0]
     command = source.commands["size"]
     rare_command = source.commands.get("rare_size", command)
@@ -40,7 +39,9 @@ def describe_accuracy(source: DossierSource) -> Facts:
     main = source.plan.label.name
     usable, rare_usable = (_count_usable(each) for each in (first, last))
     shares, rare_shares = (describe_shares(scenarios[index], main) for index in (0, -1))
-    facts = describe_size(first, is_comparison, command) | {
+    size = describe_size(first, is_comparison, command)
+    facts = {
+        "size": size,
         "has_main": source.plan.label.exists,
         "has_users": not is_comparison,
         "two_scenarios": len(scenarios) > 1,
@@ -57,10 +58,10 @@ def describe_accuracy(source: DossierSource) -> Facts:
         **_describe_model(first),
     }
     facts["answer"] = TEXTS.find("answers.answer", main=main, **facts)
-    return facts | _build_tables(source, facts, (command, rare_command))
+    return facts | _build_tables(source, size, facts, (command, rare_command))
 
 
-def _build_tables(source: DossierSource, facts: Facts, commands: Sequence[str]) -> Facts:
+def _build_tables(source: DossierSource, size: SizeFacts, facts: Facts, commands: Sequence[str]) -> Facts:
     """Return the tables of both parts, and the notes of `ldp-survey size` under them."""
     sizes, main = source.scenarios[0].sizes, source.plan.label.name
     first, is_comparison = sizes[0], len(sizes) > 1
@@ -71,15 +72,15 @@ def _build_tables(source: DossierSource, facts: Facts, commands: Sequence[str]) 
         grades.append((TEXTS.find("tables.grades", **values), list(build(scenario))))
     return {
         "grade_tables": grades,
-        "size_notes": size_facts.TEXTS.section("margins", facts),
+        "size_notes": size_facts.TEXTS.section("margins", size),
         "margins": [] if is_comparison else list(_list_margins(first)),
         "comparison": build_comparison(sizes) if is_comparison else [],
         "accuracies": build_accuracy_table(first) if first.forecasts else [],
-        "accuracy_notes": size_facts.TEXTS.section("accuracy", facts) if first.forecasts else [],
+        "accuracy_notes": size_facts.TEXTS.section("accuracy", size) if first.forecasts else [],
     }
 
 
-def describe_shares(scenario: Scenario, main: str) -> Finding:
+def describe_shares(scenario: Scenario, main: str) -> Statement:
     """Return the assumption of a scenario about the label, as the words that follow "if"."""
     labels, shares = scenario.sizes[0].plan.label.values, scenario.label_shares or ()
     given = zip(labels, map(GivenShare, shares), strict=False)
@@ -125,7 +126,7 @@ def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
         yield margin.name, asked, describe_estimate(each), margin.grade
 
 
-def describe_estimate(cells: MarginCells) -> Finding:
+def describe_estimate(cells: MarginCells) -> Statement:
     """Return a typical estimate for a board: of a number, only the average."""
     margin = cells.margin
     if margin.values:

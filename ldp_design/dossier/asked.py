@@ -21,10 +21,10 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_design.authoring.sample_row import format_value, make_sample_row
-from ldp_design.dossier.dossier_page import TEXTS
-from ldp_design.sizing.size_facts import Cell, Facts
+from ldp_design.dossier.dossier_page import TEXTS, Facts
+from ldp_design.sizing.size_summary import Cell
 
 # -- what is asked ----------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ def _write_title(texts: EntryTexts) -> str:
     return join_texts(f"{texts.title} ({texts.help})", parts) if texts.help else texts.title
 
 
-def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> Finding:
+def _describe_answers(entry: Label | Feature, texts: EntryTexts) -> Statement:
     if isinstance(entry, Choices):
         choices = _join([_write_value(value, texts.values.get(value, value)) for value in entry.values])
         return TEXTS.find("words.several-answers", values=choices)
@@ -74,7 +74,7 @@ def _write_value(value: str, text: str) -> str:
     return text if text.casefold() == value.casefold() else join_texts(f"{text} ({value})", [text])
 
 
-def _join(texts: Sequence[str]) -> Finding:
+def _join(texts: Sequence[str]) -> Statement:
     listed = join_texts("; ".join(texts[:_MAX_LISTED]), texts[:_MAX_LISTED])
     return TEXTS.find("words.values", values=listed, more=max(len(texts) - _MAX_LISTED, 0))
 

@@ -18,10 +18,12 @@ from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.wording.finding import Basis, Finding
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Basis, Statement, Texts
 from ldp_design.dossier.source import BELIEFS, SURVEYS, PlanSource
-from ldp_design.sizing.size_facts import Cell, Facts
+from ldp_design.sizing.size_summary import Cell
+
+Facts = dict[str, object]
+"""The facts of all text files and templates of a dossier, by name."""
 
 # -- facts about a plan of people or of silos -------------------------------------------------------
 
@@ -97,21 +99,21 @@ def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
 
 
 def render_page(template: str, facts: Facts, commands: Mapping[str, str]) -> bytes:
-    """Return a page in UTF-8; its template chooses among the findings and arranges them.
+    """Return a page in UTF-8; its template chooses among the statements and arranges them.
 
     Parameters
     ----------
     template : str
         The file of the template.
     facts : dict
-        The values of the findings, and the tables.
+        The values of the statements, and the tables.
     commands : mapping
         The commands that repeat a computation, by their names.
     """
     page = load_template("ldp_design.dossier", template, "dossier.css")
     tools = {
         "find": partial(_find, facts),
-        "listed": partial(TEXTS.section, values=facts),
+        "listed": partial(TEXTS.section, facts=facts),
         "anchor_of": anchor_of,
         "common_mark": find_common_mark,
         "draft": write_draft,
@@ -123,43 +125,43 @@ def render_page(template: str, facts: Facts, commands: Mapping[str, str]) -> byt
     return page.render(facts | tools).encode()
 
 
-def _find(facts: Facts, identifier: str, /, **more: object) -> Finding:
+def _find(facts: Facts, identifier: str, /, **more: object) -> Statement:
     return TEXTS.find(identifier, **facts | more)
 
 
-def write_draft(finding: Finding) -> Markup:
+def write_draft(statement: Statement) -> Markup:
     """Return a part of the consent text, in which what the author must replace is marked."""
 
     def write_words(words: str) -> str:
         return escape(words).replace("[", Markup("<mark>[")).replace("]", Markup("]</mark>"))
 
-    return Markup(finding.fill(escape, write_words))  # noqa: S704 - every value and text is escaped
+    return Markup(statement.fill(escape, write_words))  # noqa: S704 - every value and text is escaped
 
 
 @dataclass(frozen=True)
 class CommonMark:
-    """The mark that most findings of a list have; it is shown once, at the head of the list."""
+    """The mark that most statements of a list have; it is shown once, at the head of the list."""
 
-    mark: Finding
-    """A finding with this basis and command."""
+    mark: Statement
+    """A statement with this basis and command."""
     has_exceptions: bool
-    """Whether other findings of the list have another mark."""
+    """Whether other statements of the list have another mark."""
 
-    def covers(self, finding: Finding) -> bool:
-        """Return whether a finding has this mark."""
-        return _mark_of(finding) == _mark_of(self.mark)
+    def covers(self, statement: Statement) -> bool:
+        """Return whether a statement has this mark."""
+        return _mark_of(statement) == _mark_of(self.mark)
 
 
-def find_common_mark(findings: Sequence[Finding]) -> CommonMark | None:
-    """Return the mark of more than half of the findings; None if there is none, or one finding only."""
-    if len(findings) < 2:
+def find_common_mark(statements: Sequence[Statement]) -> CommonMark | None:
+    """Return the mark of more than half of the statements; None if there is none, or one statement only."""
+    if len(statements) < 2:
         return None
-    [(mark, count)] = Counter(map(_mark_of, findings)).most_common(1)
-    if 2 * count <= len(findings):
+    [(mark, count)] = Counter(map(_mark_of, statements)).most_common(1)
+    if 2 * count <= len(statements):
         return None
-    example = next(each for each in findings if _mark_of(each) == mark)
-    return CommonMark(example, has_exceptions=count < len(findings))
+    example = next(each for each in statements if _mark_of(each) == mark)
+    return CommonMark(example, has_exceptions=count < len(statements))
 
 
-def _mark_of(finding: Finding) -> tuple[Basis, str]:
-    return finding.basis, finding.command
+def _mark_of(statement: Statement) -> tuple[Basis, str]:
+    return statement.basis, statement.command

@@ -14,14 +14,13 @@ from encoders.survey import Plan
 from encoders.survey.canonical import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_audit, find_report_privacy, update_belief
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share
 from ldp_design.authoring.overview import find_setting_warnings, report_bytes
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_choice, describe_sample, list_languages, list_questions
-from ldp_design.dossier.dossier_page import TEXTS, describe_plan, render_page
+from ldp_design.dossier.dossier_page import TEXTS, Facts, describe_plan, render_page
 from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
-from ldp_design.sizing.size_facts import Facts
 
 _WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""
@@ -194,18 +193,18 @@ def _describe_consent(source: DossierSource, facts: Facts) -> Facts:
     }
 
 
-def _quote_title(title: str) -> Finding:
+def _quote_title(title: str) -> Statement:
     """Return a question; the author must word it if there is only its name in the survey file."""
     is_sentence = title.endswith(("?", ".", "!", "\u2026"))
     return TEXTS.find("consent_words.question", question=title, is_sentence=is_sentence)
 
 
-def _join_questions(first: Finding, second: Finding) -> Finding:
+def _join_questions(first: Statement, second: Statement) -> Statement:
     return TEXTS.find("consent_words.pair", first=first, second=second)
 
 
-def _quote_declarations(facts: Facts) -> Iterator[tuple[str, Finding]]:
-    """Yield (name, finding) of the author's purpose, contact and retention; a long text is not quoted."""
+def _quote_declarations(facts: Facts) -> Iterator[tuple[str, Statement]]:
+    """Yield (name, statement) of the author's purpose, contact and retention; a long text is not quoted."""
     for name in ("purpose", "contact", "retention"):
         text = " ".join(str(facts[name] or "").split())
         is_short = 0 < len(text) <= _MAX_QUOTED

@@ -15,18 +15,13 @@ from ldp_aggregator.wording.values import Count, RoundShare
 from ldp_design.authoring.organisation_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate
 from ldp_design.dossier.asked import list_languages, list_questions
-from ldp_design.dossier.dossier_page import TEXTS, describe_plan, render_page
+from ldp_design.dossier.dossier_page import TEXTS, Facts, describe_plan, render_page
 from ldp_design.dossier.source import BELIEFS, PlanSource, displayable_name
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import parse_label_shares
 from ldp_design.sizing.silo_size import SiloSize, compare_silo_sizes
-from ldp_design.sizing.size_facts import (
-    Cell,
-    Facts,
-    build_silo_comparison,
-    describe_silo_size,
-    list_margins,
-)
+from ldp_design.sizing.size_facts import describe_silo_size
+from ldp_design.sizing.size_summary import Cell, build_silo_comparison, list_margins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +67,10 @@ def _describe_silos(source: SiloSource) -> Facts:
     """Return all facts and tables of the dossier."""
     plan, first, has_size = source.plan, source.sizes[0], len(source.sizes) == 1
     facts = describe_plan(source, source.commands, is_silo=True)
-    facts |= describe_silo_size(first, not has_size, source.commands["size"])
+    size = describe_silo_size(first, not has_size, source.commands["size"])
     errors = [each["standard_error"] for each in describe_tables(plan)]
     facts |= {
+        "size": size,
         "has_size": has_size,
         "rows_given": "--rows" in source.options,
         "silos_given": "--silos" in source.options,
@@ -96,7 +92,7 @@ def _describe_silos(source: SiloSource) -> Facts:
     grades = TEXTS.section("grades", facts) if has_size else []
     return facts | {
         "conditions": len(TEXTS.section("silo_conditions", facts)),
-        "size_notes": grades + size_facts.TEXTS.section("silo_margins", facts),
+        "size_notes": grades + size_facts.TEXTS.section("silo_margins", size),
         "warnings": [
             TEXTS.find("warnings.warning", message=each.message, **facts) for each in find_silo_warnings(plan)
         ],

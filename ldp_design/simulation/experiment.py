@@ -24,7 +24,7 @@ from ldp_aggregator.classifiers.baseline import train_baseline
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality, measure_predictions
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.prediction.class_labels import encode_any_labels
+from ldp_aggregator.prediction.predictor import encode_any_labels
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import encode_table
 from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns

@@ -17,8 +17,8 @@ from encoders.survey import Feature, Plan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, NaiveBayesParameters, estimate_parameters
 from ldp_aggregator.results_file import read_trained
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.toml_edit import quote
 from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins, features_of
 

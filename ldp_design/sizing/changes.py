@@ -18,7 +18,7 @@ from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan, Survey
 from encoders.survey.canonical import decimal_text
 from ldp_aggregator.estimation import ClassConditional
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.margins import (
     ExpectedTotals,

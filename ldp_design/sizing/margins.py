@@ -33,18 +33,16 @@ from ldp_aggregator.estimation import (
     NumberResult,
     estimate_snapshot,
 )
-from ldp_aggregator.estimation.discrete.combined import CombinedFrequencies
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies
 from ldp_aggregator.estimation.intervals import compute_typical_margins
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
-from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.table_result import TableResult, transpose_cells
 from ldp_aggregator.rows.encode_table import true_answers
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.rules import find_useful_margin
-from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users
 
 # -- expected totals: the counters that a population produces on average ----------------------------
@@ -132,7 +130,7 @@ GOOD_RATIO = 0.25
 
 
 class Grade(StrEnum):
-    """How precise an estimate is compared with its typical size; `findings/rules.py` says what is noise."""
+    """How precise an estimate is compared with its typical size; `statements/rules.py` says what is noise."""
 
     GOOD = "good"
     ROUGH = "rough"

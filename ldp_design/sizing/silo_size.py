@@ -19,12 +19,12 @@ from encoders.mechanisms.counted_table import laplace_variance
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
-from ldp_aggregator.estimation.feature_descriptions import describe_features
+from ldp_aggregator.estimation.estimates import describe_features
 from ldp_aggregator.estimation.raw_estimates import estimate_silos
 from ldp_aggregator.estimation.tables.noisy_tables import NoisyTable
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.snapshot import SiloSnapshot, Total
-from ldp_aggregator.synthetic_people import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.assumed_people import LabelShares, to_prior
 from ldp_design.sizing.changes import EPSILON_STEP

@@ -1,183 +1,354 @@
-"""The facts and tables about a size that `ldp-survey size` and the dossier state; the words are in texts/."""
+"""The facts about a size that `ldp-survey size` and the dossier state; the words are in texts/."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import NamedTuple
 
 from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Survey
 from encoders.survey.canonical import decimal_text
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Texts
 from ldp_aggregator.wording.values import (
     Count,
     GivenShare,
     Number,
-    NumberMargin,
     RoundShare,
     Share,
     ShareAtMost,
-    ShareMargin,
     count_people,
 )
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.assumed_people import FEATURE_STRENGTHS, compute_rare_label_factor, make_rare_shares
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
-from ldp_design.sizing.margins import (
-    GOOD_RATIO,
-    Margin,
-)
+from ldp_design.sizing.margins import GOOD_RATIO
 from ldp_design.sizing.silo_size import SiloSize
-from ldp_design.sizing.survey_size import ExpectedMargins, Size
+from ldp_design.sizing.survey_size import Size
 
 TEXTS = Texts("ldp_design.sizing")
 _DIFFERENT_RATIO = 1.1
 """Classes whose margins differ by less than this factor count as equally precise."""
-_MAX_NAMES_LENGTH = 60
+MAX_NAMES_LENGTH = 60
 """Longer lists of feature names are not written, in characters."""
 _LEAST_PROBABILITY = 1e-5
 """Smaller probabilities are not written."""
-_MIN_CHANGE = 0.001
+MIN_CHANGE = 0.001
 """A smaller change of a share is not mentioned."""
 
-Facts = dict[str, object]
-Cell = Finding | str | float
-"""A cell of a table: a finding, a name, or a number that states how it is written."""
+
+@dataclass(frozen=True, kw_only=True)
+class SizeFacts:
+    """The facts about a size that most text files name."""
+
+    size_command: str
+    """The command that computes the size; empty where none is stated."""
+    is_comparison: bool
+    """Whether it is the first of several sizes that are compared."""
+    epsilon: str
+    label: str
+    """Its name; empty without a label."""
+    label_shares: str
+    """The shares of the classes, if they were given."""
+    has_spreads: bool
+    """Whether the survey states the spread of a number."""
+    features: Count
+    has_tables: bool
+    noise: str
+    """The names of the features and tables that are noise."""
+    remedies: RemedyFacts | None
+    """Changes that help; None in a comparison, or if nothing is noise."""
+    people: PeopleFacts | None
+    silos: SiloFacts | None
+    """One of these two is known."""
+    good_ratio: RoundShare
+    noise_ratio: RoundShare
+    useful_share: RoundShare
+    """The limits of the grades."""
 
 
-# -- facts --------------------------------------------------------------------------------------
+@dataclass(frozen=True, kw_only=True)
+class PeopleFacts:
+    """The facts about a size of a survey of people."""
+
+    number: Counted
+    users: Count
+    """The same number without a noun."""
+    by_epsilon: bool
+    """Whether several epsilons are compared."""
+    requested_margin: GivenShare | None
+    rarest: str
+    """The class with the least precise estimates."""
+    one_is_rarest: bool
+    has_numbers: bool
+    some_uncoupled: bool
+    """Whether some questions do not include the label."""
+    has_levels: bool
+    white_noise: bool
+    rarely_beats_guessing: bool
+    all_noise: bool
+    pilot: PilotFacts | None
+    rare: RareClassFacts | None
+    """None if the shares of the classes are known."""
+    label_question: LabelQuestionFacts
+    relay: RelayFacts | None
+    forecasts: ForecastFacts | None
 
 
-def describe_size(size: Size, is_comparison: bool = False, command: str = "") -> Facts:
-    """Return the facts about a size, for the texts.
+@dataclass(frozen=True, kw_only=True)
+class SiloFacts:
+    """The facts about a size of a silo survey."""
 
-    Parameters
-    ----------
-    size : Size
-    is_comparison : bool, optional
-        Whether it is the first of several sizes that are compared.
-    command : str, optional
-        The command that computes it.
+    rows: Counted
+    number: Counted
+    """Of silos."""
+    rows_now: Count
+    number_now: Count
+    """The same numbers without a noun."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayFacts:
+    """What a relay changes."""
+
+    batch: Count
+    promised_epsilon: Number
+    users_without: Count | None
+    """The people who would be needed without the relay; None if they are unknown."""
+    too_few: ShareAtMost
+    """The probability that too few people answer for a batch."""
+    is_enough: bool
+    """Whether this probability is too small to be written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PilotFacts:
+    """The pilot that describes the people."""
+
+    reports: Counted
+    noise: Counted
+    """The features of which its estimates are mostly noise."""
+    noise_names: str
+    """Their names; empty if there are none or too many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RareClassFacts:
+    """What a rarer class needs, if equal shares of the classes are assumed."""
+
+    factor: str | None
+    share: RoundShare
+    example: str
+    """An example of the shares of the classes, for an option."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelQuestionFacts:
+    """The question about the label alone."""
+
+    share: Share
+    """Of the people who get it."""
+    has_weight: bool
+    """Whether the survey states its weight."""
+    is_needed: bool
+    """Whether the questions about features do not estimate the shares of the classes."""
+    max_error: Number
+    """The standard error of a class above which the question is asked."""
+    survey_users: Count | str
+    """The users in the survey file, or "none"."""
+    users_matter: bool
+    """Whether the expected number of people, in the survey file, would change the share."""
+    share_with_users: Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastFacts:
+    """The simulated surveys behind the accuracies."""
+
+    weak_ratio: Number
+    weak_shift: RoundShare
+    strong_ratio: Number
+    strong_shift: RoundShare
+    repeats: int
+    people: Counted
+    """In each simulated survey."""
+    are_fewer: bool
+    """Whether fewer people are simulated than expected."""
+    max_people: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyFacts:
+    """Changes after which nothing is noise; None if no such change is known, or none is needed."""
+
+    users: Count | None = None
+    survey_users: Count | None = None
+    epsilon: str | None = None
+    features: Count | None = None
+    kept_features: str = ""
+    """Their names; empty if there are too many."""
+    values: Count | None = None
+    rows: Count | None = None
+    rows_exceed_limit: bool = False
+    """Whether these rows are more than the survey allows."""
+    silos: Count | None = None
+    users_are_short: bool = False
+    epsilon_is_short: bool = False
+    features_are_short: bool = False
+    values_are_short: bool = False
+    """Whether a change is not enough by itself."""
+    max_epsilon: Decimal = DEFAULT_MAX_EPSILON
+
+    @property
+    def has_any(self) -> bool:
+        """Whether any change helps by itself."""
+        changes = (
+            self.users,
+            self.survey_users,
+            self.epsilon,
+            self.features,
+            self.values,
+            self.rows,
+            self.silos,
+        )
+        return any(each is not None for each in changes)
+
+
+def describe_size(
+    size: Size, is_comparison: bool = False, command: str = "", *, by_epsilon: bool = False
+) -> SizeFacts:
+    """Return the facts about a size, for the texts; `command` computes it.
+
+    `is_comparison` is true for the first of several sizes, and `by_epsilon` if their epsilons differ.
     """
     survey, label = size.survey, size.plan.label
     features = [each for each in size.features if each.kind != "table"]
     widest = max(features, key=lambda each: each.share, default=size.margins[0]).class_margins
     some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
-    return {
-        **_describe_any_size(size, command),
-        "by_epsilon": False,
-        "is_comparison": is_comparison,
-        "people": count_people(size.users),
-        "users": Count(size.users),
-        "is_requested": size.requested_margin is not None,
-        "requested_margin": GivenShare(size.requested_margin or 0),
-        "rarest": label.values[widest.index(max(widest))],
-        "one_is_rarest": some_are_wider and not is_comparison,
-        "has_numbers": any(each.kind == "numeric" for each in size.margins),
-        "some_uncoupled": any(each.label != label for each in size.plan.questions),
-        "has_levels": any(each.width > 1 for each in size.plan.questions),
-        "white_noise": size.white_noise,
-        "rarely_beats_guessing": size.rarely_beats_guessing and not size.white_noise,
-        "all_noise": len(size.noise) == len(size.features),
-        **_describe_relay(size),
-        **_describe_population(size),
-        **_describe_label_question(survey, size.users),
-        **_describe_forecasts(size),
-        **_describe_remedies(size),
-    }
+    people = PeopleFacts(
+        number=count_people(size.users),
+        users=Count(size.users),
+        by_epsilon=by_epsilon,
+        requested_margin=None if size.requested_margin is None else GivenShare(size.requested_margin),
+        rarest=label.values[widest.index(max(widest))],
+        one_is_rarest=some_are_wider and not is_comparison,
+        has_numbers=any(each.kind == "numeric" for each in size.margins),
+        some_uncoupled=any(each.label != label for each in size.plan.questions),
+        has_levels=any(each.width > 1 for each in size.plan.questions),
+        white_noise=bool(size.white_noise),
+        rarely_beats_guessing=bool(size.rarely_beats_guessing and not size.white_noise),
+        all_noise=len(size.noise) == len(size.features),
+        pilot=_describe_pilot(size),
+        rare=_describe_rare_class(size),
+        label_question=_describe_label_question(survey, size.users),
+        relay=_describe_relay(size),
+        forecasts=_describe_forecasts(size),
+    )
+    return _describe(size, is_comparison, command, _describe_remedies(size), people=people)
 
 
-def _describe_relay(size: Size) -> Facts:
-    relay = size.relay
-    return {
-        "has_relay": relay is not None,
-        "batch": Count(relay.batch if relay else 0),
-        "promised_epsilon": Number(relay.promised_epsilon if relay else 0),
-        "users_without": Count(relay.users_without) if relay and relay.users_without else None,
-        "too_few": ShareAtMost(relay.too_few if relay else 0),
-        "is_enough": relay is not None and relay.too_few < _LEAST_PROBABILITY,
-    }
-
-
-def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str = "") -> Facts:
+def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str = "") -> SizeFacts:
     """Return the facts about a size of a silo survey, for the texts."""
     survey, changes = size.survey, None if is_comparison else size.remedies
-    return {
-        **_describe_any_size(size, command),
-        "is_comparison": is_comparison,
-        "rows": Counted(size.rows, "row"),
-        "silos": Counted(size.silos, "silo"),
-        "rows_now": Count(size.rows),
-        "silos_now": Count(size.silos),
-        **dict.fromkeys(("white_noise", "all_noise", "rarely_beats_guessing"), False),
-        "has_remedies": bool(changes),
-        "more_rows": _count(changes.rows if changes else None),
-        "rows_exceed_limit": changes and changes.rows > size.silos * survey.rows,
-        "fewer_silos": _count(changes.silos if changes else None),
-        "larger_epsilon": _write_decimal(changes.epsilon if changes else None),
-        **dict.fromkeys(("more_users", "survey_users_remedy", "fewer_features", "fewer_values")),
-    }
+    remedies = None
+    if changes:
+        remedies = RemedyFacts(
+            rows=_count(changes.rows),
+            rows_exceed_limit=bool(changes.rows and changes.rows > size.silos * survey.rows),
+            silos=_count(changes.silos),
+            epsilon=_write_decimal(changes.epsilon),
+        )
+    silos = SiloFacts(
+        rows=Counted(size.rows, "row"),
+        number=Counted(size.silos, "silo"),
+        rows_now=Count(size.rows),
+        number_now=Count(size.silos),
+    )
+    return _describe(size, is_comparison, command, remedies, silos=silos)
 
 
-def _describe_any_size(size: Size | SiloSize, command: str) -> Facts:
+def _describe(
+    size: Size | SiloSize,
+    is_comparison: bool,
+    command: str,
+    remedies: RemedyFacts | None,
+    *,
+    people: PeopleFacts | None = None,
+    silos: SiloFacts | None = None,
+) -> SizeFacts:
     survey, label = size.survey, size.survey.label
     shares = zip(label.values, size.label_shares or (), strict=False)
-    return {
-        "epsilon": decimal_text(survey.epsilon),
-        "has_spreads": any(isinstance(each, NumericFeature) and each.spread for each in survey.features),
-        "has_label": label.exists,
-        "label": label.name,
-        "label_shares": ", ".join(f"{name} {share:.3g}" for name, share in shares),
-        "has_features": bool(size.features),
-        "features": Count(len(size.features)),
-        "has_tables": any(each.kind == "table" for each in size.margins),
-        "noise": ", ".join(size.noise),
-        "good_ratio": RoundShare(GOOD_RATIO),
-        "noise_ratio": RoundShare(NOISE_RATIO),
-        "useful_share": RoundShare(MAX_USEFUL_SHARE),
-        "size_command": command,
-    }
+    return SizeFacts(
+        size_command=command,
+        is_comparison=is_comparison,
+        epsilon=decimal_text(survey.epsilon),
+        label=label.name,
+        label_shares=", ".join(f"{name} {share:.3g}" for name, share in shares),
+        has_spreads=any(isinstance(each, NumericFeature) and each.spread for each in survey.features),
+        features=Count(len(size.features)),
+        has_tables=any(each.kind == "table" for each in size.margins),
+        noise=", ".join(size.noise),
+        remedies=remedies,
+        people=people,
+        silos=silos,
+        good_ratio=RoundShare(GOOD_RATIO),
+        noise_ratio=RoundShare(NOISE_RATIO),
+        useful_share=RoundShare(MAX_USEFUL_SHARE),
+    )
 
 
-def _describe_population(size: Size) -> Facts:
-    """Return the assumption about the people: a pilot, the shares of the labels, or equal shares."""
-    pilot, label = size.pilot, size.plan.label
-    noise = [each.name for each in size.margins if pilot and each.name in pilot.noise]
+def _describe_relay(size: Size) -> RelayFacts | None:
+    relay = size.relay
+    if relay is None:
+        return None
+    return RelayFacts(
+        batch=Count(relay.batch),
+        promised_epsilon=Number(relay.promised_epsilon),
+        users_without=_count(relay.users_without or None),
+        too_few=ShareAtMost(relay.too_few),
+        is_enough=relay.too_few < _LEAST_PROBABILITY,
+    )
+
+
+def _describe_pilot(size: Size) -> PilotFacts | None:
+    pilot = size.pilot
+    if not pilot:
+        return None
+    noise = [each.name for each in size.margins if each.name in pilot.noise]
     names = ", ".join(noise)
-    rare_shares = make_rare_shares(len(label.values))
-    pairs = zip(label.values, rare_shares[:2], strict=False)
-    example = ",".join(f"{name}={share:.2g}" for name, share in pairs)
-    is_equal = label.exists and not (pilot or size.label_shares)
-    return {
-        "has_pilot": bool(pilot),
-        "pilot_reports": Counted(pilot.reports if pilot else 0, "report"),
-        "pilot_noise": Counted(len(noise), "feature"),
-        "pilot_noise_names": names if len(names) < _MAX_NAMES_LENGTH else "",
-        "rare_factor": compute_rare_label_factor(size.plan) if is_equal else None,
-        "rare_share": RoundShare(rare_shares[0]),
-        "rare_example": example + (",..." if len(label.values) > 2 else ""),
-    }
+    return PilotFacts(
+        reports=Counted(pilot.reports, "report"),
+        noise=Counted(len(noise), "feature"),
+        noise_names=names if len(names) < MAX_NAMES_LENGTH else "",
+    )
 
 
-def _describe_label_question(survey: Survey, users: int) -> Facts:
-    """Return facts about the question about the label alone: its share, the reason, the effect of users."""
+def _describe_rare_class(size: Size) -> RareClassFacts | None:
+    label = size.plan.label
+    if not label.exists or size.pilot or size.label_shares:
+        return None
+    shares = make_rare_shares(len(label.values))
+    example = ",".join(f"{name}={share:.2g}" for name, share in zip(label.values, shares[:2], strict=False))
+    return RareClassFacts(
+        factor=compute_rare_label_factor(size.plan),
+        share=RoundShare(shares[0]),
+        example=example + (",..." if len(label.values) > 2 else ""),
+    )
+
+
+def _describe_label_question(survey: Survey, users: int) -> LabelQuestionFacts:
     probability = _label_question_probability(survey)
     with_users = _label_question_probability(replace(survey, users=users))
-    return {
-        "label_alone": Share(probability),
-        "label_weight": survey.weights[0] is not None,
-        "label_needed": _label_question_probability(replace(survey, users=None)) > 0,
-        "max_error": Number(MAX_PRIOR_ERROR),
-        "survey_users": "none" if survey.users is None else Count(survey.users),
-        "users_matter": abs(with_users - probability) > _MIN_CHANGE,
-        "alone_with_users": Share(with_users),
-    }
+    return LabelQuestionFacts(
+        share=Share(probability),
+        has_weight=survey.weights[0] is not None,
+        is_needed=_label_question_probability(replace(survey, users=None)) > 0,
+        max_error=Number(MAX_PRIOR_ERROR),
+        survey_users="none" if survey.users is None else Count(survey.users),
+        users_matter=abs(with_users - probability) > MIN_CHANGE,
+        share_with_users=Share(with_users),
+    )
 
 
 def _label_question_probability(survey: Survey) -> float:
@@ -185,43 +356,40 @@ def _label_question_probability(survey: Survey) -> float:
     return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
 
 
-def _describe_forecasts(size: Size) -> Facts:
+def _describe_forecasts(size: Size) -> ForecastFacts | None:
     first = next(iter(size.forecasts.values()), None)
+    if not first:
+        return None
     (weak_ratio, weak_shift), (strong_ratio, strong_shift) = FEATURE_STRENGTHS.values()
-    return {
-        "has_forecasts": bool(first),
-        "weak_ratio": Number(weak_ratio),
-        "weak_shift": RoundShare(weak_shift),
-        "strong_ratio": Number(strong_ratio),
-        "strong_shift": RoundShare(strong_shift),
-        "repeats": first.repeats if first else 0,
-        "simulated_people": count_people(first.users if first else 0),
-        "fewer_simulated": first and first.users < size.users,
-        "max_simulated": Count(MAX_SIMULATED_USERS),
-    }
+    return ForecastFacts(
+        weak_ratio=Number(weak_ratio),
+        weak_shift=RoundShare(weak_shift),
+        strong_ratio=Number(strong_ratio),
+        strong_shift=RoundShare(strong_shift),
+        repeats=first.repeats,
+        people=count_people(first.users),
+        are_fewer=first.users < size.users,
+        max_people=Count(MAX_SIMULATED_USERS),
+    )
 
 
-def _describe_remedies(size: Size) -> Facts:
+def _describe_remedies(size: Size) -> RemedyFacts | None:
     remedies = size.remedies
     if not remedies:
-        return {"has_remedies": False}
+        return None
     names = ", ".join(remedies.features or ())
-    found = (remedies.users, remedies.survey_users, remedies.epsilon, remedies.features, remedies.values)
-    return {
-        "has_remedies": any(each is not None for each in found),
-        "more_users": _count(remedies.users),
-        "survey_users_remedy": _count(remedies.survey_users),
-        "larger_epsilon": _write_decimal(remedies.epsilon),
-        "fewer_features": remedies.features and Count(len(remedies.features)),
-        "kept_features": names if len(names) < _MAX_NAMES_LENGTH else "",
-        "fewer_values": _count(remedies.values),
-        **dict.fromkeys(("more_rows", "fewer_silos")),
-        "users_are_short": remedies.users is None,
-        "epsilon_is_short": remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON,
-        "features_are_short": remedies.features is None and len(size.features) > 1,
-        "values_are_short": remedies.values is None and any(each.values for each in size.features),
-        "max_epsilon": DEFAULT_MAX_EPSILON,
-    }
+    return RemedyFacts(
+        users=_count(remedies.users),
+        survey_users=_count(remedies.survey_users),
+        epsilon=_write_decimal(remedies.epsilon),
+        features=None if remedies.features is None else Count(len(remedies.features)),
+        kept_features=names if len(names) < MAX_NAMES_LENGTH else "",
+        values=_count(remedies.values),
+        users_are_short=remedies.users is None,
+        epsilon_is_short=remedies.epsilon is None and size.survey.epsilon < DEFAULT_MAX_EPSILON,
+        features_are_short=remedies.features is None and len(size.features) > 1,
+        values_are_short=remedies.values is None and any(each.values for each in size.features),
+    )
 
 
 def _count(number: int | None) -> Count | None:
@@ -230,150 +398,3 @@ def _count(number: int | None) -> Count | None:
 
 def _write_decimal(number: Decimal | None) -> str | None:
     return None if number is None else f"{number:f}"
-
-
-# -- tables -------------------------------------------------------------------------------------
-
-
-class MarginCells(NamedTuple):
-    """What tables show of a margin."""
-
-    margin: Margin
-    asked: Finding
-    reports: str
-    all_people: Finding
-    estimate: Finding
-    """A typical estimate: of the people of one class, if there are such estimates, else of all people."""
-    missing: Finding | None
-    """The margin of the share of missing answers, if they may be missing."""
-
-    def columns(self, has_label: bool) -> list[Cell]:
-        """Return grade and estimates; if there is a label, of all people and of those of one class."""
-        grade = self.margin.grade
-        if not has_label:
-            return [grade, self.estimate]
-        return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
-
-
-def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
-    """Yield the rows of tables about the label, each feature and each table of the survey."""
-    for margin in size.margins:
-        facts = _describe_margin(size, margin)
-        asked_alone = margin.kind != "label" or margin.question_probability
-        estimate = TEXTS.find("cells.estimate", **facts)
-        yield MarginCells(
-            margin=margin,
-            asked=TEXTS.find("cells.asked", **facts),
-            reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
-            all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", **facts),
-            estimate=estimate,
-            missing=None if margin.missing is None else TEXTS.find("cells.missing", **facts),
-        )
-
-
-def _describe_margin(size: ExpectedMargins, margin: Margin) -> Facts:
-    write = ShareMargin if margin.values else NumberMargin
-    return {
-        "has_label": bool(size.label_margin),
-        "is_label": margin.kind == "label",
-        "asked_alone": margin.question_probability > 0,
-        "asked": Share(margin.question_probability),
-        "is_share": bool(margin.values),
-        "is_table": margin.kind == "table",
-        "has_pilot": bool(size.pilot),
-        "is_known": math.isfinite(margin.margin),
-        "is_silo": isinstance(size, SiloSize),
-        "has_reports": all(margin.reports),
-        "typical": Share(margin.typical),
-        "margin": write(margin.margin),
-        "overall": write(margin.overall or 0),
-        "overall_is_known": math.isfinite(margin.overall or 0),
-        "deviation": NumberMargin(math.inf if margin.deviation is None else margin.deviation),
-        "missing": ShareMargin(margin.missing or 0),
-    }
-
-
-def list_table_costs(size: Size) -> list[Finding]:
-    """Return what each table costs."""
-    return [
-        TEXTS.find(
-            "tables.cost",
-            table=" x ".join(each.features),
-            combinations=Count(each.cells),
-            typical=Share(1 / each.cells),
-            margin=ShareMargin(each.margin),
-            margins=", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items()),
-            others_change=abs((each.other_people or 1) - 1) > _MIN_CHANGE,
-            other_people=RoundShare(each.other_people or 1),
-        )
-        for each in size.tables
-    ]
-
-
-def list_narrower_ranges(size: Size) -> list[Finding]:
-    """Return what a narrower range gains each number whose spread is stated."""
-    now = {each.name: each for each in size.margins}
-    return [
-        TEXTS.find(
-            "ranges.narrower",
-            name=each.name,
-            spread=NumberMargin(each.typical),
-            wide=NumberMargin(now[each.name].unit),
-            narrow=NumberMargin(each.unit),
-            margin=f"{NumberMargin(each.margin)} ({each.grade})",
-            margin_now=f"{NumberMargin(now[each.name].margin)} ({now[each.name].grade})",
-        )
-        for each in size.narrower_ranges
-    ]
-
-
-def compare_margins(size: ExpectedMargins) -> list[Cell]:
-    """Return the margin of the label, the widest shares, and the features that are noise."""
-    features, names, label = size.features, ", ".join(size.noise), size.label_margin
-    widest = [ShareMargin(max(each.share for each in features)) if features else "-"]
-    if label:
-        overall = [ShareMargin(max(each.overall_share for each in features)) if features else "-"]
-        widest = [ShareMargin(label.margin), *overall, *widest]
-    return [
-        *widest,
-        TEXTS.find(
-            "cells.noisy",
-            few_names=0 < len(names) < _MAX_NAMES_LENGTH,
-            noisy=len(size.noise),
-            features=len(features),
-            names=names,
-        ),
-    ]
-
-
-def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
-    """Return the head and the rows of the table that compares several numbers of people."""
-    rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
-    return [["people", *_comparison_head(sizes[0])], *rows]
-
-
-def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
-    """Return the head and the rows of the table that compares sizes of a silo survey."""
-    rows = [
-        [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
-        for each in sizes
-    ]
-    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0])], *rows]
-
-
-def _comparison_head(size: Size | SiloSize) -> list[Cell]:
-    by_label = ("label-margin", "widest-share", "widest-by-label")
-    label = size.survey.label
-    names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
-    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
-
-
-def build_accuracy_table(size: Size) -> list[list[Cell]]:
-    """Return the head and the rows of the table of accuracies, for a size with forecasts."""
-    names = ("accuracy", "average", "eight-of-ten", "best-possible")
-    rows: list[list[Cell]] = [[TEXTS.find(f"cells.{name}") for name in names]]
-    for name, each in size.forecasts.items():
-        interval = TEXTS.find("cells.range", low=Share(each.low), high=Share(each.high))
-        rows.append([TEXTS.find(f"cells.{name}"), Share(each.mean), interval, Share(each.best_possible)])
-    majority = next(iter(size.forecasts.values())).majority
-    return [*rows, [TEXTS.find("cells.guessing"), Share(majority), "", ""]]

@@ -1,28 +1,30 @@
-"""Prints sizes: margins, accuracy and remedies of one, or a comparison of several."""
+"""Shows sizes as tables and as text: margins, accuracy and remedies of one, or a comparison of several."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from encoders.explain.text import format_table, wrap_text
 from encoders.survey.canonical import decimal_text
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import Count, NumberMargin, RoundShare, Share, ShareMargin
+from ldp_design.sizing.margins import Margin
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
+    MAX_NAMES_LENGTH,
+    MIN_CHANGE,
     TEXTS,
-    Cell,
-    Facts,
-    build_accuracy_table,
-    build_comparison,
-    build_silo_comparison,
+    SizeFacts,
     describe_silo_size,
     describe_size,
-    list_margins,
-    list_narrower_ranges,
-    list_table_costs,
 )
 from ldp_design.sizing.survey_size import ExpectedMargins, PeopleNeeded, Size
 
+Cell = Statement | str | float
+"""A cell of a table: a statement, a name, or a number that states how it is written."""
 _NEEDED_HEAD = [
     "epsilon",
     "yes/no questions",
@@ -37,10 +39,184 @@ _NEEDED_LEGEND = (
 )
 
 
+# -- tables -------------------------------------------------------------------------------------
+
+
+class MarginCells(NamedTuple):
+    """What tables show of a margin."""
+
+    margin: Margin
+    asked: Statement
+    reports: str
+    all_people: Statement
+    estimate: Statement
+    """A typical estimate: of the people of one class, if there are such estimates, else of all people."""
+    missing: Statement | None
+    """The margin of the share of missing answers, if they may be missing."""
+
+    def columns(self, has_label: bool) -> list[Cell]:
+        """Return grade and estimates; if there is a label, of all people and of those of one class."""
+        grade = self.margin.grade
+        if not has_label:
+            return [grade, self.estimate]
+        return [self.all_people, grade, "" if self.all_people is self.estimate else self.estimate]
+
+
+def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
+    """Yield the rows of tables about the label, each feature and each table of the survey."""
+    for margin in size.margins:
+        facts = _describe_margin(size, margin)
+        asked_alone = margin.kind != "label" or margin.question_probability
+        estimate = TEXTS.find("cells.estimate", facts)
+        yield MarginCells(
+            margin=margin,
+            asked=TEXTS.find("cells.asked", facts),
+            reports=" + ".join(f"{n:,}" for n in margin.reports) if asked_alone else "-",
+            all_people=estimate if margin.overall is None else TEXTS.find("cells.overall", facts),
+            estimate=estimate,
+            missing=None if margin.missing is None else TEXTS.find("cells.missing", facts),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginFacts:
+    """The facts about one margin, for the cells of tables."""
+
+    label: bool
+    """Whether the survey has a label."""
+    is_label: bool
+    asked_alone: bool
+    asked: Share
+    is_share: bool
+    is_table: bool
+    has_pilot: bool
+    is_known: bool
+    is_silo: bool
+    has_reports: bool
+    typical: Share
+    margin: ShareMargin | NumberMargin
+    overall: ShareMargin | NumberMargin
+    """Of all people."""
+    overall_is_known: bool
+    deviation: NumberMargin
+    missing: ShareMargin
+
+
+def _describe_margin(size: ExpectedMargins, margin: Margin) -> MarginFacts:
+    write = ShareMargin if margin.values else NumberMargin
+    return MarginFacts(
+        label=bool(size.label_margin),
+        is_label=margin.kind == "label",
+        asked_alone=margin.question_probability > 0,
+        asked=Share(margin.question_probability),
+        is_share=bool(margin.values),
+        is_table=margin.kind == "table",
+        has_pilot=bool(size.pilot),
+        is_known=math.isfinite(margin.margin),
+        is_silo=isinstance(size, SiloSize),
+        has_reports=all(margin.reports),
+        typical=Share(margin.typical),
+        margin=write(margin.margin),
+        overall=write(margin.overall or 0),
+        overall_is_known=math.isfinite(margin.overall or 0),
+        deviation=NumberMargin(math.inf if margin.deviation is None else margin.deviation),
+        missing=ShareMargin(margin.missing or 0),
+    )
+
+
+def list_table_costs(size: Size) -> list[Statement]:
+    """Return what each table costs."""
+    return [
+        TEXTS.find(
+            "tables.cost",
+            table=" x ".join(each.features),
+            combinations=Count(each.cells),
+            typical=Share(1 / each.cells),
+            margin=ShareMargin(each.margin),
+            margins=", ".join(f"{name} {ShareMargin(margin)}" for name, margin in each.without.items()),
+            others_change=abs((each.other_people or 1) - 1) > MIN_CHANGE,
+            other_people=RoundShare(each.other_people or 1),
+        )
+        for each in size.tables
+    ]
+
+
+def list_narrower_ranges(size: Size) -> list[Statement]:
+    """Return what a narrower range gains each number whose spread is stated."""
+    now = {each.name: each for each in size.margins}
+    return [
+        TEXTS.find(
+            "ranges.narrower",
+            name=each.name,
+            spread=NumberMargin(each.typical),
+            wide=NumberMargin(now[each.name].unit),
+            narrow=NumberMargin(each.unit),
+            margin=f"{NumberMargin(each.margin)} ({each.grade})",
+            margin_now=f"{NumberMargin(now[each.name].margin)} ({now[each.name].grade})",
+        )
+        for each in size.narrower_ranges
+    ]
+
+
+def compare_margins(size: ExpectedMargins) -> list[Cell]:
+    """Return the margin of the label, the widest shares, and the features that are noise."""
+    features, names, label = size.features, ", ".join(size.noise), size.label_margin
+    widest = [ShareMargin(max(each.share for each in features)) if features else "-"]
+    if label:
+        overall = [ShareMargin(max(each.overall_share for each in features)) if features else "-"]
+        widest = [ShareMargin(label.margin), *overall, *widest]
+    return [
+        *widest,
+        TEXTS.find(
+            "cells.noisy",
+            few_names=0 < len(names) < MAX_NAMES_LENGTH,
+            noisy=len(size.noise),
+            features=len(features),
+            names=names,
+        ),
+    ]
+
+
+def build_comparison(sizes: Sequence[Size]) -> list[list[Cell]]:
+    """Return the head and the rows of the table that compares several numbers of people."""
+    rows = [[Count(each.users), *compare_margins(each)] for each in sizes]
+    return [["people", *_comparison_head(sizes[0])], *rows]
+
+
+def build_silo_comparison(sizes: Sequence[SiloSize]) -> list[list[Cell]]:
+    """Return the head and the rows of the table that compares sizes of a silo survey."""
+    rows = [
+        [decimal_text(each.survey.epsilon), Count(each.rows), Count(each.silos), *compare_margins(each)]
+        for each in sizes
+    ]
+    return [["epsilon", "rows", "silos", *_comparison_head(sizes[0])], *rows]
+
+
+def _comparison_head(size: Size | SiloSize) -> list[Cell]:
+    by_label = ("label-margin", "widest-share", "widest-by-label")
+    label = size.survey.label
+    names = (*(by_label if label.exists else ("widest-share",)), "noise-features")
+    return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
+
+
+def build_accuracy_table(size: Size) -> list[list[Cell]]:
+    """Return the head and the rows of the table of accuracies, for a size with forecasts."""
+    names = ("accuracy", "average", "eight-of-ten", "best-possible")
+    rows: list[list[Cell]] = [[TEXTS.find(f"cells.{name}") for name in names]]
+    for name, each in size.forecasts.items():
+        interval = TEXTS.find("cells.range", low=Share(each.low), high=Share(each.high))
+        rows.append([TEXTS.find(f"cells.{name}"), Share(each.mean), interval, Share(each.best_possible)])
+    majority = next(iter(size.forecasts.values())).majority
+    return [*rows, [TEXTS.find("cells.guessing"), Share(majority), "", ""]]
+
+
+# -- text --------------------------------------------------------------------------------------------
+
+
 def format_size(size: Size) -> str:
     """Return one size as text, at most 100 columns wide unless names are longer."""
     facts = describe_size(size)
-    lines = [f"{size.survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
+    lines = [f"{size.survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
     rows = [["", "asked", "reports", *_find_heads(facts)], *_list_rows(size)]
     lines += _format_cells(rows, "<>>" + "<" * (len(rows[0]) - 3))
     lines += ["", *_wrap_section("margins", facts)]
@@ -61,16 +237,16 @@ def format_size(size: Size) -> str:
 def format_comparison(sizes: Sequence[Size]) -> str:
     """Return a small table that compares several numbers of people."""
     facts = describe_size(sizes[0], is_comparison=True)
-    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
+    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
     lines += _format_comparison(build_comparison(sizes))
-    lines += ["", *_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options", **facts)])]
+    lines += ["", *_wrap_section("margins", facts), *_wrap([TEXTS.find("comparison.options", facts)])]
     return "\n".join(lines)
 
 
 def format_epsilons(sizes: Sequence[Size]) -> str:
     """Return a small table that compares values of epsilon, and possibly numbers of people for each."""
-    facts = describe_size(sizes[0], is_comparison=True) | {"by_epsilon": True}
-    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', **facts))}", ""]
+    facts = describe_size(sizes[0], is_comparison=True, by_epsilon=True)
+    lines = [f"{sizes[0].survey.id}: {_write(TEXTS.find('cells.title', facts))}", ""]
     epsilons = ["epsilon", *(decimal_text(each.survey.epsilon) for each in sizes)]
     rows = zip(epsilons, build_comparison(sizes), strict=True)
     lines += _format_comparison([[epsilon, *row] for epsilon, row in rows])
@@ -81,7 +257,7 @@ def format_silo_sizes(sizes: Sequence[SiloSize]) -> str:
     """Return one size of a silo survey in detail, or a table that compares several."""
     first, is_comparison = sizes[0], len(sizes) > 1
     facts = describe_silo_size(first, is_comparison)
-    lines = [f"{first.survey.id}: {_write(TEXTS.find('cells.silo-title', **facts))}", ""]
+    lines = [f"{first.survey.id}: {_write(TEXTS.find('cells.silo-title', facts))}", ""]
     if is_comparison:
         lines += _format_comparison(build_silo_comparison(sizes))
     else:
@@ -98,10 +274,10 @@ def format_questions(found: Sequence[PeopleNeeded], margin: float) -> str:
     return "\n".join([*lines, *format_table([_NEEDED_HEAD, *rows], ">>>>>"), "", *wrap_text(_NEEDED_LEGEND)])
 
 
-def _conclude(facts: Facts) -> Iterator[str]:
+def _conclude(facts: SizeFacts) -> Iterator[str]:
     """Yield which features are noise, and which changes would prevent it."""
     yield from _wrap_section("conclusion", facts)
-    if facts["has_remedies"]:
+    if facts.remedies and facts.remedies.has_any:
         changes = TEXTS.section("remedies", facts)
         yield from _format_cells([[f"  {each.title}", each] for each in changes], "<<")
 
@@ -115,21 +291,21 @@ def _list_rows(size: ExpectedMargins) -> Iterator[list[Cell]]:
             yield ["", "", "", *("" for _ in estimates[1:]), each.missing]
 
 
-def _find_heads(facts: Facts) -> list[Cell]:
-    overall = [TEXTS.find("cells.all-people")] if facts["has_label"] else []
-    return [*overall, "", TEXTS.find("cells.typical-estimate", **facts)]
+def _find_heads(facts: SizeFacts) -> list[Cell]:
+    overall = [TEXTS.find("cells.all-people")] if facts.label else []
+    return [*overall, "", TEXTS.find("cells.typical-estimate", facts)]
 
 
 def _format_comparison(rows: Sequence[Sequence[Cell]]) -> list[str]:
     return _format_cells(rows, ">" * (len(rows[0]) - 1) + "<")
 
 
-def _wrap_section(name: str, facts: Facts) -> list[str]:
+def _wrap_section(name: str, facts: SizeFacts) -> list[str]:
     return _wrap(TEXTS.section(name, facts))
 
 
-def _wrap(findings: Sequence[Finding]) -> list[str]:
-    return [line for each in findings for line in wrap_text(_write(each))]
+def _wrap(statements: Sequence[Statement]) -> list[str]:
+    return [line for each in statements for line in wrap_text(_write(each))]
 
 
 def _format_cells(rows: Sequence[Sequence[Cell]], alignment: str) -> list[str]:
@@ -138,6 +314,6 @@ def _format_cells(rows: Sequence[Sequence[Cell]], alignment: str) -> list[str]:
 
 def _write(cell: Cell) -> str:
     """Return a text in signs that every terminal shows; names keep theirs."""
-    if not isinstance(cell, Finding):
+    if not isinstance(cell, Statement):
         return str(cell)
     return cell.fill(str, lambda words: words.replace("`", "").replace("±", "+-"))

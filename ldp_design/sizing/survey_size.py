@@ -11,7 +11,7 @@ from encoders.survey import CategoricalFeature, Feature, Label, Plan, Survey
 from encoders.survey.choices import TICKS
 from encoders.survey.features import NO_LABEL
 from ldp_aggregator.codec import to_json
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.simulation.experiment import Progress
 from ldp_design.sizing.assumed_people import (
     FEATURE_STRENGTHS,

@@ -16,9 +16,9 @@ import pytest
 import redis
 
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StoreError, open_store
-from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.group_commit import GroupCommit
+from ldp_aggregator.stores.store import REPORTS_PER_READ
 from tests.support.batches import batch, record
 from tests.support.servers import redis_server, wait_for
 from tests.support.threads import in_threads

@@ -18,8 +18,8 @@ from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
-from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
+from ldp_aggregator.stores.store import count_reports
 from ldp_aggregator.training_sources import read_training_data
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import make_client, rejected

@@ -6,8 +6,7 @@ import numpy as np
 
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation import estimate_snapshot
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports, simulate_survey
 from tests.ldp_design.sizing.surveys import PLAN
 from tests.support.surveys import make_plan
 

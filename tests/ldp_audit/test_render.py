@@ -12,7 +12,7 @@ from ldp_audit.blackbox import Leak
 from ldp_audit.exact_epsilon import ExactResult, compute_exact
 from ldp_audit.render import render_html, render_text
 from ldp_audit.result import FRESHNESS, HOMOGENEITY, TIMING, BlackBoxResult, Check, format_p_value
-from tests.support.html_page import list_lines, named_findings, parse_page
+from tests.support.html_page import list_lines, named_statements, parse_page
 
 PLAN = compile_survey("SUE", "sign")
 
@@ -55,7 +55,7 @@ def test_the_terminal_explains_every_table_and_column(
 
 
 def test_the_page_explains_every_table_and_column(compare_with_golden):
-    with named_findings():
+    with named_statements():
         page = parse_page(render_html(RESULTS["failed"]).encode())
     compare_with_golden("page", "\n".join(list_lines(page)) + "\n")
 

@@ -12,7 +12,7 @@ import pytest
 
 from ldp_aggregator import load_model
 from ldp_aggregator.rows.csv_rows import read_typed_columns
-from ldp_aggregator.wording.bounds import format_amount
+from ldp_aggregator.wording.values import format_amount
 from ldp_central import curator_training, solver
 from ldp_central.curator_ledger import Ledger
 from tests.support.central_surveys import HEADER, make_csv, survey_text

@@ -9,10 +9,9 @@ import pytest
 
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
-from ldp_central import count_tables
+from ldp_central import curator_naive_bayes
 from ldp_central.coded_rows import CentralError, CodedRows
-from ldp_central.count_tables import exact_tables, measure_tables
-from ldp_central.curator_naive_bayes import fit_naive_bayes
+from ldp_central.curator_naive_bayes import exact_tables, fit_naive_bayes, measure_tables
 from tests.ldp_central.small_rows import (
     BINS,
     GAPS,
@@ -39,7 +38,7 @@ def released(rows: CodedRows) -> Released:
         return np.zeros(count, dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count_tables, "draw_laplace_array", record)
+        patch.setattr(curator_naive_bayes, "draw_laplace_array", record)
         tables = measure_tables(rows, EPSILON, SystemEntropy())
     return [(table.cells, scale) for table, scale in zip(tables, scales, strict=True)]
 
@@ -134,7 +133,7 @@ def test_float_noise_is_detected_because_counts_of_rows_are_whole(monkeypatch):
     for delta in (Fraction(0), Fraction(1, 10**6)):
         assert are_whole(measure_tables(rows, EPSILON, FastStream(1), delta))
     monkeypatch.setattr(
-        count_tables,
+        curator_naive_bayes,
         "draw_laplace_array",
         lambda scale, count, source: np.random.default_rng(1).laplace(0, float(scale), count),
     )
@@ -145,7 +144,7 @@ def test_gaussian_noise_has_the_variance_that_rho_needs():
     rows = random_rows((TWO, THREE, NUMBER), 2, 50)
     delta = Fraction(1, 10**6)
     tables = measure_tables(rows, EPSILON, FastStream(1), delta)
-    expected = 3 / (2 * count_tables.find_rho(EPSILON, delta))
+    expected = 3 / (2 * curator_naive_bayes.find_rho(EPSILON, delta))
     assert [table.variance for table in tables] == pytest.approx([float(expected)] * 3)
     squares = [
         (table.counts - cells / unit) ** 2

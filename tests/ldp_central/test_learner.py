@@ -14,7 +14,7 @@ import pytest
 
 import ldp_central
 from encoders.randomness import FastStream, SystemEntropy
-from ldp_aggregator.curator_privacy import Spending
+from ldp_aggregator.privacy_statement import Spending
 from ldp_central import learner as learner_module
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.learner import LEARNERS, TRIAL_SHARE, Training, choose_learner, train

@@ -16,12 +16,11 @@ from ldp_aggregator.prediction.linear_model import (
     find_class_scores,
     place_columns,
 )
-from ldp_central import ball_noise, linear, solver
-from ldp_central.ball_noise import GRID_BITS, add_cover_noise, bound_tail_delta, draw_ball_noise
+from ldp_central import linear, noise, solver
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.linear import bound_error, choose_constants, covered_error, fit_linear
-from ldp_central.losses import SoftHinge, SoftMaxHinge, choose_loss
-from ldp_central.solver import TOLERANCE, Objective, minimise
+from ldp_central.noise import GRID_BITS, add_cover_noise, bound_tail_delta, draw_ball_noise
+from ldp_central.solver import TOLERANCE, Objective, SoftHinge, SoftMaxHinge, choose_loss, minimise
 from tests.ldp_central.small_rows import BINS, GAPS, NUMBER, THREE, TWO, random_rows
 
 ALARM = 1e-8
@@ -273,7 +272,7 @@ def test_cover_noise_covers_every_shift_of_twice_the_error(size, monkeypatch):
         scales.append(scale)
         return np.zeros(count, dtype=np.int64)
 
-    monkeypatch.setattr(ball_noise, "draw_laplace_array", record)
+    monkeypatch.setattr(noise, "draw_laplace_array", record)
     error, epsilon = covered_error(1, Fraction(1)), Fraction(1, 1000)
     rng = np.random.default_rng(size)
     for _ in range(20):
@@ -323,10 +322,10 @@ def test_exponentials_keep_their_precision_at_both_ends():
             return self.number.to_bytes(count, "little")
 
     whole = 1 << 512
-    assert ball_noise._draw_exponential(Fixed(whole - 1)) == 0
-    near_one = ball_noise._draw_exponential(Fixed(whole - 1 - (1 << 100)))
+    assert noise._draw_exponential(Fixed(whole - 1)) == 0
+    near_one = noise._draw_exponential(Fixed(whole - 1 - (1 << 100)))
     assert near_one == pytest.approx(2.0 ** (100 - 512), rel=1e-14)
-    assert ball_noise._draw_exponential(Fixed(0)) == pytest.approx(512 * math.log(2))
+    assert noise._draw_exponential(Fixed(0)) == pytest.approx(512 * math.log(2))
 
 
 def test_directions_keep_their_precision_near_the_axes_and_every_octant_is_equally_likely():
@@ -340,13 +339,13 @@ def test_directions_keep_their_precision_near_the_axes_and_every_octant_is_equal
     size = math.sqrt(2 * math.log(2))
     found = set()
     for octant in range(8):
-        pair = ball_noise._draw_normal_pair(Fixed(octant, (1 << 100) - 1))
+        pair = noise._draw_normal_pair(Fixed(octant, (1 << 100) - 1))
         small, large = sorted(pair, key=abs)
         assert abs(small) == pytest.approx(size * math.pi / 4 * 2.0 ** (100 - 509), rel=1e-14)
         assert abs(large) == pytest.approx(size, rel=1e-14)
         found.add((pair[0] is large, *(part > 0 for part in pair)))
     assert len(found) == 8
-    ends = [ball_noise._draw_normal_pair(Fixed(0, place)) for place in (0, (1 << 509) - 1)]
+    ends = [noise._draw_normal_pair(Fixed(0, place)) for place in (0, (1 << 509) - 1)]
     assert ends[1][0] == pytest.approx(ends[1][1], rel=1e-14)
     assert ends[0][1] == pytest.approx(size * math.pi / 4 * 2.0**-509, rel=1e-14)
 

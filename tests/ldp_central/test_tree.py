@@ -11,11 +11,9 @@ import pytest
 
 from encoders.randomness import FastStream, SystemEntropy
 from ldp_aggregator.prediction.decision_tree import Split
-from ldp_central import splits as splits_module
 from ldp_central import tree as tree_module
 from ldp_central.coded_rows import CodedRows
-from ldp_central.splits import list_splits, split_columns, split_scores
-from ldp_central.tree import fit_tree, smooth_leaves, tree_depth
+from ldp_central.tree import fit_tree, list_splits, smooth_leaves, split_columns, split_scores, tree_depth
 from tests.ldp_central.small_rows import (
     BINS,
     GAPS,
@@ -76,7 +74,7 @@ def test_tests_of_features():
 @pytest.mark.parametrize("as_objects", [False, True])
 def test_scores_of_splits_are_those_of_brute_force(by_hits, as_objects, monkeypatch):
     if as_objects:
-        monkeypatch.setattr(splits_module, "_MAX_ROWS_IN_WORDS", 0)
+        monkeypatch.setattr(tree_module, "_MAX_ROWS_IN_WORDS", 0)
     rows = random_rows((TWO, THREE, BINS, NUMBER, GAPS), 3, 50)
     node = np.random.default_rng(1).integers(0, 2, 50)
     found = split_scores(rows, split_columns(rows), node, 2, by_hits)
@@ -114,7 +112,7 @@ def law_of(fit: Fit, rows: CodedRows) -> Law:
         leaves[chosen] = counts
         return chosen
 
-    with pytest.MonkeyPatch.context() as patch, enumerated("ldp_central.splits") as paths:
+    with pytest.MonkeyPatch.context() as patch, enumerated("ldp_central.tree") as paths:
         patch.setattr(tree_module, "draw_laplace_array", lambda scale, count, source: np.zeros(count, int))
         law, left = paths.law(run)
     assert left < 1e-8
@@ -181,7 +179,7 @@ def twice_the_rate(rows: CodedRows) -> tuple[tuple[Split, ...], np.ndarray]:
 
 
 def best_split(rows: CodedRows) -> tuple[tuple[Split, ...], np.ndarray]:
-    def choose(scores: splits_module.SplitScores, *_: object) -> int:
+    def choose(scores: tree_module.SplitScores, *_: object) -> int:
         return int(np.argmax(np.divide(scores.tops, scores.bottoms)))
 
     with pytest.MonkeyPatch.context() as patch:

@@ -126,7 +126,7 @@ def test_the_same_training_by_another_name_is_a_repetition(folder):
 
 
 def test_one_row_changes_each_table_by_one_unit(folder):
-    from ldp_central.count_tables import exact_tables
+    from ldp_central.curator_naive_bayes import exact_tables
 
     rows = read_curator_rows(read_curator_survey(SURVEY), folder / "rows.csv").rows
     for one in range(50):

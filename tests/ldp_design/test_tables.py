@@ -9,9 +9,8 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.statements.features import find_warnings as find_warnings_of_results
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports
+from ldp_aggregator.statements.warnings import find_warnings as find_warnings_of_results
 from ldp_design.authoring.overview import find_warnings, format_overview
 from ldp_design.dossier.people_dossier import render_dossier
 from ldp_design.dossier.source import read_source

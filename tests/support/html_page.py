@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from markupsafe import Markup
 
-from ldp_aggregator.render.html import write_finding
-from ldp_aggregator.wording.finding import Finding
+from ldp_aggregator.render.html import write_statement
+from ldp_aggregator.wording.statement import Statement
 
 _PARAGRAPHS = {"h1", "h2", "h3", "p", "li", "dt", "dd", "caption", "figcaption"}
 _INVISIBLE = {"head", "style", "script", "svg"}
@@ -53,21 +53,21 @@ class Node:
         [found] = [each for each in self.find("table") if each.find("caption")[0].text.startswith(caption)]
         return found
 
-    def findings(self) -> list[Node]:
-        """Return the elements that show a finding, in order."""
+    def statements(self) -> list[Node]:
+        """Return the elements that show a statement, in order."""
         nodes = [each for each in self.content if isinstance(each, Node)]
         own = [self] if "data-finding" in self.attributes else []
-        return own + [found for each in nodes for found in each.findings()]
+        return own + [found for each in nodes for found in each.statements()]
 
     def lines(self) -> list[str]:
-        """Return the visible texts, one for each paragraph or row, after the identifier of their finding."""
+        """Return the visible texts, one for each paragraph or row, after the id of their statement."""
         if self.tag in _HIDDEN:
             return []
         if self.tag == "tr":
             return [" | ".join(each.text for each in self.content if isinstance(each, Node))]
         if name := self.attributes.get("data-finding"):
             return [f"[{name}] {self.text}"]
-        if self.tag in _BLOCKS and not self.findings():
+        if self.tag in _BLOCKS and not self.statements():
             return [f"{_BLOCKS[self.tag]}{self.text}"]
         return [line for each in self.content if isinstance(each, Node) for line in each.lines()]
 
@@ -99,13 +99,13 @@ def list_lines(node: Node) -> Iterator[str]:
 
 
 @contextmanager
-def named_findings() -> Iterator[None]:
-    """Let pages that are rendered meanwhile show the identifier and the basis of each finding."""
+def named_statements() -> Iterator[None]:
+    """Let pages that are rendered meanwhile show the identifier and the basis of each statement."""
 
-    def write(finding: Finding) -> Markup:
-        return Markup("[{}, {}] {}").format(finding.id, finding.basis, write_finding(finding))
+    def write(statement: Statement) -> Markup:
+        return Markup("[{}, {}] {}").format(statement.id, statement.basis, write_statement(statement))
 
-    with patch("ldp_aggregator.render.html.write_finding", write):
+    with patch("ldp_aggregator.render.html.write_statement", write):
         yield
 
 

@@ -19,7 +19,7 @@ from encoders.survey.randomise import randomise
 from encoders.survey.sealing import seal_report
 from encoders.survey.unsealing import make_private_key, open_outer
 from ldp_aggregator.stores import open_store
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.store import count_reports
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.relay_settings import read_settings
 from tests.support.servers import collector, free_port, inherited_environment, stop

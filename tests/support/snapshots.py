@@ -8,8 +8,8 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import save_results
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_survey
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
 
 
 def make_snapshot(plan: Plan, people: int = 2000, seed: int = 1, ratio: float = 3.0) -> Snapshot:

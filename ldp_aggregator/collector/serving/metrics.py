@@ -11,8 +11,8 @@ from prometheus_client.registry import Collector
 
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.stores import Store, StoreError
-from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
+from ldp_aggregator.stores.store import count_reports
 
 
 class _SurveyCollector(Collector):

@@ -1,4 +1,4 @@
-"""Posterior means of the class prior and of tables P(value | label), given noisy estimates of them.
+"""Posterior means of the class prior, of tables P(value | label) and of class means, given noisy estimates.
 
 An estimate is normally distributed around the truth (central limit theorem). The truth is a share, so its
 prior is a beta distribution. Naive Bayes adds logarithms of P(value | label) and uses their posterior mean.
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import lgamma
+from typing import NamedTuple
 
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.bayes.beta import MIN_SHARE, beta_posterior
-from ldp_aggregator.estimation.bayes.shrinkage import fit_scale_weights
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 
@@ -188,3 +189,183 @@ def _cell_posteriors(
     zero = nobody - 0.5 * (value / noise) ** 2
     evidence = np.logaddexp(zero, somebody)
     return evidence, np.exp(zero - evidence) * MIN_SHARE + np.exp(somebody - evidence + posterior.log)
+
+
+# -- posteriors of shares with beta priors ----------------------------------------------------------
+
+
+MIN_SHARE = 1e-6
+"""A share below a millionth is replaced by a millionth: noise alone never rules out a class."""
+_NODE_COUNT = 96
+_TAIL_STDERRS = 9.0
+_BLOCK_SIZE = 4096
+
+
+class BetaPosterior(NamedTuple):
+    """Posteriors of shares; arrays of one shape."""
+
+    evidence: FloatArray
+    """log E[exp(-(share - value)^2 / (2 noise^2))]: the log density of the estimate, up to a constant."""
+    mean: FloatArray
+    log: FloatArray
+    """Posterior means of the share and of its logarithm, where a share below MIN_SHARE counts as that."""
+
+
+def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> BetaPosterior:
+    """Return the posteriors of shares, given normal estimates of them, for several priors beta(a, b).
+
+    Parameters
+    ----------
+    value, noise : float arrays of one shape
+        Estimates and their standard errors, above zero.
+    a, b : float arrays, shape (priors, ...)
+        The parameters of each prior of the shares, above zero.
+    """
+    shape = np.broadcast_shapes(value.shape, a.shape, b.shape)
+    cells = [np.broadcast_to(each, shape[1:]).ravel() for each in (value, noise)]
+    priors = [np.broadcast_to(each, shape).reshape(shape[0], -1) for each in (a, b)]
+    results = np.empty((3, shape[0], cells[0].size))
+    for start in range(0, cells[0].size, _BLOCK_SIZE):
+        block = slice(start, start + _BLOCK_SIZE)
+        nodes = _Quadrature.from_estimates(cells[0][block], cells[1][block])
+        for prior, (first, second) in enumerate(zip(*priors, strict=True)):
+            results[:, prior, block] = nodes.posterior(first[block], second[block])
+    evidence, mean, log = results.reshape(3, *shape)
+    return BetaPosterior(evidence - _log_beta(a, b), mean, log)
+
+
+@dataclass(frozen=True)
+class _Quadrature:
+    """The nodes of the numerical integral over the posteriors of shares; arrays of shape (nodes, shares).
+
+    The trapezoidal rule is applied along t, where the logit of the share is sinh(t), over the range of the
+    estimate. There the integrand is smooth, and nodes are dense where a concentrated prior is narrow. The
+    ends of (0, 1), where a beta density may be infinite, are added in closed form.
+    """
+
+    share: FloatArray
+    log: FloatArray
+    rest: FloatArray
+    """`share`, `log` and `rest`: the share, log(share) and log(1 - share)."""
+    weight: FloatArray
+    """Sum of the logarithms of a node's width and of the estimate's likelihood."""
+    log_zero: FloatArray
+    log_one: FloatArray
+    """Logarithms of the likelihood of a share of 0, and of 1. Shape (shares,)."""
+
+    @classmethod
+    def from_estimates(cls, value: FloatArray, noise: FloatArray) -> _Quadrature:
+        low = np.clip(np.minimum(value, 1.0) - _TAIL_STDERRS * noise, MIN_SHARE, 1 - 2 * MIN_SHARE)
+        high = np.clip(np.maximum(value, 0.0) + _TAIL_STDERRS * noise, 2 * MIN_SHARE, 1 - MIN_SHARE)
+        start, end = (np.arcsinh(np.log(each) - np.log1p(-each)) for each in (low, high))
+        step = (end - start) / (_NODE_COUNT - 1)
+        index = np.sinh(start + step * np.arange(_NODE_COUNT)[:, None])
+        log, rest = -np.log1p(np.exp(-index)), -np.log1p(np.exp(index))
+        share = np.exp(log)
+        weight = np.log(step) + 0.5 * np.log1p(index**2) - 0.5 * ((share - value) / noise) ** 2
+        weight[[0, -1]] -= np.log(2.0)
+        return cls(
+            share=share,
+            log=log,
+            rest=rest,
+            weight=weight,
+            log_zero=-0.5 * (value / noise) ** 2,
+            log_one=-0.5 * ((1.0 - value) / noise) ** 2,
+        )
+
+    def posterior(self, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log evidence + log B(a, b), mean and mean logarithm of shares with the prior beta(a, b)."""
+        inside = self.weight + a * self.log + b * self.rest
+        below = self.log_zero + a * np.log(MIN_SHARE) - np.log(a)
+        above = self.log_one + b * np.log(MIN_SHARE) - np.log(b)
+        most = np.maximum(inside.max(axis=0), np.maximum(below, above))
+        inside, below, above = (np.exp(each - most) for each in (inside, below, above))
+        total = inside.sum(axis=0) + below + above
+        mean = np.einsum("ns,ns->s", inside, self.share) + above
+        log = np.einsum("ns,ns->s", inside, self.log) + below * np.log(MIN_SHARE)
+        return most + np.log(total), mean / total, log / total
+
+
+@partial(np.vectorize, otypes=[np.float64])
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
+
+
+# -- hierarchical shrinkage of class means ----------------------------------------------------------
+# Hierarchical shrinkage of class means, with scales learned from all features.
+#
+# With two classes, one feature has only one difference between them, which is not enough to separate signal
+# from noise. Many features show how large such differences usually are.
+
+
+SCALES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""Standard deviations of the classes of one feature around its centre, in the feature's own unit."""
+SCALE_PSEUDO_COUNT = 1 / len(SCALES)
+"""Number of features added at every scale, together one feature (Perks 1947)."""
+_ITERATIONS = 50
+
+
+def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Shrink each feature's class values towards their common centre, as far as noise explains their spread.
+
+    The model: a value is normal around its truth with the given variance, the truth is normal around the
+    feature's centre with standard deviation scale * unit, and the scale is one of SCALES. How frequent each
+    scale is among the features is unknown, and averaged over. The result is averaged over the posterior of
+    the feature's scale. The classes of a feature that is only noise become equal.
+
+    Parameters
+    ----------
+    values : (features, k) array
+        NaN where nothing is known.
+    variances : (features, k) array
+        Variances of `values`; infinite where nothing is known.
+    unit : (features,) array
+        The unit of SCALES for each feature.
+
+    Returns
+    -------
+    means, variances : (features, k) arrays
+        Posterior means and variances. A feature of which nothing is known has centre 0.
+    """
+    known = np.isfinite(values) & np.isfinite(variances)
+    values = np.where(known, values, 0.0)
+    information = np.where(known, 1.0 / np.where(known, variances, 1.0), 0.0)
+    fits = [_fit_scale(values, information, (scale * unit[:, None]) ** 2) for scale in SCALES]
+    likely, means, spreads = (np.stack(parts) for parts in zip(*fits, strict=True))
+    weights = fit_scale_weights(likely, SCALE_PSEUDO_COUNT)[:, :, None]
+    mean = (weights * means).sum(axis=0)
+    return mean, (weights * (spreads + (means - mean) ** 2)).sum(axis=0)
+
+
+def _fit_scale(
+    values: FloatArray, information: FloatArray, between: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log-likelihood (features,), means and variances of the truth, if its variance is `between`."""
+    precision = information / (1 + between * information)
+    total = precision.sum(axis=1, keepdims=True)
+    centre = (precision * values).sum(axis=1, keepdims=True) / np.where(total > 0, total, 1.0)
+    off = values - centre
+    logs = np.log(np.where(precision > 0, precision, 1.0)).sum(axis=1)
+    # the centre is unknown too, so the likelihood is integrated over it (restricted likelihood)
+    logs -= np.log(np.where(total > 0, total, 1.0))[:, 0]
+    likely = 0.5 * (logs - (precision * off**2).sum(axis=1))
+    return likely, centre + between * precision * off, between / (1 + between * information)
+
+
+def fit_scale_weights(likely: FloatArray, pseudo_count: float) -> FloatArray:
+    """Return each feature's probabilities of the scales, (scales, features), from its log-likelihoods.
+
+    The frequencies of the scales among the features are unknown, and a priori have a symmetric Dirichlet
+    distribution with parameter `pseudo_count`; with 1 all frequencies are equally probable. They are averaged
+    over their posterior: given the scales of the other features, the next feature has each scale with a
+    probability proportional to `pseudo_count` plus the number of those that have it. The numbers are replaced
+    by their expectations (collapsed variational Bayes of order zero, Asuncion et al. 2009). So a single
+    feature's weights are its likelihoods, and many features determine the frequencies.
+    """
+    odds = np.exp(likely - likely.max(axis=0))
+    weights: FloatArray = odds / odds.sum(axis=0)
+    for _ in range(_ITERATIONS):
+        others = weights.sum(axis=1, keepdims=True) - weights
+        weights = odds * (pseudo_count + others)
+        weights /= weights.sum(axis=0)
+    return weights

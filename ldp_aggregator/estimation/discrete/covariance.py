@@ -12,7 +12,9 @@ import numpy as np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.heavy_tails import excess_kurtosis
+
+LAPLACE_KURTOSIS = 3.0
+"""The excess kurtosis of Laplace noise."""
 
 
 @dataclass(frozen=True)
@@ -234,3 +236,9 @@ class TableEstimate(Protocol):
     def asked_features(self) -> tuple[Feature, ...]:
         """The features that the same reports ask about."""
         ...
+
+
+def excess_kurtosis(fourth: FloatArray | float, variance: FloatArray) -> FloatArray:
+    """Return the excess kurtosis from the fourth cumulant and the variance; 0 where the variance is 0."""
+    kurtosis: FloatArray = fourth / np.where(variance > 0, variance, math.inf) ** 2
+    return kurtosis

@@ -3,6 +3,7 @@
 Per class c the reports estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism
 estimates the prior, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2).
 The mechanism returns their covariance in closed form for a given population; here, the estimated one.
+Errors of sums, products and ratios of such moments follow by the delta method.
 """
 
 from __future__ import annotations
@@ -15,8 +16,60 @@ import numpy as np
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.negative_estimates import project_simplex
+from ldp_aggregator.estimation.discrete.frequencies import project_simplex
 from ldp_aggregator.snapshot import Total
+
+# -- the delta method -------------------------------------------------------------------------------
+# First-order propagation of errors through sums, products and ratios. A quantity is a value per class and its
+# slopes along a list of sources whose covariance is known. Sums, products and ratios follow the rules of
+# differentiation, so an estimate's standard error needs no formula of its own, and the covariance of two
+# estimates from the same sources is known.
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An estimate for each of k labels, with its derivatives with respect to the raw estimates (sources)."""
+
+    value: FloatArray
+    """Shape (k,)."""
+    slopes: FloatArray
+    """The derivative of the value with respect to each source. Shape (sources, k)."""
+
+    @classmethod
+    def from_source(cls, value: FloatArray, index: int, sources: int) -> Self:
+        """Return the quantity that equals the source with the index `index`."""
+        slopes = np.zeros((sources, len(value)))
+        slopes[index] = 1.0
+        return cls(value, slopes)
+
+    def __add__(self, other: Quantity) -> Quantity:
+        return Quantity(self.value + other.value, self.slopes + other.slopes)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.value - other.value, self.slopes - other.slopes)
+
+    def times(self, factor: float | FloatArray) -> Quantity:
+        """Return the quantity multiplied by a constant, or by one constant per label."""
+        return Quantity(self.value * factor, self.slopes * factor)
+
+    def over(self, bottom: Quantity) -> Quantity:
+        """Return the ratio to `bottom`, with d(t/b) = (dt - (t/b) db) / b; NaN unless `bottom` is above 0."""
+        positive = np.where(bottom.value > 0, bottom.value, np.nan)
+        ratio = self.value / positive
+        return Quantity(ratio, (self.slopes - ratio * bottom.slopes) / positive)
+
+    def covariance(self, other: Quantity, noise: FloatArray) -> FloatArray:
+        """Return the (k,) covariances with `other`, given those of the sources, (sources, sources, k)."""
+        covariance: FloatArray = np.einsum("ik,ijk,jk->k", self.slopes, noise, other.slopes)
+        return covariance
+
+    def variance(self, noise: FloatArray) -> FloatArray:
+        """Return the (k,) variances; rounding never makes them negative."""
+        return np.maximum(self.covariance(self, noise), 0.0)
+
+
+# -- raw moments ------------------------------------------------------------------------------------
+
 
 EQUAL_CLASS_PEOPLE = 30
 """Number of people by which the noise of a class counts as that of equal classes, to test for differences."""

@@ -23,8 +23,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import Infinite
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.delta_method import Quantity
-from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
+from ldp_aggregator.estimation.numeric.moments import Moments, Quantity, mechanism_of
 from ldp_aggregator.snapshot import Total
 
 FAKE_SHARE = 0.01

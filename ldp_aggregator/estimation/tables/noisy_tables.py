@@ -23,9 +23,12 @@ from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
+from ldp_aggregator.estimation.discrete.covariance import (
+    LAPLACE_KURTOSIS,
+    FrequencyCovariance,
+    excess_kurtosis,
+)
 from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
-from ldp_aggregator.estimation.heavy_tails import LAPLACE_KURTOSIS, excess_kurtosis
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 
 COUNT_TABLE = CountTable.name

@@ -14,7 +14,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import PooledPrior
-from ldp_aggregator.estimation.numeric.delta_method import Quantity
+from ldp_aggregator.estimation.numeric.moments import Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 

@@ -15,10 +15,9 @@ from typing import Self
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
-from ldp_aggregator.estimation.heavy_tails import LAPLACE_KURTOSIS
-from ldp_aggregator.estimation.numeric.delta_method import Quantity
-from ldp_aggregator.estimation.numeric.moments import Population
+from ldp_aggregator.estimation.numeric.moments import Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 

@@ -12,8 +12,8 @@ from encoders.late_imports import LateImport
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.reports.archives.dedup import Spill
 from ldp_aggregator.reports.archives.reader import READING, ArchiveError, read_archive, total_bytes
-from ldp_aggregator.reports.archives.spill import Spill
 from ldp_aggregator.snapshot import AnySnapshot, make_snapshot, sum_snapshots
 
 __all__ = ["ArchiveError", "Warn", "count_archives"]

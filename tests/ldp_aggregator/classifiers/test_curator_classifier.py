@@ -118,7 +118,7 @@ def test_a_fit_is_refused_because_no_ledger_would_record_it(model):
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data, k):
     """At these probabilities the gradient of the expected loss is zero."""
-    from ldp_central.losses import choose_loss
+    from ldp_central.solver import choose_loss
 
     class Fixed(LinearModel):
         def scores(self, rows_codes: Any) -> Any:

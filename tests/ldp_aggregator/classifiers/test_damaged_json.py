@@ -16,7 +16,7 @@ from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.classifiers.export.sklearn import to_sklearn
 from ldp_aggregator.classifiers.stored_model import load_model
-from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.cli.train import format_summary
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.privacy_statement import read_audit, state_privacy
 from ldp_aggregator.results import make_results

@@ -5,10 +5,8 @@ import pytest
 
 from encoders.randomness import FastStream
 from ldp_aggregator import load_model
-from ldp_aggregator.results import make_results
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.synthetic_people import SyntheticPopulation
-from ldp_aggregator.usefulness import Useless
+from ldp_aggregator.results import Useless, make_results
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports
 from tests.support.commands import command
 from tests.support.surveys import make_plan
 

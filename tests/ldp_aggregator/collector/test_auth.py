@@ -17,7 +17,7 @@ from ldp_aggregator.collector.serving.rate_limit import (
     RateLimit,
 )
 from ldp_aggregator.stores import MemoryStore
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.store import count_reports
 from tests.ldp_aggregator.collector.conftest import REPORTS, make_client, rejected, some_reports
 from tests.support.servers import TOKEN, collector, free_port
 

@@ -18,8 +18,8 @@ from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import MemoryStore, open_store
-from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Schedule
+from ldp_aggregator.stores.store import count_reports
 from ldp_client import make_report
 from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, make_client, rejected

@@ -13,7 +13,7 @@ from encoders.report import Report, pack
 from encoders.survey import Plan
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, StoreError
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.store import count_reports
 from tests.ldp_aggregator.collector.conftest import outcomes_of
 from tests.support.servers import wait_for
 

@@ -16,7 +16,7 @@ from encoders.survey.invitation import format_token
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.stores import MemoryStore, open_store
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.store import count_reports
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import (
     INVITED,

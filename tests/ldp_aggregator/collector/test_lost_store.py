@@ -11,7 +11,7 @@ import redis
 
 from encoders.survey import Plan
 from ldp_aggregator.stores import open_store
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.store import count_reports
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, ask
 from tests.support.servers import KillableCollector, inherited_environment, wait_for

@@ -10,7 +10,7 @@ import pytest
 
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import open_store
-from ldp_aggregator.stores.base import count_reports
+from ldp_aggregator.stores.store import count_reports
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY
 from tests.ldp_aggregator.collector.test_lost_store import Running

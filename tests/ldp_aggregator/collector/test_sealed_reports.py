@@ -29,8 +29,8 @@ from ldp_aggregator.privacy_statement import state_privacy
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.statements.privacy import find_privacy
 from ldp_aggregator.stores import MemoryStore, open_store
-from ldp_aggregator.stores.base import count_reports
 from ldp_aggregator.stores.schedule import Schedule
+from ldp_aggregator.stores.store import count_reports
 from tests.ldp_aggregator.collector.conftest import make_store, rejected
 from tests.support.commands import command
 from tests.support.relays import (

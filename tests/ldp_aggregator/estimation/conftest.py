@@ -11,8 +11,8 @@ from encoders.mechanisms import MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import IntervalEstimate, NumberResult
+from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary, compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports

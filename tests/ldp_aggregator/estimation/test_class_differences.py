@@ -16,17 +16,15 @@ from ldp_aggregator.estimation.class_differences import (
     Contrasts,
     chi_square_quantile,
     chi_square_tail,
+    compared_ratios,
     detect_differences,
+    find_differing_statistics,
     find_differing_values,
+    ratio_contrasts,
     value_contrasts,
 )
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.numeric.number_differences import (
-    compared_ratios,
-    find_differing_statistics,
-    ratio_contrasts,
-)
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot

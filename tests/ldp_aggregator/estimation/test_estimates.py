@@ -10,12 +10,12 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.discrete.frequencies import replace_negatives
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements.warnings import find_warnings
 from tests.ldp_aggregator.estimation.conftest import World, make_world, number_world, raw_results
 from tests.support.surveys import make_plan, survey_toml
 

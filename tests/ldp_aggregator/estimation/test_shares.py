@@ -25,16 +25,15 @@ from ldp_aggregator.estimation import (
     NumberResult,
     estimate_snapshot,
 )
-from ldp_aggregator.estimation.choice_results import join_choices
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
+from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.intervals import (
     estimate_joint_intervals,
     estimate_share_intervals,
     simultaneous_z,
 )
-from ldp_aggregator.estimation.numeric.all_classes import AllClasses
-from ldp_aggregator.estimation.numeric.number import SOURCES, ClassMoments
+from ldp_aggregator.estimation.numeric.number import SOURCES, AllClasses, ClassMoments
 from ldp_aggregator.estimation.odds_ratios import compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot, Total

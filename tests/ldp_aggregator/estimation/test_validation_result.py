@@ -16,7 +16,7 @@ from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.estimation.validation_result import SELECTION_ERROR, ValidationResult, make_uninformative
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements.warnings import find_warnings
 from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import survey_toml
 

@@ -16,7 +16,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Label, Plan
 from ldp_aggregator import NaiveBayes, load_model, to_sklearn
 from ldp_aggregator.classifiers.export.onnx import to_onnx
-from ldp_aggregator.prediction.class_labels import encode_any_labels, spell_labels, to_typed_labels
+from ldp_aggregator.prediction.predictor import encode_any_labels, spell_labels, to_typed_labels
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports

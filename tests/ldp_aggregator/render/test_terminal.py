@@ -2,8 +2,7 @@
 
 from markupsafe import Markup
 
-from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, Section
-from ldp_aggregator.render.plain_table import PlainTable
+from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable, Section
 from ldp_aggregator.render.terminal import MAX_CLASSES, MAX_FEATURES, MAX_VALUES, write_document
 
 

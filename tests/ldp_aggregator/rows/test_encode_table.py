@@ -10,8 +10,7 @@ import pytest
 from encoders.errors import RowError
 from encoders.survey import Plan
 from encoders.survey.features import NumericFeature
-from ldp_aggregator.rows.encode_columns import encode_columns
-from ldp_aggregator.rows.encode_table import encode_labels, encode_table
+from ldp_aggregator.rows.encode_table import encode_columns, encode_labels, encode_table
 from tests.support.surveys import make_plan
 
 
@@ -151,7 +150,7 @@ def test_pandas_columns_are_coded_as_arrays(monkeypatch):
     feature = NumericFeature(name="x", low="0", high="1", missing="category")
     values = [0.25, None, 7.0]
     expected = encode_columns([feature], {"x": values})
-    monkeypatch.setattr("ldp_aggregator.rows.encode_columns.encode_values", refuse)
+    monkeypatch.setattr("ldp_aggregator.rows.encode_table.encode_values", refuse)
     assert np.array_equal(encode_columns([feature], {"x": pd.Series(values)}), expected)
 
 

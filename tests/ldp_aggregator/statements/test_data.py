@@ -1,4 +1,4 @@
-"""What findings state about data that are empty in part, simulated, or few."""
+"""The statements about data that are empty in part, simulated, or few."""
 
 import json
 from dataclasses import replace

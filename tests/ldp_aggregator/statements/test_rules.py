@@ -7,9 +7,9 @@ from encoders.survey import read_survey
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.relevance import Relevance
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.statements.rules import is_known
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.statements.warnings import find_warnings
 from ldp_aggregator.views.feature_sections import format_relevance
 from ldp_design.sizing.margins import ExpectedTotals
 from ldp_design.sizing.survey_size import size_for_users

@@ -11,8 +11,8 @@ import pytest
 import redis
 
 from ldp_aggregator.stores import StoreError, StorePolicy
-from ldp_aggregator.stores.base import DURABLE
 from ldp_aggregator.stores.redis import RedisStore
+from ldp_aggregator.stores.store import DURABLE
 from tests.ldp_aggregator.stores.conftest import count
 from tests.support.batches import is_ready, record
 from tests.support.servers import paused_rewrite, rewrites_file, rewriting_process, wait_for

@@ -14,13 +14,13 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.features import GRID
 from ldp_aggregator import results
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.estimation.poisoning.question_check import SupportTests, SuspiciousPair
+from ldp_aggregator.estimation.poisoning.summary import SupportTests, SuspiciousPair
 from ldp_aggregator.privacy_statement import AuditResult
+from ldp_aggregator.results import find_usefulness
 from ldp_aggregator.results_file import read_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore
-from ldp_aggregator.usefulness import find_usefulness
 from ldp_aggregator.views.estimate_rows import COLUMNS
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.promise import Promise

@@ -12,12 +12,13 @@ from encoders.survey import Plan
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.views.estimate_rows import build_table
-from ldp_aggregator.views.raw_cells import Cell, EstimateName
 from ldp_aggregator.views.survey_comparison import (
     LEVEL,
+    Cell,
     Comparison,
     ComparisonError,
     Difference,
+    EstimateName,
     compare_surveys,
 )
 from tests.ldp_aggregator.estimation.test_validation_result import validated

@@ -9,7 +9,7 @@ from ldp_aggregator.prediction.decision_tree import Split
 from ldp_aggregator.results_file import ResultsError, read_results
 from ldp_aggregator.views.curator_sections import describe_split
 from ldp_aggregator.views.results_page import render_page
-from ldp_central.splits import list_splits
+from ldp_central.tree import list_splits
 from tests.ldp_aggregator.views.samples import LEARNERS, make_curator_model, make_results
 from tests.support.central_surveys import survey_text
 from tests.support.commands import command

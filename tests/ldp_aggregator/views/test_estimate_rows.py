@@ -13,7 +13,6 @@ from ldp_aggregator import load_model
 from ldp_aggregator import results as aggregator_results
 from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
-from ldp_aggregator.render.numbers import UNKNOWN
 from ldp_aggregator.results_file import save_results
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
@@ -40,6 +39,7 @@ from ldp_aggregator.views.estimate_rows import (
     list_records,
 )
 from ldp_aggregator.views.estimate_tables import build_comparison_tables, build_feature_tables
+from ldp_aggregator.wording.values import UNKNOWN
 from tests.ldp_aggregator.views.samples import (
     PLAIN_COLUMNS,
     TABLES,

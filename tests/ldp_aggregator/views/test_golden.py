@@ -1,15 +1,15 @@
-"""What pages, cards and terminals show as a whole: golden files, and that each sentence is a finding."""
+"""What pages, cards and terminals show as a whole: golden files, and that each sentence is a statement."""
 
 import re
 from collections import defaultdict
 
 import pytest
 
-from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.cli.train import format_summary
 from ldp_aggregator.render import markdown
 from ldp_aggregator.views.model_card import describe_model
 from ldp_aggregator.views.results_page import render_page
-from ldp_aggregator.wording import texts
+from ldp_aggregator.wording import statement as worded_statements
 from tests.ldp_aggregator.views.samples import NAMES, make_results
 from tests.support.html_page import parse_page
 
@@ -58,15 +58,15 @@ def test_the_lines_that_models_print_are_their_golden_file(compare_with_golden):
 
 @pytest.fixture
 def worded(monkeypatch):
-    """Return the findings that were worded during the test, by their identifiers."""
-    found, fill = defaultdict(list), texts._fill
+    """Return the statements that were worded during the test, by their identifiers."""
+    found, fill = defaultdict(list), worded_statements._fill
 
     def record(*arguments):
-        finding = fill(*arguments)
-        found[finding.id].append(finding)
-        return finding
+        statement = fill(*arguments)
+        found[statement.id].append(statement)
+        return statement
 
-    monkeypatch.setattr(texts, "_fill", record)
+    monkeypatch.setattr(worded_statements, "_fill", record)
     return found
 
 
@@ -79,20 +79,20 @@ def find_others(text, sentences):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_sentence_is_the_filled_text_of_a_finding(name, worded):
+def test_every_sentence_is_the_filled_text_of_a_statement(name, worded):
     results = make_results(name)
     page = parse_page(render_page(results))
-    shown = page.findings()
+    shown = page.statements()
     for each in shown:
-        words = {" ".join(str(finding).split()) for finding in worded[each.attributes["data-finding"]]}
+        words = {" ".join(str(statement).split()) for statement in worded[each.attributes["data-finding"]]}
         assert each.text in words
     for tag in ("p", "li", "dd", "td"):
-        others = [each for each in page.find(tag) if each.text.endswith(".") and not each.findings()]
+        others = [each for each in page.find(tag) if each.text.endswith(".") and not each.statements()]
         assert [each.text for each in others] == []
     model = describe(results)
     outputs = [] if "round" in name else [model.format_card(), model.format_lines(), model.format_line("M")]
     outputs += [format_summary(results)] if outputs and not results.is_curator else []
-    found = [finding for each in worded.values() for finding in each if str(finding).endswith(".")]
-    sentences = {write(each) for each in found for write in (str, markdown.write_finding)}
+    found = [statement for each in worded.values() for statement in each if str(statement).endswith(".")]
+    sentences = {write(each) for each in found for write in (str, markdown.write_statement)}
     for output in outputs:
         assert find_others(output, sentences) == []

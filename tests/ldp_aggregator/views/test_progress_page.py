@@ -9,7 +9,7 @@ import pytest
 from encoders.errors import Reason
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.privacy_statement import RelayPrivacy
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements.warnings import find_warnings
 from ldp_aggregator.views.progress_page import render_progress
 from ldp_aggregator.views.results_page import render_page
 from tests.ldp_aggregator.views.samples import make_results
@@ -64,7 +64,7 @@ def test_an_open_survey_shows_no_test_of_tables():
     results = make_results("tables")
     wide = replace(results, estimates=hold_at_all_looks(results.estimates, results.plan))
     once, often = (
-        [each.attributes["data-finding"] for each in page.findings()]
+        [each.attributes["data-finding"] for each in page.statements()]
         for page in (render(results), parse_page(render_progress(wide, all_looks=True)))
     )
     assert "progress.all-looks" in set(often) - set(once)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from encoders.survey import read_survey
-from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.cli.train import format_summary
 from ldp_aggregator.results_file import ModelError, ResultsError, read_results, save_results
 from ldp_aggregator.views.estimate_rows import CLASS_PRIOR, CONDITIONAL, DEVIATION, MEAN, build_table
 from ldp_aggregator.views.estimate_tables import build_feature_tables
@@ -38,7 +38,7 @@ def percent(low, high=None):
     return f"{100 * low:.1f}%" if high is None else f"{percent(low)} to {percent(high)}"
 
 
-# -- which finding appears when -------------------------------------------------------------------
+# -- which statement appears when -------------------------------------------------------------------
 
 POINTER = "warnings.pointer"
 SHOWN = [
@@ -91,26 +91,26 @@ HIDDEN = [
 
 
 def find_shown(page):
-    """Return the texts on a page by the identifiers of their findings."""
+    """Return the texts on a page by the identifiers of their statements."""
     shown = defaultdict(str)
-    for each in page.findings():
+    for each in page.statements():
         shown[each.attributes["data-finding"]] += each.text
     return shown
 
 
-@pytest.mark.parametrize(("name", "finding", "words"), SHOWN)
-def test_a_finding_appears_in_its_variant(name, finding, words):
-    assert words in find_shown(render(name))[finding]
+@pytest.mark.parametrize(("name", "statement", "words"), SHOWN)
+def test_a_statement_appears_in_its_variant(name, statement, words):
+    assert words in find_shown(render(name))[statement]
 
 
-@pytest.mark.parametrize(("name", "findings"), HIDDEN)
-def test_other_findings_do_not_appear(name, findings):
-    assert not find_shown(render(name)).keys() & set(findings)
+@pytest.mark.parametrize(("name", "statements"), HIDDEN)
+def test_other_statements_do_not_appear(name, statements):
+    assert not find_shown(render(name)).keys() & set(statements)
 
 
 def test_alarms_and_useless_models_are_stated_at_the_top():
-    for name, finding in (("alarm", "poisoning.result"), ("useless", "model.useless")):
-        assert finding in find_shown(render(name).find("section")[0])
+    for name, statement in (("alarm", "poisoning.result"), ("useless", "model.useless")):
+        assert statement in find_shown(render(name).find("section")[0])
 
 
 def test_a_validation_round_has_no_classes_and_features():
@@ -353,7 +353,7 @@ def test_texts_of_the_survey_are_shown_with_their_language_in_every_table():
 
 def test_a_page_and_a_card_begin_with_a_link_to_their_warnings():
     for name, text in (("survey", "Read 4 warnings"), ("useless", "Read 4 warnings")):
-        [pointer] = [each for each in render(name).findings() if each.attributes["data-finding"] == POINTER]
+        [pointer] = [each for each in render(name).statements() if each.attributes["data-finding"] == POINTER]
         assert pointer.text == f"{text} before you use the estimates."
         assert pointer.find("a")[0].attributes["href"] == "#warnings"
         results = make_results(name)

@@ -10,7 +10,7 @@ from encoders.randomness import FastStream
 from encoders.survey.any_survey import read_any_survey
 from ldp_aggregator import load_model, save_onnx, to_sklearn
 from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
-from ldp_aggregator.cli.training_summary import format_summary
+from ldp_aggregator.cli.train import format_summary
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.results_file import ModelError, read_results
 from ldp_aggregator.snapshot import take_snapshot

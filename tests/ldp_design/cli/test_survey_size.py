@@ -11,9 +11,8 @@ from click.testing import Result
 
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
-from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.synthetic_people import SyntheticPopulation
 from tests.support.commands import command
 from tests.support.snapshots import train_model
 from tests.support.surveys import survey_toml

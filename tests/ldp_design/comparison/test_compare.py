@@ -18,7 +18,7 @@ from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.tables.silo_tables import SiloTables
-from ldp_central.count_tables import exact_tables
+from ldp_central.curator_naive_bayes import exact_tables
 from ldp_central.promise import Promise
 from ldp_design.comparison import trust_experiment as module
 from ldp_design.comparison.learners import RandomisedResponse, fit_logistic, place_rows

@@ -6,7 +6,7 @@ import pytest
 
 from ldp_design.comparison.comparison_page import Scale, draw_picture, render_comparison
 from tests.support.comparisons import CURVES, EPSILONS, make_comparison
-from tests.support.html_page import list_lines, named_findings, parse_page
+from tests.support.html_page import list_lines, named_statements, parse_page
 
 COMPARISON = make_comparison(CURVES, deviation=0.01)
 DATA = render_comparison(COMPARISON, None, 0.9)
@@ -21,7 +21,7 @@ def test_the_picture_is_first_and_the_words_are_before_the_tables():
 
 
 def test_the_words_of_the_page(compare_with_golden):
-    with named_findings():
+    with named_statements():
         page = render_comparison(COMPARISON, None, 0.9)
     compare_with_golden("page", "\n".join(list_lines(parse_page(page))) + "\n")
 

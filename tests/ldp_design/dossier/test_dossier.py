@@ -15,7 +15,7 @@ from encoders.report import unpack
 from encoders.survey.randomise import read_report
 from ldp_aggregator.privacy_statement import AuditError
 from ldp_aggregator.statements.privacy import update_belief
-from ldp_aggregator.wording.finding import Basis, Finding
+from ldp_aggregator.wording.statement import Basis, Statement
 from ldp_design.dossier.dossier_page import TEXTS, anchor_of, find_common_mark
 from ldp_design.dossier.people_dossier import describe_people, render_dossier
 from ldp_design.dossier.source import BELIEFS, DossierSource, read_source
@@ -29,7 +29,7 @@ from tests.ldp_design.dossier.surveys import (
     make_source,
     write_audit,
 )
-from tests.support.html_page import Node, list_lines, named_findings, parse_page
+from tests.support.html_page import Node, list_lines, named_statements, parse_page
 from tests.support.surveys import SLEEP, SLEEP_TEXTS, TEA
 
 FORBIDDEN = re.compile(r"anonym|compliant|compliance", re.IGNORECASE)
@@ -98,7 +98,7 @@ GOLDEN = {
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_words_of_the_page(name, tmp_path, compare_with_golden):
     text, options = GOLDEN[name]
-    with named_findings(), fixed_forecasts():
+    with named_statements(), fixed_forecasts():
         page = parse_page(render_dossier(make_source(tmp_path, text, **options)))
     compare_with_golden(name, "\n".join(list_lines(page)) + "\n")
 
@@ -113,7 +113,7 @@ def test_every_sentence_comes_from_a_text_file_or_the_template(source, monkeypat
     known += [str(facts[name]) for name in ("person", "likelihoods", "main")]  # words of the survey
     known += [str(source.plan.texts)]
     written = " ".join(re.sub(r"{%.*?%}", "", " ".join(known)).split())
-    monkeypatch.setattr(Finding, "fill", lambda *_: "")
+    monkeypatch.setattr(Statement, "fill", lambda *_: "")
     lines = list(list_lines(parse_page(render_dossier(source)).find("main")[0]))
     parts = [part for line in lines for part in re.split("|".join(sorted(BASES, reverse=True)), line)]
     runs = [run for part in parts for run in re.findall(r"[A-Za-z]+(?: [A-Za-z]+){4,}", part)]

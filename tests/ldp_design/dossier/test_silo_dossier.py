@@ -9,10 +9,10 @@ import pytest
 
 from encoders.survey.any_survey import read_any_survey
 from encoders.survey.silo_survey import SiloSurvey
-from ldp_aggregator.wording.finding import Basis
+from ldp_aggregator.wording.statement import Basis
 from ldp_design.dossier.silo_dossier import read_silo_source, render_silo_dossier
 from tests.support.commands import command
-from tests.support.html_page import Node, list_lines, named_findings, parse_page
+from tests.support.html_page import Node, list_lines, named_statements, parse_page
 from tests.support.silo_surveys import WARDS
 
 SURVEYS = {
@@ -97,7 +97,7 @@ def test_numbers_that_are_not_stated_are_compared(rows, silos, words):
 
 @pytest.mark.parametrize(("name", "rows", "silos"), [("tokens, several rows", 400, 60), ("open", None, None)])
 def test_the_words_of_the_page(name, rows, silos, compare_with_golden):
-    with named_findings():
+    with named_statements():
         page = parse_page(render(SURVEYS[name], rows, silos).encode())
     compare_with_golden(f"silos-{name.partition(',')[0]}", "\n".join(list_lines(page)) + "\n")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.survey import Plan, Survey, read_survey
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.sizing.assumed_people import Pilot
 from ldp_design.sizing.forecast import Forecast
 from ldp_design.sizing.survey_size import Size

@@ -8,8 +8,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.estimation import Estimates, IntervalEstimate, estimate_snapshot
 from ldp_aggregator.estimation.intervals import compute_typical_margins
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.synthetic_people import SyntheticPopulation, simulate_survey
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports, simulate_survey
 from ldp_design.sizing.margins import ExpectedTotals, compute_expected_margins
 from ldp_design.sizing.sample_size import find_min_users
 from tests.ldp_aggregator.estimation.conftest import raw_results

@@ -6,8 +6,7 @@ import pytest
 from encoders.randomness import FastStream
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.simulated_population import simulate_reports
-from ldp_aggregator.synthetic_people import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports
 from ldp_design.sizing.forecast import Forecaster
 from ldp_design.sizing.sample_size import SizeError
 from ldp_design.sizing.size_summary import format_size

@@ -15,8 +15,8 @@ from encoders.randomness import FastStream
 from encoders.report import ID_BYTES, Report, pack, unpack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import Total, open_store
-from ldp_aggregator.stores.base import REPORTS_PER_READ
 from ldp_aggregator.stores.sqlite_buckets import read_buckets
+from ldp_aggregator.stores.store import REPORTS_PER_READ
 from tools.endurance.collector.posting import PATIENCE
 
 SURVEY = f"""

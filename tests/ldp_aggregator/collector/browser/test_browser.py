@@ -16,8 +16,8 @@ from playwright.sync_api import Page, Route, expect
 from encoders.survey import read_survey
 from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import Estimates
-from ldp_aggregator.render.numbers import format_interval, format_percent
 from ldp_aggregator.views.estimate_rows import EstimateRow, build_table, dump_table
+from ldp_aggregator.wording.values import format_interval, format_percent
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.browser.conftest import CACHE_SECONDS, Site, Visit
 from tests.ldp_aggregator.collector.conftest import ask

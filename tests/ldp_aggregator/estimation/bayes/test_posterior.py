@@ -12,11 +12,12 @@ from encoders.mechanisms import MECHANISMS, design
 from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.estimation import estimate_parameters
-from ldp_aggregator.estimation.bayes.beta import MIN_SHARE, beta_posterior
 from ldp_aggregator.estimation.bayes.posterior import (
     CONCENTRATIONS,
+    MIN_SHARE,
     Interaction,
     _cell_posteriors,
+    beta_posterior,
     smooth_prior,
 )
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance

@@ -5,7 +5,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from ldp_aggregator.estimation.bayes.shrinkage import fit_scale_weights, shrink
+from ldp_aggregator.estimation.bayes.posterior import fit_scale_weights, shrink
 
 
 def noisy(truth: np.ndarray, error: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

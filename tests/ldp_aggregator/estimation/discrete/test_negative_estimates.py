@@ -3,7 +3,7 @@
 import numpy as np
 
 from ldp_aggregator.estimation import project_simplex
-from ldp_aggregator.estimation.discrete.negative_estimates import replace_negatives
+from ldp_aggregator.estimation.discrete.frequencies import replace_negatives
 
 
 def noisy(rows: int = 200, d: int = 7, seed: int = 1) -> np.ndarray:

@@ -16,15 +16,14 @@ from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import Gaussian, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
+from ldp_aggregator.estimation.estimators import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.delta_method import Quantity
-from ldp_aggregator.estimation.numeric.gaussians import MIN_VARIANCE, paper_gaussian, smooth_numbers
-from ldp_aggregator.estimation.numeric.moments import Population
+from ldp_aggregator.estimation.numeric.moments import Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
-from ldp_aggregator.statements.features import find_feature_warning
+from ldp_aggregator.statements.warnings import find_feature_warning
 from tests.ldp_aggregator.estimation.conftest import GIVEN_LABEL, number_world, numbers_toml
 
 SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])

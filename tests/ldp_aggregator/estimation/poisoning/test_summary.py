@@ -6,12 +6,12 @@ from encoders.randomness import FastStream
 from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.estimates import estimate_survey
-from ldp_aggregator.estimation.poisoning.question_check import Untested
+from ldp_aggregator.estimation.poisoning.summary import Untested
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
-from ldp_aggregator.statements.features import find_warnings
+from ldp_aggregator.statements.warnings import find_warnings
 from tests.support.surveys import make_plan
 
 

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from encoders.mechanisms.counted_table import laplace_variance
-from ldp_aggregator.estimation.class_differences import find_differing_values
+from ldp_aggregator.estimation.class_differences import (
+    compared_ratios,
+    find_differing_values,
+    ratio_contrasts,
+)
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
-from ldp_aggregator.estimation.numeric.number_differences import compared_ratios, ratio_contrasts
 from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from tests.support.statistical_checks import (

@@ -15,15 +15,15 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.features import GRID
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import EstimationError, IntervalEstimate, estimate_snapshot
+from ldp_aggregator.estimation.class_differences import find_differing_statistics
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.numeric.number_differences import find_differing_statistics
 from ldp_aggregator.estimation.pooling import find_contradictions, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
-from ldp_aggregator.statements.features import find_feature_warning, find_warnings
+from ldp_aggregator.statements.warnings import find_feature_warning, find_warnings
 from ldp_design.comparison.trust_experiment import simulate_silos
 from tests.ldp_aggregator.collector.conftest import make_store, outcomes_of
 from tests.support.silo_surveys import make_message

@@ -10,14 +10,13 @@ from encoders.errors import RowError
 from encoders.mechanisms.counted_table import SOFT_UNIT, STEPS, laplace_variance
 from encoders.randomness import FastStream
 from encoders.survey.features import GRID
-from ldp_aggregator.estimation.numeric.gaussians import Gaussian
+from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.prediction.linear_model import place_on_grid
-from ldp_aggregator.rows.encode_columns import encode_columns
+from ldp_aggregator.rows.encode_table import encode_columns
 from ldp_central.coded_rows import CodedRows
-from ldp_central.count_tables import exact_tables, measure_tables, soft_cells
-from ldp_central.curator_naive_bayes import fit_naive_bayes
+from ldp_central.curator_naive_bayes import exact_tables, fit_naive_bayes, measure_tables, soft_cells
 from tests.ldp_central.small_rows import GAPS, NUMBER
 from tests.support.statistical_checks import small_and_full
 

@@ -41,7 +41,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> Narrow:
 
     def narrow(chunk: int, buffer: int = 1 << 30) -> None:
         monkeypatch.setattr("ldp_aggregator.reports.archives.reader.CHUNK_BYTES", chunk)
-        monkeypatch.setattr("ldp_aggregator.reports.archives.spill.BUFFER_BYTES", buffer)
+        monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.BUFFER_BYTES", buffer)
         monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.BUFFER_BYTES", buffer)
 
     return narrow

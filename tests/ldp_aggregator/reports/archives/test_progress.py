@@ -10,7 +10,7 @@ import pytest
 from benchmarks.synthetic_archives import make_reports
 from encoders.progress import Progress
 from ldp_aggregator.reports.archives import ArchiveError, count_archives
-from ldp_aggregator.reports.archives.spill import PARTS
+from ldp_aggregator.reports.archives.dedup import PARTS
 
 
 class Recorder:

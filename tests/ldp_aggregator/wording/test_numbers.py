@@ -2,7 +2,7 @@
 
 import pytest
 
-from ldp_aggregator.render.numbers import format_percent
+from ldp_aggregator.wording.values import format_percent
 
 
 @pytest.mark.parametrize(

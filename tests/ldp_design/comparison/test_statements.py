@@ -8,15 +8,14 @@ import pytest
 
 from encoders.survey.any_survey import read_any_survey
 from ldp_design.cli.compare import format_comparison
-from ldp_design.comparison.findings import (
-    choose_targets,
+from ldp_design.comparison.statements import (
     describe_cell,
     describe_cost,
     describe_target,
     recommend,
-    state_findings,
+    state_comparison,
 )
-from ldp_design.comparison.trust_comparison import NoiseLevels, TrustComparison
+from ldp_design.comparison.trust_comparison import NoiseLevels, TrustComparison, choose_targets
 from tests.support.central_surveys import survey_text
 from tests.support.comparisons import CURVES, EPSILONS, make_comparison
 
@@ -80,11 +79,11 @@ def test_the_recommendation_states_the_epsilon_to_write(name, written):
 
 def test_the_local_epsilons_of_a_relay_are_noted():
     comparison = make_comparison({"relay:300": [0.95] * 5, "local": [0.95] * 5})
-    [note] = [each for each in state_findings(comparison, None, 0.9).notes if each.id == "notes.relay"]
+    [note] = [each for each in state_comparison(comparison, None, 0.9).notes if each.id == "notes.relay"]
     assert "its promise has a delta of 0.000001, and holds if 73% of each batch" in str(note)
     assert re.search(r"it is 0\.\d+, 1\.\d+, 2\.\d+, 2\.\d+, 5 for relay:300\.", str(note))
     assert not [
-        each for each in state_findings(make_comparison(LOCAL), None, 0.9).notes if "relay" in each.id
+        each for each in state_comparison(make_comparison(LOCAL), None, 0.9).notes if "relay" in each.id
     ]
 
 
@@ -183,7 +182,7 @@ def test_there_is_no_cost_without_both_trusts(missing):
 )
 def test_round_accuracies_between_majority_and_ceiling_are_listed(majority, ceiling, targets):
     assert choose_targets(majority, ceiling) == pytest.approx(targets)
-    found = state_findings(make_comparison(CURVES, majority=majority, ceiling=ceiling), None, None)
+    found = state_comparison(make_comparison(CURVES, majority=majority, ceiling=ceiling), None, None)
     assert bool(found.targets) == bool(targets)
 
 

@@ -1,12 +1,12 @@
 """Tests of text files with holes."""
 
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from ldp_aggregator.render import html, markdown
-from ldp_aggregator.wording.finding import Basis
-from ldp_aggregator.wording.texts import Texts
+from ldp_aggregator.wording.statement import Basis, Texts
 from ldp_aggregator.wording.values import Count, Names, Share
 
 SAMPLE = """# A sample
@@ -34,6 +34,36 @@ the invitation
 ### identifier
 a random number
 """
+NESTED = """
+## promise if relay, plan.relay
+{{ plan.survey }} promises {{ plan.relay.epsilon }}.
+
+## promise
+{{ plan.survey }} promises {{ nothing }}.
+
+### nothing if plan.relay
+no more
+
+### nothing
+nothing
+"""
+
+
+@dataclass(frozen=True)
+class RelayFacts:
+    epsilon: Share
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    survey: str
+    relay: RelayFacts | None = None
+
+
+@dataclass(frozen=True)
+class NestedFacts:
+    plan: PlanFacts
+    relay: bool = True
 
 
 @pytest.fixture
@@ -48,13 +78,13 @@ def texts(tmp_path, monkeypatch) -> Texts:
     return Texts("sample_package")
 
 
-def test_a_finding_has_an_identifier_a_basis_a_title_and_plain_words(texts):
+def test_a_statement_has_an_identifier_a_basis_a_title_and_plain_words(texts):
     found = texts.find("sample.message", file="a.toml", invited=False)
     assert (found.id, found.basis, found.title) == ("sample.message", Basis.ASSUMED, "What is sent?")
     assert str(found) == "One report, with a random number, by ldp-client a.toml."
 
 
-def test_a_section_has_the_findings_whose_conditions_hold_in_the_order_of_the_file(texts):
+def test_a_section_has_the_statements_whose_conditions_hold_in_the_order_of_the_file(texts):
     values = {"file": "a", "reports": 1, "names": "b", "share": "c", "odds": "python3", "simulated": False}
     invited = texts.section("sample", {**values, "invited": True})
     assert [each.id for each in invited] == [
@@ -74,14 +104,14 @@ def test_values_state_how_they_are_written_and_names_are_escaped_for_each_output
     values = {"reports": Count(12345), "names": Names(["<b>", "*c"]), "share": Share(0.1234), "odds": ""}
     found = texts.find("sample.belief", **values)
     assert str(found) == "12,345 reports of <b>, *c change 12.3%."
-    assert html.write_finding(found) == "12,345 reports of <bdi>&lt;b&gt;, *c</bdi> change 12.3%."
-    assert markdown.write_finding(found) == r"12,345 reports of &lt;b&gt;, \*c change 12.3%."
+    assert html.write_statement(found) == "12,345 reports of <bdi>&lt;b&gt;, *c</bdi> change 12.3%."
+    assert markdown.write_statement(found) == r"12,345 reports of &lt;b&gt;, \*c change 12.3%."
 
 
 def test_backticks_become_code_on_pages_even_around_a_hole(texts):
     found = texts.find("sample.message", file="a&b", invited=True)
-    assert html.write_finding(found).endswith("by <code>ldp-client <bdi>a&amp;b</bdi></code>.")
-    assert markdown.write_finding(found).endswith("by `ldp-client a&amp;b`.")
+    assert html.write_statement(found).endswith("by <code>ldp-client <bdi>a&amp;b</bdi></code>.")
+    assert markdown.write_statement(found).endswith("by `ldp-client a&amp;b`.")
 
 
 def test_a_missing_value_or_entry_is_an_error_that_names_it(texts):
@@ -89,6 +119,42 @@ def test_a_missing_value_or_entry_is_an_error_that_names_it(texts):
         texts.find("sample.message", invited=False)
     with pytest.raises(KeyError, match=r"no text 'sample\.none'"):
         texts.find("sample.none")
+
+
+@pytest.fixture
+def write(texts, tmp_path):
+    """Return a function that writes a further file of the package."""
+    return lambda text: (tmp_path / "sample_package" / "texts" / "nested.md").write_text(text)
+
+
+def test_dotted_names_lead_through_dataclasses_and_end_at_none(texts, write):
+    write(NESTED)
+    relay = RelayFacts(Share(0.5))
+    [found] = texts.section("nested", NestedFacts(PlanFacts("sleep", relay)))
+    assert str(found) == "sleep promises 50.0%."
+    assert str(texts.find("nested.promise", NestedFacts(PlanFacts("sleep")))) == "sleep promises nothing."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("{{ plan.survey }}", "{{ plan.id }}"),
+        ("{{ plan.relay.epsilon }}", "{{ plan.relay.delta }}"),
+        ("{{ plan.survey }}", "{{ survey }}"),
+        ("if relay", "if relayed"),
+        ("### nothing if plan.relay", "### nothing if plan.silo"),
+        ("## promise if", "## promise (assumed, command) if"),
+    ],
+)
+def test_a_text_that_names_a_fact_that_the_dataclass_lacks_is_an_error_even_if_it_does_not_hold(
+    texts, write, old, new
+):
+    write(NESTED.replace(old, new))
+    facts = NestedFacts(PlanFacts("sleep"), relay=False)
+    with pytest.raises(KeyError, match="Facts has no fact"):
+        texts.section("nested", facts)
+    with pytest.raises(KeyError, match="Facts has no fact"):
+        texts.find("nested.promise", facts)
 
 
 @pytest.mark.parametrize("text", ["## a\n{{ b + c }}", "## a\n{{b}}", "## a\n{% if b %}", "## a b\nc"])

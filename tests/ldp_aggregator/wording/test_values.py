@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ldp_aggregator.wording.bounds import factor_at_most, percent_at_most
+from ldp_aggregator.wording.values import factor_at_most, percent_at_most
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""States what a comparison found: the findings and tables that a terminal and the page arrange.
+"""States what a comparison found: the texts and tables that a terminal and the page arrange.
 
 Their words are in texts/. Every number has its 95% interval.
 """
@@ -15,10 +15,9 @@ from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES
-from ldp_aggregator.render.plain_table import PlainTable
-from ldp_aggregator.wording.finding import Finding
-from ldp_aggregator.wording.texts import Texts
-from ldp_aggregator.wording.values import Count, Number, RoundShare
+from ldp_aggregator.render.document import PlainTable
+from ldp_aggregator.wording.statement import Statement, Texts
+from ldp_aggregator.wording.values import Count, Number, Points, RoundShare, SignedPoints
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.comparison.learners import LEARNERS
 from ldp_design.comparison.trust_comparison import (
@@ -28,6 +27,7 @@ from ldp_design.comparison.trust_comparison import (
     NeededTrust,
     NoiseLevels,
     TrustComparison,
+    choose_targets,
 )
 from ldp_design.comparison.trusts import LABELS, RELAY, RELAY_DELTA, RELAY_HONEST, Trust
 
@@ -35,51 +35,53 @@ TEXTS = Texts("ldp_design.comparison")
 ACCEPTED_LOSS = 0.05
 """If no accuracy is wanted, the recommendation is for this much less than without protection."""
 
-_STEPS = (0.1, 0.05, 0.02, 0.01)
-_MIN_TARGETS = 3
-_ROUNDING = 1e-9
-
-Facts = dict[str, object]
-
-
-class Points(float):
-    """A difference of accuracies in percentage points: 3.4."""
-
-    def __str__(self) -> str:
-        return f"{round(100 * float(self), 1) + 0.0:.1f}"
-
-
-class SignedPoints(float):
-    """A difference of accuracies with its sign: +3.4."""
-
-    def __str__(self) -> str:
-        return f"{round(100 * float(self), 1) + 0.0:+.1f}"
-
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonFindings:
+class ComparisonStatements:
     """What a comparison found."""
 
-    best_learner: Finding
+    best_learner: Statement
     """The name of the best learner without protection."""
-    uncovered: Finding
-    setting: Finding
-    recommendation: Sequence[Finding]
-    wanted: Sequence[Finding]
+    uncovered: Statement
+    setting: Statement
+    recommendation: Sequence[Statement]
+    wanted: Sequence[Statement]
     """A heading, and the trust models that the wanted accuracy needs; empty if none is wanted."""
     targets: PlainTable | None
     """The weakest trust model for several accuracies, if there are any."""
-    targets_legend: Finding
-    cost: Sequence[Finding]
+    targets_legend: Statement
+    cost: Sequence[Statement]
     """A heading, and what local costs instead of a curator; empty unless both are compared."""
     accuracies: PlainTable
-    notes: Sequence[Finding]
+    notes: Sequence[Statement]
 
 
-def state_findings(
+@dataclass(frozen=True, kw_only=True)
+class SettingFacts:
+    """What was compared: the facts of comparison.md and notes.md."""
+
+    splits: int
+    training_rows: Count
+    test_rows: Count
+    learners: int
+    best_learner: Statement
+    """Of those without protection."""
+    ceiling: Mean
+    """Its accuracy."""
+    majority: Mean
+    """The accuracy of always guessing the most frequent class."""
+    has_labels: bool
+    """Whether randomised labels were compared."""
+    relayed: str
+    """The local epsilons of relays; empty without relays."""
+    relay_delta: str
+    relay_honest: RoundShare
+
+
+def state_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
-) -> ComparisonFindings:
-    """Return the findings of a comparison.
+) -> ComparisonStatements:
+    """Return the statements of a comparison.
 
     Parameters
     ----------
@@ -92,38 +94,36 @@ def state_findings(
         Stands between an accuracy and half of its interval.
     """
     best_learner = TEXTS.find(f"names.{comparison.best_learner}")
-    facts: Facts = {
-        "splits": comparison.splits,
-        "training_rows": Count(comparison.training_rows),
-        "test_rows": Count(comparison.test_rows),
-        "learners": len(LEARNERS),
-        "best_learner": best_learner,
-        "ceiling": comparison.ceiling,
-        "majority": comparison.majority,
-        "has_labels": bool(comparison.find(LABELS)),
-        "relayed": _list_local_epsilons(comparison),
-        "relay_delta": f"{RELAY_DELTA:g}",
-        "relay_honest": RoundShare(RELAY_HONEST),
-        "trust_models": "; ".join(
-            f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked
-        ),
-    }
-    return ComparisonFindings(
+    trust_models = "; ".join(f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked)
+    facts = SettingFacts(
+        splits=comparison.splits,
+        training_rows=Count(comparison.training_rows),
+        test_rows=Count(comparison.test_rows),
+        learners=len(LEARNERS),
+        best_learner=best_learner,
+        ceiling=comparison.ceiling,
+        majority=comparison.majority,
+        has_labels=bool(comparison.find(LABELS)),
+        relayed=_list_local_epsilons(comparison),
+        relay_delta=f"{RELAY_DELTA:g}",
+        relay_honest=RoundShare(RELAY_HONEST),
+    )
+    return ComparisonStatements(
         best_learner=best_learner,
         uncovered=TEXTS.find("comparison.uncovered"),
-        setting=TEXTS.find("comparison.setting", **facts),
+        setting=TEXTS.find("comparison.setting", facts),
         recommendation=recommend(comparison, target),
         wanted=describe_target(comparison, target) if target else [],
         targets=_tabulate_targets(comparison),
-        targets_legend=TEXTS.find("comparison.targets-legend", **facts),
+        targets_legend=TEXTS.find("comparison.targets-legend", trust_models=trust_models),
         cost=describe_cost(comparison, levels),
         accuracies=_tabulate_accuracies(comparison, sign),
         notes=TEXTS.section("notes", facts),
     )
 
 
-def explain_trust(trust: Trust) -> Finding:
-    """Return the finding that says who sees which rows under a trust model."""
+def explain_trust(trust: Trust) -> Statement:
+    """Return the statement that says who sees which rows under a trust model."""
     return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos), batch=Count(trust.batch))
 
 
@@ -137,7 +137,57 @@ def _list_local_epsilons(comparison: TrustComparison) -> str:
     return "; ".join(f"{', '.join(epsilons)} for {trust.text}" for trust, epsilons in pairs)
 
 
-def recommend(comparison: TrustComparison, target: float | None) -> list[Finding]:
+@dataclass(frozen=True, kw_only=True)
+class CandidateFacts:
+    """A trust model at one epsilon, with the epsilon that makes the same promise."""
+
+    trust: str
+    meaning: Statement
+    epsilon: Number
+    accuracy: Mean
+    is_local: bool
+    is_silo: bool
+    is_relay: bool
+    epsilon_to_write: str
+    local_epsilon: str
+    """With a relay, the epsilon of devices."""
+    batch: Count
+    several_rows: bool
+    rows_per_person: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendationFacts:
+    """The facts of recommendation.md."""
+
+    nothing_ranked: bool
+    out_of_reach: bool
+    """Whether even the accuracy without protection is lower than wanted."""
+    guessing_reaches: bool
+    guessing_may_reach: bool
+    """Whether always guessing the most frequent class reaches the wanted accuracy, or may."""
+    is_recommended: bool
+    is_possible: bool
+    """Whether a trust model may reach it, with an epsilon that clients accept."""
+    larger_reaches: bool
+    """Whether one reaches it with a larger epsilon."""
+    is_wanted: bool
+    """Whether the author wants an accuracy."""
+    wanted: Number
+    loss: Number
+    """The accepted loss in percentage points, if no accuracy is wanted."""
+    limit: Decimal
+    ceiling: Mean
+    """The accuracy without protection."""
+    majority: Mean
+    is_weakest: bool
+    """Whether no compared trust model needs less trust."""
+    others: str
+    """Trust models that need less trust and may reach the accuracy."""
+    best: CandidateFacts | None
+
+
+def recommend(comparison: TrustComparison, target: float | None) -> list[Statement]:
     """Return which trust model and epsilon to choose, and how to ask for the same promise.
 
     It is the weakest trust model that reliably reaches the accuracy with an epsilon that clients accept by
@@ -158,52 +208,51 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Finding
     elif larger:
         best = larger[0]
     weaker = [each.trust for each in possible if best and each.trust.rank < best.trust.rank]
-    facts = {
-        "nothing_ranked": not comparison.ranked,
-        "out_of_reach": comparison.ceiling.high < wanted,
-        "guessing_reaches": comparison.majority.low >= wanted,
-        "guessing_may_reach": comparison.majority.high >= wanted,
-        "is_recommended": bool(sure),
-        "is_possible": bool(possible),
-        "larger_reaches": bool(larger),
-        "is_wanted": bool(target),
-        "wanted": Number(100 * wanted),
-        "loss": Number(100 * ACCEPTED_LOSS),
-        "limit": DEFAULT_MAX_EPSILON,
-        "ceiling": comparison.ceiling,
-        "majority": comparison.majority,
-        "is_weakest": bool(best and best.trust == comparison.ranked[0].trust),
-        "others_may": bool(weaker),
-        "others": " or ".join(dict.fromkeys(each.text for each in weaker)),
-        **(_describe_candidate(comparison, best) if best else {}),
-    }
+    facts = RecommendationFacts(
+        nothing_ranked=not comparison.ranked,
+        out_of_reach=comparison.ceiling.high < wanted,
+        guessing_reaches=comparison.majority.low >= wanted,
+        guessing_may_reach=comparison.majority.high >= wanted,
+        is_recommended=bool(sure),
+        is_possible=bool(possible),
+        larger_reaches=bool(larger),
+        is_wanted=bool(target),
+        wanted=Number(100 * wanted),
+        loss=Number(100 * ACCEPTED_LOSS),
+        limit=DEFAULT_MAX_EPSILON,
+        ceiling=comparison.ceiling,
+        majority=comparison.majority,
+        is_weakest=bool(best and best.trust == comparison.ranked[0].trust),
+        others=" or ".join(dict.fromkeys(each.text for each in weaker)),
+        best=_describe_candidate(comparison, best) if best else None,
+    )
     return TEXTS.section("recommendation", facts)
 
 
-def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Facts:
+def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> CandidateFacts:
     """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
 
     Epsilon of a silo survey hides whether a row was added or removed. Replacing a row is both.
     """
     kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
     rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
-    return {
-        "trust": candidate.trust.text,
-        "meaning": explain_trust(candidate.trust),
-        "epsilon": Number(candidate.epsilon),
-        "accuracy": candidate.accuracy,
-        "is_local": kind == LOCAL,
-        "is_silo": kind == SILO,
-        "epsilon_to_write": decimal_text(exact / 2 if kind == SILO else exact),
-        "is_relay": kind == RELAY,
-        "local_epsilon": decimal_text(candidate.trust.find_local_epsilon(exact)),
-        "batch": Count(candidate.trust.batch),
-        "several_rows": rows_per_person > 1,
-        "rows_per_person": rows_per_person,
-    }
+    return CandidateFacts(
+        trust=candidate.trust.text,
+        meaning=explain_trust(candidate.trust),
+        epsilon=Number(candidate.epsilon),
+        accuracy=candidate.accuracy,
+        is_local=kind == LOCAL,
+        is_silo=kind == SILO,
+        is_relay=kind == RELAY,
+        epsilon_to_write=decimal_text(exact / 2 if kind == SILO else exact),
+        local_epsilon=decimal_text(candidate.trust.find_local_epsilon(exact)),
+        batch=Count(candidate.trust.batch),
+        several_rows=rows_per_person > 1,
+        rows_per_person=rows_per_person,
+    )
 
 
-def describe_target(comparison: TrustComparison, target: float) -> list[Finding]:
+def describe_target(comparison: TrustComparison, target: float) -> list[Statement]:
     """State the weakest trust model for an accuracy at each epsilon, and the epsilon that each one needs."""
     wanted, labels = Number(100 * target), comparison.find(LABELS)
     found = [TEXTS.find("needed.heading", wanted=wanted)]
@@ -211,9 +260,8 @@ def describe_target(comparison: TrustComparison, target: float) -> list[Finding]
         TEXTS.find(
             "needed.trust",
             reached=bool(each.reaches),
-            others_may=bool(each.may_reach),
             possible=", ".join(f"{other.trust.text} {other.accuracy}" for other in each.may_reach),
-            **_describe_candidate(comparison, each.reaches or each.best),
+            best=_describe_candidate(comparison, each.reaches or each.best),
         )
         for each in comparison.find_needed_trusts(target)
     ] or [TEXTS.find("needed.unranked")]
@@ -234,19 +282,13 @@ def describe_target(comparison: TrustComparison, target: float) -> list[Finding]
     return found
 
 
-def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> list[Finding]:
+def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> list[Statement]:
     """State what a local survey needs for the accuracy of a curator; empty unless both are compared."""
     local, central = comparison.local, comparison.find(CENTRAL)
     if local is None or central is None:
         return []
     naive_bayes = comparison.ceilings[NAIVE_BAYES]
-    facts: Facts = {
-        "curator": central.trust.text,
-        "people": Count(comparison.training_rows),
-        "naive_bayes": comparison.average(naive_bayes),
-        "people_known": bool(levels),
-    }
-    found, is_limited = [TEXTS.find("cost.heading", **facts)], False
+    curator, found, is_limited = central.trust.text, [], False
     for index, epsilon in enumerate(comparison.epsilons):
         # The splits are paired: the accuracies of one split are subtracted from each other.
         gap = comparison.average(local.accuracies[index] - central.accuracies[index])
@@ -254,54 +296,57 @@ def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> li
         exceeds_naive_bayes = comparison.average(naive_bayes - central.accuracies[index]).high < 0
         is_beyond = gap.high < 0 and math.isinf(crossing.value) and exceeds_naive_bayes
         is_limited |= is_beyond
-        facts |= _describe_gap(gap)
-        facts |= {
-            "epsilon": Number(epsilon),
-            "needed_epsilon": crossing,
-            "is_repeated": crossing.is_repeated,
-            "is_beyond": is_beyond,
-            "is_bound": crossing.value in (0, math.inf),
-            "needed_people": levels and _write_people(levels, epsilon, crossing),
-        }
-        found.append(TEXTS.find("cost.gap", **facts))
-    return [*found, TEXTS.find("cost.limit", **facts)] if is_limited else found
+        people = levels.write_people(epsilon, crossing) if levels else ""
+        facts = _describe_gap(gap, curator, epsilon, crossing, is_beyond=is_beyond, people=people)
+        found.append(TEXTS.find("cost.gap", facts))
+    heading = TEXTS.find("cost.heading", curator=curator, people=Count(comparison.training_rows))
+    limit = TEXTS.find("cost.limit", curator=curator, naive_bayes=comparison.average(naive_bayes))
+    return [heading, *found, *([limit] if is_limited else [])]
 
 
-def _describe_gap(gap: Mean) -> Facts:
-    """Return the facts about a difference of accuracies; a clear one is written without its sign."""
+@dataclass(frozen=True, kw_only=True)
+class GapFacts:
+    """The difference between a local survey and a curator at one epsilon."""
+
+    epsilon: Number
+    curator: str
+    is_unclear: bool
+    is_better: bool
+    """Whether local is clearly better."""
+    points: Points | SignedPoints
+    low: Points | SignedPoints
+    high: Points | SignedPoints
+    """The difference of the accuracies with its interval; a clear one is written without its sign."""
+    is_beyond: bool
+    """Whether local probably cannot match the curator."""
+    needed_epsilon: Crossing
+    is_repeated: bool
+    is_bound: bool
+    """Whether the needed epsilon is beyond the tested ones."""
+    needed_people: str
+    """Who would match the curator at this epsilon; empty if this is unknown."""
+
+
+def _describe_gap(
+    gap: Mean, curator: str, epsilon: float, crossing: Crossing, *, is_beyond: bool, people: str
+) -> GapFacts:
     is_unclear = gap.low <= 0 <= gap.high
     sign, points = (-1, Points) if gap.high < 0 else (1, SignedPoints if is_unclear else Points)
     low, high = sorted((sign * gap.low, sign * gap.high))
-    return {
-        "is_unclear": is_unclear,
-        "is_better": gap.low > 0,
-        "points": points(sign * gap.value),
-        "low": points(low),
-        "high": points(high),
-    }
-
-
-def _write_people(levels: NoiseLevels, epsilon: float, crossing: Crossing) -> str:
-    """Return with two digits how many people at an epsilon replace the larger one."""
-
-    def write(equivalent: float) -> str:
-        count = levels.count_people(epsilon, equivalent)
-        step: int = 10 ** max(math.floor(math.log10(count)) - 1, 0)
-        return f"{round(count / step) * step:,}"
-
-    return crossing.write(write, "or fewer")
-
-
-def choose_targets(majority: float, ceiling: float) -> list[float]:
-    """Return round accuracies between that of the majority class and that without protection."""
-    found: list[float] = []
-    for step in _STEPS:
-        first = math.floor(majority / step + _ROUNDING) + 1
-        last = math.ceil(ceiling / step - _ROUNDING) - 1
-        found = [round(index * step, 2) for index in range(first, last + 1)]
-        if len(found) >= _MIN_TARGETS:
-            break
-    return found
+    return GapFacts(
+        epsilon=Number(epsilon),
+        curator=curator,
+        is_unclear=is_unclear,
+        is_better=gap.low > 0,
+        points=points(sign * gap.value),
+        low=points(low),
+        high=points(high),
+        is_beyond=is_beyond,
+        needed_epsilon=crossing,
+        is_repeated=crossing.is_repeated,
+        is_bound=crossing.value in (0, math.inf),
+        needed_people=people,
+    )
 
 
 def describe_cell(needed: NeededTrust) -> str:

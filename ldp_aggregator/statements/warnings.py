@@ -1,0 +1,250 @@
+"""Warnings that a reader needs before using an estimate, and statements on fake reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from encoders.explain.text import Counted
+from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
+from ldp_aggregator.estimation.poisoning.influence import FAKE_SHARE
+from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, SupportTests, Untested
+from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
+from ldp_aggregator.estimation.table_result import TableResult
+from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
+from ldp_aggregator.statements import TEXTS
+from ldp_aggregator.statements.data import is_of_people
+from ldp_aggregator.statements.rules import find_margins
+from ldp_aggregator.wording.statement import Statement
+from ldp_aggregator.wording.values import MAX_MARGIN, FirstNames, Names, NumberMargin, RoundShare, ShareMargin
+
+_ESTIMATES = {
+    "frequencies": "P(value, {label})",
+    "conditionals": "P(value | {label})",
+    "prior": "P({label})",
+    "shares": "P(value)",
+    "means": "the means",
+    "variances": "the variances",
+    "missing": "P(missing | {label})",
+}
+"""What a reader sees instead of the names of :class:`Influence`."""
+
+
+def find_warnings(estimates: Estimates) -> list[Statement]:
+    """Return the warnings that a reader needs before using the estimates."""
+    return list(_find_warnings(estimates))
+
+
+def _find_warnings(estimates: Estimates) -> Iterator[Statement]:
+    people = is_of_people(estimates)
+    if not estimates.reports:
+        yield TEXTS.find("warnings.empty", people=people)
+        return
+    if estimates.silos and estimates.silos.contradictions:
+        yield TEXTS.find(
+            "warnings.contradiction",
+            names=Names(estimates.silos.contradictions),
+            level=f"{CONTRADICTION_LEVEL:g}",
+        )
+    for feature in estimates.features:
+        if warning := find_feature_warning(feature, estimates.classes):
+            yield warning
+    for table in estimates.tables:
+        if table.n and (warning := _find_noise(table, table.rows, table.mechanism, table.n)):
+            yield warning
+    yield from find_alarms(estimates.poisoning)
+    if estimates.validation:
+        for warning in find_warnings(estimates.validation):
+            yield TEXTS.find("warnings.of-round", survey=estimates.validation.survey, warning=warning)
+    if not np.isfinite(estimates.raw_prior.stderr).all():
+        yield TEXTS.find("warnings.no-prior", label=estimates.label)
+
+
+def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Statement | None:
+    """Return the warning about one feature, given the names of all classes; None if there is none."""
+    if isinstance(feature, NumberResult):
+        questions = {"mean": feature.mean_question, "square": feature.square_question}
+        mechanisms, n = (
+            [each.mechanism for each in questions.values() if each.mechanism],
+            feature.mean_question.n,
+        )
+        empty = [name for name, each in questions.items() if not each.n]
+    else:
+        mechanisms, n = [feature.mechanism] if feature.mechanism else [], feature.n
+        empty = []
+    if not mechanisms:
+        return TEXTS.find("warnings.not-asked", feature=feature.name, classes=len(classes) > 1)
+    _, counted = name_counted(mechanisms[0])
+    if not n and len(empty) != 1:
+        return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
+    if len(empty) == 1 and counted == "reports":  # a table of counts measures means and squares
+        [other] = {"mean", "square"} - set(empty)
+        return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
+    joint = feature.frequencies if isinstance(feature, FeatureResult) else None
+    if joint and len(classes) > 1 and not np.isfinite(joint.stderr).any():
+        return TEXTS.find("warnings.without-label", feature=feature.name)
+    return _find_noise(feature, classes, mechanisms[0], n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseFacts:
+    """Estimates of a feature or table that are noise."""
+
+    feature: str
+    number: bool
+    """Whether it is a number."""
+    table: bool
+    ordered: bool
+    """Whether cumulative shares are shown besides."""
+    grouped: bool
+    """Whether there are several groups: classes, or rows of a table."""
+    some: bool
+    """Whether only some groups are noise."""
+    noisy: FirstNames
+    """These groups."""
+    group: str
+    """The one with the widest margin."""
+    margin: ShareMargin | NumberMargin
+    """The widest."""
+    useful: ShareMargin | NumberMargin
+    """A wider margin is noise."""
+    n: Counted
+    """What was counted."""
+    scales: bool
+    """Whether it is known how many are needed."""
+    needed: Counted
+
+
+def _find_noise(
+    result: FeatureResult | NumberResult | TableResult, groups: Sequence[str], mechanism: str, n: int
+) -> Statement | None:
+    """Return the warning that estimates are noise: of a feature in some classes, of a table in some rows."""
+    margins, useful = find_margins(result)
+    if not (noisy := margins > useful).any():
+        return None
+    one, counted = name_counted(mechanism)
+    write = NumberMargin if isinstance(result, NumberResult) else ShareMargin
+    widest = float(margins.max())
+    needed = n * (widest / useful) ** 2  # of few people in a class, not even the margin is known
+    is_measured = len(groups) == 1 or isinstance(result, NumberResult) or widest < MAX_MARGIN
+    facts = NoiseFacts(
+        feature=result.name,
+        number=isinstance(result, NumberResult),
+        table=isinstance(result, TableResult),
+        ordered=isinstance(result, FeatureResult) and bool(result.ordered) and len(groups) == 1,
+        grouped=len(groups) > 1,
+        some=not noisy.all(),
+        noisy=FirstNames([name for name, each in zip(groups, noisy, strict=True) if each]),
+        group=groups[int(margins.argmax())],
+        scales=COUNT_TABLE not in mechanism and math.isfinite(needed) and is_measured,
+        n=Counted(n, one, counted),
+        margin=write(widest),
+        useful=write(useful),
+        needed=Counted(_round_up(needed) if math.isfinite(needed) else 0, one, counted),
+    )
+    return TEXTS.find("warnings.noise", facts)
+
+
+def _round_up(number: float) -> int:
+    """Return a number rounded up to two digits."""
+    digits = max(len(str(int(number))) - 2, 0)
+    return int(-(-number // 10**digits) * 10**digits)
+
+
+# -- fake reports ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfluenceFacts:
+    """The largest influence of fake reports."""
+
+    fake_share: RoundShare
+    question: str
+    estimate: str
+    stderrs: str
+    """How far they could move the estimate, in standard errors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoisoningFacts:
+    """The facts of poisoning.md."""
+
+    alarm: bool
+    tested: int
+    """Number of questions that can be tested."""
+    questions: Counted
+    influence: InfluenceFacts | None
+
+
+def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
+    """Return the result of the tests, the largest influence, and what the tests cannot show."""
+    influence = None
+    if largest := poisoning.largest_influence:
+        check, move = largest
+        name, separator, feature = move.estimate.partition(" of ")
+        influence = InfluenceFacts(
+            fake_share=RoundShare(FAKE_SHARE),
+            question=check.question,
+            estimate=f"{_name_estimate(name, label)}{separator}{feature}",
+            stderrs=f"{move.largest:#.3g}".rstrip("."),
+        )
+    facts = PoisoningFacts(
+        alarm=bool(poisoning.alarms),
+        tested=len(poisoning.questions) - len(poisoning.untested),
+        questions=Counted(len(poisoning.questions), "question"),
+        influence=influence,
+    )
+    return TEXTS.section("poisoning", facts)
+
+
+def _name_estimate(name: str, label: str) -> str:
+    estimate = _ESTIMATES.get(name, name)
+    if label:
+        return estimate.format(label=label)
+    return estimate.replace(", {label}", "").replace(" | {label}", "").removesuffix("s")
+
+
+def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Statement]:
+    """Yield one warning for each question with an alarm."""
+    for check in poisoning.alarms if poisoning else ():
+        assert isinstance(check.support, SupportTests)
+        deviations = _describe_alarm(check.support)
+        yield TEXTS.find("warnings.fake-reports", question=check.question, deviations=deviations)
+
+
+def _describe_alarm(tests: SupportTests) -> Statement:
+    parts = []
+    if tests.sizes < tests.level:
+        parts.append(TEXTS.find("poisoning-details.sizes", p_value=_power_above(tests.sizes)))
+    if tests.pairs < tests.level:
+        pairs = Names(
+            f"{' with '.join(each.values)} ({each.reports:,.0f} times, expected {each.expected:,.0f})"
+            for each in tests.suspicious_pairs
+        )
+        parts.append(TEXTS.find("poisoning-details.pairs", pairs=pairs, p_value=_power_above(tests.pairs)))
+    if len(parts) == 1:
+        return parts[0]
+    return TEXTS.find("poisoning-details.both", sizes=parts[0], pairs=parts[1])
+
+
+def _power_above(p_value: float) -> str:
+    """Return the next power of ten above a p-value."""
+    return f"1e{math.floor(math.log10(max(p_value, 1e-300))) + 1:d}"
+
+
+def find_untested(poisoning: PoisoningSummary) -> list[Statement]:
+    """Return each reason why questions cannot be tested, with these questions."""
+    reasons: dict[object, list[str]] = {}
+    for check in poisoning.untested:
+        reasons.setdefault(check.support, []).append(check.question)
+    return [
+        TEXTS.find(
+            "poisoning-details.untested",
+            mechanism=reason == Untested.MECHANISM,
+            questions=Names(dict.fromkeys(questions)),
+        )
+        for reason, questions in reasons.items()
+    ]

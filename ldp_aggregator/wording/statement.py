@@ -1,0 +1,265 @@
+"""Statements, and the text files with their words, which can be corrected without knowing Python.
+
+A file is Markdown. Each entry is a heading and a text:
+
+    ## name (assumed) if invited, not simulated
+    **What exactly leaves my phone?**
+    One report of {{ plan.survey }}, with {{ identifier }}.
+
+    ### identifier
+    a random number
+
+A heading of level 2 begins a statement. Its name may be followed by what it rests on (computed, conditional,
+assumed or declared; computed if nothing is stated), by the name of the command that repeats the computation,
+as in "(conditional, odds_command)", and by conditions. Of entries with the same name, the first whose
+conditions hold is used. A bold first line is a title. A heading of level 3 begins words for a hole, which
+takes them if no fact has its name. Backticks enclose code.
+
+Holes and conditions name facts: fields of one dataclass, or of a dataclass in a field of it, after a dot.
+What is named in a field that is None is None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, is_dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import get_args, get_type_hints
+
+_HOLE = re.compile(r"\{\{ ([\w.]+) \}\}")
+"""A hole in a text: the name of a fact."""
+_HEADING = re.compile(
+    r"(?P<level>##|###) (?P<name>[\w-]+)"
+    r"(?: \((?P<basis>\w+)(?:, (?P<command>[\w.]+))?\))?(?: if (?P<conditions>.+))?"
+)
+_TITLE = re.compile(r"\*\*(.+)\*\*\n")
+
+Write = Callable[[object], str]
+"""Turns a value in a hole into text for one output, for example with the special signs of HTML escaped."""
+
+
+class Basis(StrEnum):
+    """What a statement rests on."""
+
+    COMPUTED = "computed"
+    CONDITIONAL = "computed under an assumption"
+    ASSUMED = "assumed"
+    DECLARED = "declared by the author"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextEntry:
+    """One entry of a text file: the words of a statement, with holes for its values."""
+
+    id: str
+    """The names of the file and of the entry, for example "privacy.report"."""
+    basis: Basis = Basis.COMPUTED
+    command: str = ""
+    """The name of the fact with the command that repeats the computation; empty if there is none."""
+    conditions: Mapping[str, bool] = field(default_factory=dict)
+    """Names of facts, and whether each must hold for this entry."""
+    title: str = ""
+    """A heading, for example the question that the text answers; empty for most."""
+    text: str
+
+    @property
+    def holes(self) -> list[str]:
+        """The names of the facts that the text shows."""
+        return _HOLE.findall(self.text)
+
+    def holds(self, facts: object) -> bool:
+        """Return whether all conditions hold."""
+        return all(bool(_look_up(facts, name)) is needed for name, needed in self.conditions.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """The words of an entry with the values of its holes."""
+
+    entry: TextEntry
+    values: Mapping[str, object] = field(default_factory=dict)
+    """By the name of the hole. The types of :mod:`values` state how numbers are written; a value may be
+    another statement."""
+    command: str = ""
+    """The command that repeats the computation; empty if there is none."""
+
+    @property
+    def id(self) -> str:
+        """The identifier."""
+        return self.entry.id
+
+    @property
+    def basis(self) -> Basis:
+        """What the statement rests on."""
+        return self.entry.basis
+
+    @property
+    def title(self) -> str:
+        """The heading; empty for most statements."""
+        return self.entry.title
+
+    def __str__(self) -> str:
+        """Return the statement as plain text."""
+        return self.fill(str, lambda words: words.replace("`", ""))
+
+    def fill(self, write: Write, write_words: Callable[[str], str] = str) -> str:
+        """Return the text with its holes filled.
+
+        Parameters
+        ----------
+        write : callable
+            Writes a value that is not a statement.
+        write_words : callable
+            Writes the words of the text file between the holes, in order; a backtick begins or ends code.
+        """
+        parts = _HOLE.split(self.entry.text)
+        written = [write_words(parts[0])]
+        for name, words in zip(parts[1::2], parts[2::2], strict=True):
+            value = self.values[name]
+            written.append(value.fill(write, write_words) if isinstance(value, Statement) else write(value))
+            written.append(write_words(words))
+        return "".join(written)
+
+
+class Texts:
+    """The text files in the folder `texts` of a package."""
+
+    def __init__(self, package: str) -> None:
+        """Name the package; its files are read on first use."""
+        self._package = package
+        self._read = cache(self._read_file)
+
+    def find(self, identifier: str, facts: object = None, /, **values: object) -> Statement:
+        """Return one statement.
+
+        Parameters
+        ----------
+        identifier : str
+            The name of the file, a dot, and the name of the entry.
+        facts : dataclass, optional
+            The facts that the text names.
+        **values : object
+            The facts of a text that names few, instead of a dataclass.
+
+        Raises
+        ------
+        KeyError
+            If no entry has this identifier and holds, or a fact is missing.
+        """
+        file = self._read(identifier.partition(".")[0])
+        entries = [each for each in file.statements if each.id == identifier]
+        found = file.fill(entries, SimpleNamespace(**values) if facts is None else facts)
+        if not found:
+            raise KeyError(f"no text {identifier!r} of {self._package} holds")
+        return found[0]
+
+    def section(self, name: str, facts: object) -> list[Statement]:
+        """Return all statements of a file whose conditions hold, in the order of the file.
+
+        `facts` is a dataclass, or a mapping of facts by their names.
+        """
+        file = self._read(name)
+        return file.fill(file.statements, SimpleNamespace(**facts) if isinstance(facts, Mapping) else facts)
+
+    def _read_file(self, name: str) -> _TextFile:
+        text = files(self._package).joinpath("texts", f"{name}.md").read_text(encoding="utf-8")
+        entries = list(_parse(name, text))
+        return _TextFile(*([entry for each, entry in entries if each == level] for level in ("##", "###")))
+
+
+@dataclass(frozen=True)
+class _TextFile:
+    """A text file."""
+
+    statements: list[TextEntry]
+    words: list[TextEntry]
+    """The words for holes."""
+
+    def fill(self, entries: list[TextEntry], facts: object) -> list[Statement]:
+        """Return the statements of those entries that hold; of a name, the first."""
+        if is_dataclass(facts):
+            self._check_names(entries, type(facts))
+        chosen: dict[str, TextEntry] = {}
+        for entry in entries:
+            if entry.id not in chosen and entry.holds(facts):
+                chosen[entry.id] = entry
+        return [_fill(entry, facts, self.words) for entry in chosen.values()]
+
+    def _check_names(self, entries: list[TextEntry], kind: type) -> None:
+        """Raise KeyError if an entry names a fact that the dataclass lacks, even if it does not hold."""
+        for entry in entries:
+            words = [each for each in self.words for hole in entry.holes if _is_for(each, entry, hole)]
+            holes = {each.id.partition(".")[2] for each in words}
+            for name in {*entry.holes, *entry.conditions, *filter(None, [entry.command])} - holes:
+                if not _has_fact(kind, name):
+                    raise KeyError(f"{entry.id}: {kind.__name__} has no fact {name!r}")
+            self._check_names(words, kind)
+
+
+def _parse(name: str, text: str) -> Iterator[tuple[str, TextEntry]]:
+    """Yield the level of the heading and the content of each entry."""
+    for block in re.split(r"^(?=###? )", text, flags=re.MULTILINE)[1:]:
+        heading, _, body = block.partition("\n")
+        found = _HEADING.fullmatch(heading)
+        if not found:
+            raise ValueError(f"{name}.md: the heading {heading!r} is not understood")
+        title, words = _TITLE.match(body), " ".join(_TITLE.sub("", body, count=1).split())
+        if set("{}") & set(_HOLE.sub("", words)):
+            raise ValueError(f"{name}.md: {heading}: a hole needs the form {{{{ name }}}}")
+        conditions = filter(None, (found["conditions"] or "").split(", "))
+        yield (
+            found["level"],
+            TextEntry(
+                id=f"{name}.{found['name']}",
+                basis=Basis[(found["basis"] or "computed").upper()],
+                command=found["command"] or "",
+                conditions={each.removeprefix("not "): not each.startswith("not ") for each in conditions},
+                title=title[1] if title else "",
+                text=words,
+            ),
+        )
+
+
+def _is_for(words: TextEntry, entry: TextEntry, hole: str) -> bool:
+    """Return whether words are for this hole of an entry in the same file."""
+    return words.id == f"{entry.id.partition('.')[0]}.{hole}"
+
+
+def _fill(entry: TextEntry, facts: object, words: list[TextEntry]) -> Statement:
+    """Return a statement; a hole without a fact takes words of the file, whose holes are filled likewise."""
+
+    def find_value(hole: str) -> object:
+        if hasattr(facts, hole.partition(".")[0]):
+            return _look_up(facts, hole)
+        for each in words:
+            if _is_for(each, entry, hole) and each.holds(facts):
+                return _fill(each, facts, words)
+        raise KeyError(f"{entry.id}: no value of the hole {hole!r}")
+
+    return Statement(
+        entry=entry,
+        values={hole: find_value(hole) for hole in entry.holes},
+        command=str(_look_up(facts, entry.command)) if entry.command else "",
+    )
+
+
+def _look_up(facts: object, name: str) -> object:
+    """Return the fact of this name; None if it is in a field that is None."""
+    for part in name.split("."):
+        if facts is not None and not hasattr(facts, part):
+            raise KeyError(f"there is no fact {name!r}")
+        facts = None if facts is None else getattr(facts, part)
+    return facts
+
+
+@cache
+def _has_fact(kind: type, name: str) -> bool:
+    """Return whether a dataclass has a field or property of this name, or a dataclass in a field has it."""
+    first, _, rest = name.partition(".")
+    hint = get_type_hints(kind).get(first, getattr(kind, name, None))
+    kinds = [each for each in get_args(hint) or [hint] if is_dataclass(each) and isinstance(each, type)]
+    return hint is not None and (not rest or any(_has_fact(each, rest) for each in kinds))

@@ -59,10 +59,18 @@ function update(old, fresh) {
     if (name !== "tabindex" && !fresh.hasAttribute(name)) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) old.setAttribute(name, value);
-  const [nodes, others] = [[...old.childNodes], [...fresh.childNodes]];
-  if (nodes.length === others.length && nodes.every(({ nodeName }, index) => nodeName === others[index].nodeName)) {
-    nodes.forEach((node, index) => update(node, others[index]));
-  } else {
-    old.replaceChildren(...others);
-  }
+  updateChildren(old, [...old.childNodes], [...fresh.childNodes]);
+}
+
+/** Update the first and the last children that have fresh ones of the same name and id; replace those between. */
+function updateChildren(old, nodes, others) {
+  const isSame = (index) => nodes.at(index).nodeName === others.at(index).nodeName && nodes.at(index).id === others.at(index).id;
+  let [first, last, most] = [0, 0, Math.min(nodes.length, others.length)];
+  while (first < most && isSame(first)) first += 1;
+  while (first + last < most && isSame(-1 - last)) last += 1;
+  for (let index = 0; index < first; index += 1) update(nodes[index], others[index]);
+  for (let index = -last; index < 0; index += 1) update(nodes.at(index), others.at(index));
+  const next = nodes[nodes.length - last] ?? null;
+  for (const node of nodes.slice(first, nodes.length - last)) node.remove();
+  for (const node of others.slice(first, others.length - last)) old.insertBefore(node, next);
 }

@@ -347,6 +347,28 @@ def test_a_refresh_leaves_focus_scrolling_and_selection_where_they_are(visit, si
     assert page.locator("#feature-3").bounding_box()["y"] == pytest.approx(place, abs=1)
 
 
+def test_a_section_that_ends_and_a_table_that_begins_leave_focus_and_selection(visit):
+    page = visit("/#empty").open().page
+    page.evaluate("""() => {
+        const box = document.querySelector("#reports .scroll")
+        box.tabIndex = 0
+        box.focus()
+        getSelection().selectAllChildren(document.querySelector("#feature-1 h3"))
+    }""")
+
+    def change(route: Route) -> None:
+        body = re.sub(r'<section id="warnings".*?</section>', "", route.fetch().text(), flags=re.DOTALL)
+        body = re.sub(r"<p [^>]*>No report was rejected.</p>", '<div class="scroll" id="more"></div>', body)
+        route.fulfill(content_type="text/html", body=body)
+
+    page.route("**/progress.html", change)
+    page.evaluate("document.querySelector('#refresh').click()")
+    expect(page.locator("#warnings")).to_have_count(0)
+    expect(page.locator("#more")).to_have_count(1)
+    assert page.evaluate("document.activeElement.ariaLabel") == "Reports by question"
+    assert page.evaluate("getSelection().toString()").startswith("age")
+
+
 def test_a_link_to_a_part_of_the_page_does_not_change_the_survey(visit):
     page = visit("/#many").open().page
     page.locator(".skip").focus()

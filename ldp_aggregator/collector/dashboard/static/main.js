@@ -51,7 +51,7 @@ async function selectSurvey() {
   }
   const survey = state.digests.has(wanted) ? wanted : state.digests.keys().next().value;
   if (survey === undefined || survey === state.survey) return;
-  byId("figures").hidden = true; // they are those of another survey
+  for (const id of ["plan", "figures"]) byId(id).hidden = true; // they are those of another survey
   Object.assign(state, { survey, counts: null, announced: 0 });
   byId("survey").value = survey;
   document.title = `${survey} – ${TITLE}`;

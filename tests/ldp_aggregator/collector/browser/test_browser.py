@@ -304,6 +304,15 @@ def test_estimates_are_never_shown_under_the_name_of_another_survey(visit):
     expect(page.locator("#figures")).to_be_hidden()
 
 
+def test_the_plan_of_another_survey_is_not_shown_for_a_closed_one(visit):
+    page = visit(fails=True).open().page
+    expect(page.locator("#plan")).to_be_visible()
+    page.route("**/v1/surveys/empty", responding(410, "survey-closed", "the survey is closed"))
+    page.locator("#survey").select_option("empty")
+    expect(page.locator("#warnings")).to_contain_text("There are no reports yet")
+    expect(page.locator("#plan")).to_be_hidden()
+
+
 def test_all_controls_are_reached_by_keyboard_in_order(visit):
     page = visit().open().page
     page.evaluate("document.activeElement.blur(); document.body.focus()")

@@ -55,6 +55,7 @@ def test_the_sections_are_those_of_the_results_page_without_relevance(name):
     shown, known = (list_sections(render(make_results(name), page)) for page in (render_once, render_page))
     added = {"reports", "margins"} - ({"margins"} if name == "silos" else set())
     assert set(shown) - set(known) == added
+    assert "relevance" not in shown
     assert set(known) - set(shown) <= {None, "relevance", "privacy", "method", "limits", "citation"}
     for each in set(shown) & set(known):
         assert shown[each] == known[each]

@@ -64,10 +64,11 @@ function update(old, fresh) {
 
 /** Update the first and the last children that have fresh ones of the same name and id; replace those between. */
 function updateChildren(old, nodes, others) {
-  const isSame = (index) => nodes.at(index).nodeName === others.at(index).nodeName && nodes.at(index).id === others.at(index).id;
-  let [first, last, most] = [0, 0, Math.min(nodes.length, others.length)];
-  while (first < most && isSame(first)) first += 1;
-  while (first + last < most && isSame(-1 - last)) last += 1;
+  const isSame = (one, other) => one.nodeName === other.nodeName && one.id === other.id;
+  const most = Math.min(nodes.length, others.length);
+  let [first, last] = [0, 0];
+  while (first < most && isSame(nodes[first], others[first])) first += 1;
+  while (first + last < most && isSame(nodes.at(-1 - last), others.at(-1 - last))) last += 1;
   for (let index = 0; index < first; index += 1) update(nodes[index], others[index]);
   for (let index = -last; index < 0; index += 1) update(nodes.at(index), others.at(index));
   const next = nodes[nodes.length - last] ?? null;

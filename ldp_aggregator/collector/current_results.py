@@ -28,7 +28,7 @@ class CurrentResults:
     def from_snapshot(
         cls, snapshot: AnySnapshot, plan: Plan | SiloPlan, *, is_closed: bool, poisoning: bool = False
     ) -> CurrentResults:
-        """Estimate; the intervals of silos, which send few messages, are for one look.
+        """Estimate; the intervals of silos, which send few messages, and of validation are for one look.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class CurrentResults:
         check = poisoning and isinstance(snapshot, Snapshot)
         found, classifier = estimate_survey(snapshot, poisoning=check)
         looks = ONE_LOOK
-        if isinstance(plan, Plan) and not is_closed:
+        if isinstance(plan, Plan) and not (plan.validation or is_closed):
             looks, found = ALL_LOOKS, hold_at_all_looks(found, plan)
         results = Results(plan=plan, privacy=state_privacy(snapshot), estimates=found, classifier=classifier)
         return cls(results, looks)

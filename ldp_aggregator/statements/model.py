@@ -108,13 +108,15 @@ class ResultsFacts:
     curator: bool
     classes: bool
     """Whether the survey has a label, and therefore a model."""
+    all_looks: bool
+    """Whether the intervals are valid at all looks, while the survey is open."""
     estimator: str
     paper: bool
     """Whether the estimator is that of the paper."""
     unknown_share: RoundShare
 
     @classmethod
-    def of(cls, results: Results) -> Self:
+    def of(cls, results: Results, *, all_looks: bool = False) -> Self:
         """Return what these results were made from."""
         estimates = results.estimates
         return cls(
@@ -122,6 +124,7 @@ class ResultsFacts:
             silos=estimates.silos is not None,
             curator=results.is_curator,
             classes=results.has_label,
+            all_looks=all_looks,
             estimator=estimates.estimator,
             paper=estimates.estimator == "paper",
             unknown_share=RoundShare(UNKNOWN_SHARE),
@@ -133,9 +136,9 @@ def find_method(results: Results) -> list[Statement]:
     return TEXTS.section("method", ResultsFacts.of(results))
 
 
-def find_terms(results: Results) -> list[Statement]:
+def find_terms(results: Results, *, all_looks: bool = False) -> list[Statement]:
     """Return statements that explain the terms of the results."""
-    return TEXTS.section("reading", ResultsFacts.of(results))
+    return TEXTS.section("reading", ResultsFacts.of(results, all_looks=all_looks))
 
 
 def find_limits(results: Results) -> list[Statement]:

@@ -57,7 +57,7 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
         build_fake_reports(results),
         build_silos(results),
         build_margins(results),
-        build_reading(results),
+        build_reading(results, all_looks=all_looks),
     ]
     return (
         load_template("ldp_aggregator.views", "progress.html")
@@ -66,7 +66,7 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
             reports=build_reports(results, rejections),
             looks=TEXTS.find("progress.all-looks") if all_looks else None,
             first_with_bars=estimates[0].id if estimates else None,
-            bars=TEXTS.find("tables.bars", classes=results.estimates.has_label),
+            bars=TEXTS.find("tables.bars", classes=results.estimates.has_label, all_looks=all_looks),
             sections=drop_empty(sections),
         )
         .encode()

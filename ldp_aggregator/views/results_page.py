@@ -164,7 +164,7 @@ def _render(
             tiles=tiles,
             sections=sections,
             first_with_bars=next((each.id for each in sections if each.id in ("shares", "classes")), None),
-            bars=TEXTS.find("tables.bars", classes=plan.label.exists),
+            bars=TEXTS.find("tables.bars", classes=plan.label.exists, all_looks=False),
         )
         .encode()
     )

@@ -180,9 +180,9 @@ def list_mechanisms(results: Results) -> list[Note]:
     return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
 
 
-def build_reading(results: Results) -> Section:
-    """Return the section that explains the terms."""
-    return make_section("reading", [Terms(find_terms(results))])
+def build_reading(results: Results, *, all_looks: bool = False) -> Section:
+    """Return the section that explains the terms; `all_looks` if intervals are valid at all looks."""
+    return make_section("reading", [Terms(find_terms(results, all_looks=all_looks))])
 
 
 def build_limits(results: Results) -> Section:

@@ -4,11 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
+from ldp_aggregator.collector.current_results import ONE_LOOK, CurrentResults
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, make_client, make_store
+from tests.ldp_aggregator.estimation.test_validation_result import make_survey, make_validation
 from tests.support.html_page import parse_page
 from tests.support.silo_surveys import read_silo_survey
 from tests.support.surveys import make_plan
@@ -81,3 +83,9 @@ def test_the_page_shows_the_texts_of_the_survey():
 def test_the_intervals_of_silos_are_for_one_look():
     plan = read_silo_survey().compile()
     assert read_estimates(make_store(plan), plan.id)["intervals"] == "one look"
+
+
+def test_intervals_of_an_open_validation_round_are_for_one_look():
+    plan = make_survey(4).with_validation(make_validation((1, 2))).compile()
+    found = CurrentResults.from_snapshot(take_snapshot(make_store(plan), plan.id), plan, is_closed=False)
+    assert found.looks == ONE_LOOK

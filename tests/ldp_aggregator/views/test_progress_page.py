@@ -149,3 +149,12 @@ def test_names_are_escaped():
     assert not page.find("script") + page.find("img") + page.find("b")
     counts = find_counts(page)
     assert "Reports by question: <img src=x onerror=alert(1)>" in counts
+
+
+def test_marks_of_an_open_survey_are_explained_as_intervals_that_do_not_overlap():
+    results = make_results("survey")
+    opened = replace(results, estimates=hold_at_all_looks(results.estimates, results.plan))
+    for all_looks, words in ((True, "do not overlap"), (False, "A test at level 5%")):
+        text = render_progress(opened, all_looks=all_looks).decode()
+        assert words in text
+        assert ("a test distinguishes" in text) == ("at level 5%" in text) == (not all_looks)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -70,6 +70,11 @@ class TextEntry:
     def holes(self) -> list[str]:
         """The names of the facts that the text shows."""
         return _HOLE.findall(self.text)
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all facts that the entry needs, also of those with words for a hole."""
+        return {*self.holes, *self.conditions, *filter(None, [self.command])}
 
     def holds(self, facts: object) -> bool:
         """Return whether all conditions hold."""
@@ -148,22 +153,20 @@ class Texts:
         Raises
         ------
         KeyError
-            If no entry has this identifier and holds, or a fact is missing.
+            If no entry has this identifier and holds, a fact is missing, or no entry of the file needs one
+            of the values.
         """
         file = self._read(identifier.partition(".")[0])
         entries = [each for each in file.statements if each.id == identifier]
-        found = file.fill(entries, SimpleNamespace(**values) if facts is None else facts)
+        found = file.fill(entries, facts, values)
         if not found:
             raise KeyError(f"no text {identifier!r} of {self._package} holds")
         return found[0]
 
-    def section(self, name: str, facts: object) -> list[Statement]:
-        """Return all statements of a file whose conditions hold, in the order of the file.
-
-        `facts` is a dataclass, or a mapping of facts by their names.
-        """
+    def section(self, name: str, facts: object = None, /, **values: object) -> list[Statement]:
+        """Return all statements of a file whose conditions hold, in its order; see :meth:`find`."""
         file = self._read(name)
-        return file.fill(file.statements, SimpleNamespace(**facts) if isinstance(facts, Mapping) else facts)
+        return file.fill(file.statements, facts, values)
 
     def _read_file(self, name: str) -> _TextFile:
         text = files(self._package).joinpath("texts", f"{name}.md").read_text(encoding="utf-8")
@@ -179,9 +182,14 @@ class _TextFile:
     words: list[TextEntry]
     """The words for holes."""
 
-    def fill(self, entries: list[TextEntry], facts: object) -> list[Statement]:
+    def fill(self, entries: list[TextEntry], facts: object, values: Mapping[str, object]) -> list[Statement]:
         """Return the statements of those entries that hold; of a name, the first."""
-        if is_dataclass(facts):
+        if facts is None:
+            needed = {name.partition(".")[0] for each in self.statements + self.words for name in each.names}
+            if unneeded := values.keys() - needed:
+                raise KeyError(f"no entry of the text file needs {', '.join(unneeded)}")
+            facts = SimpleNamespace(**values)
+        else:
             self._check_names(entries, type(facts))
         chosen: dict[str, TextEntry] = {}
         for entry in entries:
@@ -194,7 +202,7 @@ class _TextFile:
         for entry in entries:
             words = [each for each in self.words for hole in entry.holes if _is_for(each, entry, hole)]
             holes = {each.id.partition(".")[2] for each in words}
-            for name in {*entry.holes, *entry.conditions, *filter(None, [entry.command])} - holes:
+            for name in entry.names - holes:
                 if not _has_fact(kind, name):
                     raise KeyError(f"{entry.id}: {kind.__name__} has no fact {name!r}")
             self._check_names(words, kind)
@@ -260,6 +268,8 @@ def _look_up(facts: object, name: str) -> object:
 def _has_fact(kind: type, name: str) -> bool:
     """Return whether a dataclass has a field or property of this name, or a dataclass in a field has it."""
     first, _, rest = name.partition(".")
-    hint = get_type_hints(kind).get(first, getattr(kind, name, None))
+    if not rest:
+        return hasattr(kind, first) or first in {each.name for each in fields(kind)}
+    hint = get_type_hints(kind).get(first)
     kinds = [each for each in get_args(hint) or [hint] if is_dataclass(each) and isinstance(each, type)]
-    return hint is not None and (not rest or any(_has_fact(each, rest) for each in kinds))
+    return any(_has_fact(each, rest) for each in kinds)

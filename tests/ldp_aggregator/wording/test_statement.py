@@ -86,7 +86,7 @@ def test_a_statement_has_an_identifier_a_basis_a_title_and_plain_words(texts):
 
 def test_a_section_has_the_statements_whose_conditions_hold_in_the_order_of_the_file(texts):
     values = {"file": "a", "reports": 1, "names": "b", "share": "c", "odds": "python3", "simulated": False}
-    invited = texts.section("sample", {**values, "invited": True})
+    invited = texts.section("sample", **values, invited=True)
     assert [each.id for each in invited] == [
         "sample.message",
         "sample.belief",
@@ -95,7 +95,7 @@ def test_a_section_has_the_statements_whose_conditions_hold_in_the_order_of_the_
     ]
     assert str(invited[-1]) == "With invitations."
     assert invited[1].command == "python3"
-    others = texts.section("sample", {**values, "invited": False})
+    others = texts.section("sample", **values, invited=False)
     assert str(others[-1]) == "Without invitations."
     assert len(others) == 3
 
@@ -119,6 +119,14 @@ def test_a_missing_value_or_entry_is_an_error_that_names_it(texts):
         texts.find("sample.message", invited=False)
     with pytest.raises(KeyError, match=r"no text 'sample\.none'"):
         texts.find("sample.none")
+
+
+def test_a_value_that_no_text_of_the_file_needs_is_an_error(texts):
+    texts.find("sample.either", invited=False, file="another entry of the file needs it")
+    with pytest.raises(KeyError, match="needs files"):
+        texts.find("sample.either", invited=False, files="")
+    with pytest.raises(KeyError, match="needs files"):
+        texts.section("sample", files="")
 
 
 @pytest.fixture
@@ -161,4 +169,4 @@ def test_a_text_that_names_a_fact_that_the_dataclass_lacks_is_an_error_even_if_i
 def test_a_hole_has_a_name_and_no_expression(texts, tmp_path, text):
     (tmp_path / "sample_package" / "texts" / "bad.md").write_text(text)
     with pytest.raises(ValueError, match=r"bad\.md"):
-        texts.section("bad", {})
+        texts.section("bad")

@@ -57,7 +57,9 @@ class AccuracyFacts:
     first: ScenarioFacts
     rare: ScenarioFacts | None
     """With a rare label; None if the shares of the labels were given."""
-    answer: Statement
+    never_usable: bool
+    always_usable: bool
+    """Whether no or every feature and table is usable under any assumption."""
     command: str
     """The command that repeats the answer."""
     example: ExampleFacts | None
@@ -74,25 +76,17 @@ class AccuracyFacts:
 
 def describe_accuracy(source: DossierSource, size: SizeFacts) -> AccuracyFacts:
     """Return the facts on whether a survey can reach its aim."""
-    commands, sizes, label = source.commands, source.scenarios[0].sizes, source.plan.label
+    commands, sizes = source.commands, source.scenarios[0].sizes
     repeated = (commands.size, commands.rare_size)
     first, *others = [_describe(*each, size) for each in zip(source.scenarios, repeated, strict=False)]
-    rare = others[0] if others else None
     usable = [_count_usable(each.sizes[0]) for each in source.scenarios]
     means = [each.mean for each in sizes[0].forecasts.values()]
     majorities = [each.majority for each in sizes[0].forecasts.values()]
     return AccuracyFacts(
         first=first,
-        rare=rare,
-        answer=TEXTS.find(
-            "answers.answer",
-            label=label,
-            size=size,
-            first=first,
-            rare=rare,
-            never_usable=not max(usable),
-            always_usable=min(usable) == size.features,
-        ),
+        rare=others[0] if others else None,
+        never_usable=not max(usable),
+        always_usable=min(usable) == size.features,
         command=commands.rare_size or commands.size,
         example=_choose_example(sizes[0]),
         weak_accuracy=Share(min(means)) if means else None,

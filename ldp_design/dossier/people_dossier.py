@@ -54,8 +54,7 @@ class NonresponseFacts:
     """The same names with "or" before the last."""
     incomplete: str
     """The questions whose answers may not fit everybody."""
-    unanswered: Statement | None
-    """What must not be left empty; None if everything may be."""
+    can_be_silent: bool
     has_corrections: bool
 
 
@@ -101,16 +100,14 @@ class PeopleFacts(DossierFacts):
     sample: SampleFacts
     consent: ConsentFacts
     privacy: Statement
-    rating: Statement
-    """How strict epsilon is."""
-    weak: Statement | None
-    """What follows from an epsilon that hardly protects."""
-    reported: Statement
-    record: Statement
-    mark: Statement
-    """What a report contains, and what the store keeps of it."""
-    audit_result: Statement
-    no_audit: Statement
+    is_strict: bool
+    is_moderate: bool
+    is_lax: bool
+    is_weak: bool
+    """How small epsilon is."""
+    marks_are_readable: bool
+    marks_are_hashes: bool
+    """Whether randomised answers to all questions can, or cannot, be computed from their marks."""
 
 
 def render_dossier(source: DossierSource) -> bytes:
@@ -167,23 +164,12 @@ def describe_people(source: DossierSource) -> PeopleFacts:
         sample=describe_sample(plan),
         consent=_describe_consent(source, common),
         privacy=find_report_privacy(source.epsilon),
-        rating=TEXTS.find(
-            "words.rating",
-            epsilon=source.epsilon,
-            is_strict=epsilon <= _STRICT,
-            is_moderate=epsilon <= _MODERATE,
-            is_lax=epsilon <= _LAX,
-        ),
-        weak=TEXTS.find("words.weak") if epsilon >= _WEAK_EPSILON else None,
-        reported=TEXTS.find("words.reported", plan=plan, label=common.label),
-        record=TEXTS.find("words.record", plan=plan),
-        mark=TEXTS.find(
-            "words.mark",
-            marks_are_readable=max(payloads) <= _MARK_BYTES,
-            marks_are_hashes=min(payloads) > _MARK_BYTES,
-        ),
-        audit_result=TEXTS.find("words.audit_result", passed=audit and audit.passed),
-        no_audit=TEXTS.find("words.no_audit", commands=commands, sections=common.sections),
+        is_strict=epsilon <= _STRICT,
+        is_moderate=epsilon <= _MODERATE,
+        is_lax=epsilon <= _LAX,
+        is_weak=epsilon >= _WEAK_EPSILON,
+        marks_are_readable=max(payloads) <= _MARK_BYTES,
+        marks_are_hashes=min(payloads) > _MARK_BYTES,
     )
 
 
@@ -191,15 +177,13 @@ def _describe_nonresponse(plan: Plan) -> NonresponseFacts:
     """Return the facts on who cannot answer a survey."""
     causes, label = find_nonresponse_causes(plan), plan.row_label
     required = ", ".join(causes.required)
-    main = [f"\u201c{label.name}\u201d"] if causes.is_label_incomplete else []
-    incomplete = [*causes.incomplete, *main]
-    can_be_silent = label.exists or required
+    incomplete = [*causes.incomplete, *([f"\u201c{label.name}\u201d"] if causes.is_label_incomplete else [])]
     return NonresponseFacts(
         causes=causes,
         required=required,
         required_questions=_join_or(causes.required),
         incomplete=_join_or(incomplete),
-        unanswered=TEXTS.find("words.unanswered", label=label, required=required) if can_be_silent else None,
+        can_be_silent=label.exists or bool(required),
         has_corrections=bool(required or incomplete or causes.is_label_required),
     )
 

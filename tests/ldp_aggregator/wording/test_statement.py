@@ -127,6 +127,8 @@ def test_a_value_that_no_text_of_the_file_needs_is_an_error(texts):
         texts.find("sample.either", invited=False, files="")
     with pytest.raises(KeyError, match="needs files"):
         texts.section("sample", files="")
+    with pytest.raises(KeyError, match="needs file"):
+        texts.find("sample.either", RelayFacts(Share(0)), file="facts and values at once")
 
 
 @pytest.fixture
@@ -141,6 +143,14 @@ def test_dotted_names_lead_through_dataclasses_and_end_at_none(texts, write):
     [found] = texts.section("nested", NestedFacts(PlanFacts("sleep", relay)))
     assert str(found) == "sleep promises 50.0%."
     assert str(texts.find("nested.promise", NestedFacts(PlanFacts("sleep")))) == "sleep promises nothing."
+
+
+def test_words_of_words_md_fill_the_holes_of_all_files_that_have_no_words_for_them(texts, write, tmp_path):
+    write("## a\n{{ own }}, {{ shared }}\n\n### own\nof the file")
+    shared = "### own\nshared\n\n### shared if invited\ninvited by {{ issuer }}\n\n### shared\nopen"
+    (tmp_path / "sample_package" / "texts" / "words.md").write_text(shared)
+    assert str(texts.find("nested.a", invited=False)) == "of the file, open"
+    assert str(texts.find("nested.a", invited=True, issuer="us")) == "of the file, invited by us"
 
 
 @pytest.mark.parametrize(

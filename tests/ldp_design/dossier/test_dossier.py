@@ -333,7 +333,7 @@ def test_sections_are_numbered_and_linked_and_part_one_has_no_technical_words(pa
 )
 def test_an_epsilon_is_rated_by_the_recommendation(make, epsilon, rating):
     facts = describe_people(make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}")))
-    assert f"This is {rating}: " in str(facts.rating)
+    assert f"This is {rating}: " in str(TEXTS.find("epsilon.rating", facts))
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(make, mechan
     source = make(f'{SLEEP}\n[mechanism]\nfrequency = "{mechanism}"\n')
     lengths = {question.mechanism.payload_bytes for question in source.plan.questions}
     assert (max(lengths) <= 8) == (mechanism == "SS")
-    assert words in str(describe_people(source).mark)
+    assert words in str(TEXTS.find("stored.collector", describe_people(source)))
 
 
 def test_a_list_shows_the_mark_of_most_of_its_statements_once():

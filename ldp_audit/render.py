@@ -101,7 +101,7 @@ def _explain(
     file: str, head: Sequence[str], rows: Iterable[Sequence[str]], **values: object
 ) -> ExplainedTable:
     """Return a table, whose explanation, caption and columns are in a text file in this order."""
-    explanation, caption, *columns = TEXTS.section(file, values)
+    explanation, caption, *columns = TEXTS.section(file, **values)
     table = PlainTable(
         caption=str(caption), head=(*head, *(each.title for each in columns), "result"), rows=list(rows)
     )

@@ -39,17 +39,22 @@ def update_belief(belief: float, odds_factor: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class BeliefFacts:
-    """The largest values that beliefs of 1%, 10% and 50% can reach."""
+    """The largest values that beliefs of 1%, 10%, 50% and 90% can reach."""
 
     hundredth: ShareAtMost
     tenth: ShareAtMost
     half: ShareAtMost
+    nine_tenths: ShareAtMost
 
     @classmethod
     def after(cls, odds_factor: float) -> Self:
         """Update the beliefs by a factor of their odds."""
-        hundredth, tenth, half = (ShareAtMost(update_belief(each, odds_factor)) for each in (0.01, 0.1, 0.5))
-        return cls(hundredth=hundredth, tenth=tenth, half=half)
+        return cls(
+            hundredth=ShareAtMost(update_belief(0.01, odds_factor)),
+            tenth=ShareAtMost(update_belief(0.1, odds_factor)),
+            half=ShareAtMost(update_belief(0.5, odds_factor)),
+            nine_tenths=ShareAtMost(update_belief(0.9, odds_factor)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

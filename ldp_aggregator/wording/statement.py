@@ -13,7 +13,7 @@ A heading of level 2 begins a statement. Its name may be followed by what it res
 assumed or declared; computed if nothing is stated), by the name of the command that repeats the computation,
 as in "(conditional, odds_command)", and by conditions. Of entries with the same name, the first whose
 conditions hold is used. A bold first line is a title. A heading of level 3 begins words for a hole, which
-takes them if no fact has its name. Backticks enclose code.
+takes them if no fact has its name; those in words.md are for the holes of all files. Backticks enclose code.
 
 Holes and conditions name facts: fields of one dataclass, or of a dataclass in a field of it, after a dot.
 What is named in a field that is None is None.
@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import get_args, get_type_hints
@@ -70,6 +70,16 @@ class TextEntry:
     def holes(self) -> list[str]:
         """The names of the facts that the text shows."""
         return _HOLE.findall(self.text)
+
+    @property
+    def hole(self) -> str:
+        """The hole that the entry fills, if it has words."""
+        return self.id.partition(".")[2]
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all facts that the entry needs, also of those with words for a hole."""
+        return {*self.holes, *self.conditions, *filter(None, [self.command])}
 
     def holds(self, facts: object) -> bool:
         """Return whether all conditions hold."""
@@ -148,27 +158,28 @@ class Texts:
         Raises
         ------
         KeyError
-            If no entry has this identifier and holds, or a fact is missing.
+            If no entry has this identifier and holds, a fact is missing, or no entry of the file needs one
+            of the values.
         """
         file = self._read(identifier.partition(".")[0])
         entries = [each for each in file.statements if each.id == identifier]
-        found = file.fill(entries, SimpleNamespace(**values) if facts is None else facts)
+        found = file.fill(entries, facts, values)
         if not found:
             raise KeyError(f"no text {identifier!r} of {self._package} holds")
         return found[0]
 
-    def section(self, name: str, facts: object) -> list[Statement]:
-        """Return all statements of a file whose conditions hold, in the order of the file.
-
-        `facts` is a dataclass, or a mapping of facts by their names.
-        """
+    def section(self, name: str, facts: object = None, /, **values: object) -> list[Statement]:
+        """Return all statements of a file whose conditions hold, in its order; see :meth:`find`."""
         file = self._read(name)
-        return file.fill(file.statements, SimpleNamespace(**facts) if isinstance(facts, Mapping) else facts)
+        return file.fill(file.statements, facts, values)
 
     def _read_file(self, name: str) -> _TextFile:
-        text = files(self._package).joinpath("texts", f"{name}.md").read_text(encoding="utf-8")
-        entries = list(_parse(name, text))
-        return _TextFile(*([entry for each, entry in entries if each == level] for level in ("##", "###")))
+        folder = files(self._package).joinpath("texts")
+        entries = list(_parse(name, folder.joinpath(f"{name}.md").read_text(encoding="utf-8")))
+        statements, words = ([entry for each, entry in entries if each == level] for level in ("##", "###"))
+        if name != "words" and folder.joinpath("words.md").is_file():
+            words += self._read("words").words
+        return _TextFile(statements, words)
 
 
 @dataclass(frozen=True)
@@ -179,9 +190,18 @@ class _TextFile:
     words: list[TextEntry]
     """The words for holes."""
 
-    def fill(self, entries: list[TextEntry], facts: object) -> list[Statement]:
+    @cached_property
+    def names(self) -> set[str]:
+        """The names of all facts that entries need, up to the first dot."""
+        return {name.partition(".")[0] for each in self.statements + self.words for name in each.names}
+
+    def fill(self, entries: list[TextEntry], facts: object, values: Mapping[str, object]) -> list[Statement]:
         """Return the statements of those entries that hold; of a name, the first."""
-        if is_dataclass(facts):
+        if unneeded := values.keys() - (self.names if facts is None else set()):
+            raise KeyError(f"no entry of the text file needs {', '.join(unneeded)}")
+        if facts is None:
+            facts = SimpleNamespace(**values)
+        else:
             self._check_names(entries, type(facts))
         chosen: dict[str, TextEntry] = {}
         for entry in entries:
@@ -192,9 +212,8 @@ class _TextFile:
     def _check_names(self, entries: list[TextEntry], kind: type) -> None:
         """Raise KeyError if an entry names a fact that the dataclass lacks, even if it does not hold."""
         for entry in entries:
-            words = [each for each in self.words for hole in entry.holes if _is_for(each, entry, hole)]
-            holes = {each.id.partition(".")[2] for each in words}
-            for name in {*entry.holes, *entry.conditions, *filter(None, [entry.command])} - holes:
+            words = [each for each in self.words if each.hole in entry.holes]
+            for name in entry.names - {each.hole for each in words}:
                 if not _has_fact(kind, name):
                     raise KeyError(f"{entry.id}: {kind.__name__} has no fact {name!r}")
             self._check_names(words, kind)
@@ -224,19 +243,14 @@ def _parse(name: str, text: str) -> Iterator[tuple[str, TextEntry]]:
         )
 
 
-def _is_for(words: TextEntry, entry: TextEntry, hole: str) -> bool:
-    """Return whether words are for this hole of an entry in the same file."""
-    return words.id == f"{entry.id.partition('.')[0]}.{hole}"
-
-
 def _fill(entry: TextEntry, facts: object, words: list[TextEntry]) -> Statement:
-    """Return a statement; a hole without a fact takes words of the file, whose holes are filled likewise."""
+    """Return a statement; a hole without a fact takes words, whose holes are filled likewise."""
 
     def find_value(hole: str) -> object:
         if hasattr(facts, hole.partition(".")[0]):
             return _look_up(facts, hole)
         for each in words:
-            if _is_for(each, entry, hole) and each.holds(facts):
+            if each.hole == hole and each.holds(facts):
                 return _fill(each, facts, words)
         raise KeyError(f"{entry.id}: no value of the hole {hole!r}")
 
@@ -260,6 +274,8 @@ def _look_up(facts: object, name: str) -> object:
 def _has_fact(kind: type, name: str) -> bool:
     """Return whether a dataclass has a field or property of this name, or a dataclass in a field has it."""
     first, _, rest = name.partition(".")
-    hint = get_type_hints(kind).get(first, getattr(kind, name, None))
+    if not rest:
+        return hasattr(kind, first) or first in {each.name for each in fields(kind)}
+    hint = get_type_hints(kind).get(first)
     kinds = [each for each in get_args(hint) or [hint] if is_dataclass(each) and isinstance(each, type)]
-    return hint is not None and (not rest or any(_has_fact(each, rest) for each in kinds))
+    return any(_has_fact(each, rest) for each in kinds)

@@ -145,5 +145,5 @@ def render_comparison(comparison: TrustComparison, levels: NoiseLevels | None, t
         is_wanted=bool(target),
         draw_swatch=draw_swatch,
         draw_level_swatch=draw_level_swatch,
-        terms=TEXTS.section("terms", {}),
+        terms=TEXTS.section("terms"),
     ).encode()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
 
+from encoders.survey import Label
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, GivenShare, NumberMargin, Share
-from ldp_design.dossier.dossier_page import TEXTS, Facts
+from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.dossier.source import DossierSource, Scenario
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import make_rare_shares
 from ldp_design.sizing.margins import Grade
-from ldp_design.sizing.size_facts import SizeFacts, describe_size
+from ldp_design.sizing.size_facts import SizeFacts
 from ldp_design.sizing.size_summary import (
     Cell,
     MarginCells,
@@ -23,75 +24,107 @@ from ldp_design.sizing.size_summary import (
 )
 from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
-_TABLES = ("grade_tables", "size_notes", "margins", "comparison", "accuracies", "accuracy_notes")
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioFacts:
+    """What to expect under one assumption about the shares of the labels."""
+
+    shares: Statement
+    """The assumption, as the words that follow "if"."""
+    usable: int | str
+    """Number of features and tables that are not noise, or "none"."""
+    grades: str
+    caption: Statement
+    rows: Sequence[Sequence[Cell]]
+    """The table of grades."""
 
 
-def describe_accuracy(source: DossierSource) -> Facts:
-    """Return the facts on whether a survey can reach its aim, and the tables of both parts."""
-    scenarios = source.scenarios
-    if not scenarios:
-        conditions = ("has_users", "two_scenarios")
-        return {"size": None} | dict.fromkeys(conditions, False) | {name: [] for name in _TABLES}
-    first, last = scenarios[0].sizes[0], scenarios[-1].sizes[0]
-    command = source.commands["size"]
-    rare_command = source.commands.get("rare_size", command)
-    is_comparison = len(scenarios[0].sizes) > 1
-    main = source.plan.label.name
-    usable, rare_usable = (_count_usable(each) for each in (first, last))
-    shares, rare_shares = (describe_shares(scenarios[index], main) for index in (0, -1))
-    size = describe_size(first, is_comparison, command)
-    facts = {
-        "size": size,
-        "has_main": source.plan.label.exists,
-        "has_users": not is_comparison,
-        "two_scenarios": len(scenarios) > 1,
-        "shares": shares,
-        "rare_shares": rare_shares,
-        "usable": usable or "none",
-        "rare_usable": rare_usable or "none",
-        "never_usable": not max(usable, rare_usable),
-        "always_usable": min(usable, rare_usable) == len(first.features),
-        "grades": _list_grades(first, main),
-        "rare_grades": _list_grades(last, main),
-        "rare_size_command": rare_command,
-        **_choose_example(first),
-        **_describe_model(first),
-    }
-    facts["answer"] = TEXTS.find("answers.answer", main=main, **facts)
-    return facts | _build_tables(source, size, facts, (command, rare_command))
+@dataclass(frozen=True, kw_only=True)
+class ExampleFacts:
+    """How to read the margin of one feature."""
+
+    name: str
+    share: Share
+    margin: Share
+    low: Share
+    high: Share
 
 
-def _build_tables(source: DossierSource, size: SizeFacts, facts: Facts, commands: Sequence[str]) -> Facts:
-    """Return the tables of both parts, and the notes of `ldp-survey size` under them."""
-    sizes, main = source.scenarios[0].sizes, source.plan.label.name
-    first, is_comparison = sizes[0], len(sizes) > 1
-    build = _list_counts if is_comparison else _list_estimates
-    grades = []
-    for scenario, command in zip(source.scenarios, commands, strict=False):
-        values = facts | {"shares": describe_shares(scenario, main), "command": command}
-        grades.append((TEXTS.find("tables.grades", **values), list(build(scenario))))
-    return {
-        "grade_tables": grades,
-        "size_notes": size_facts.TEXTS.section("margins", size),
-        "margins": [] if is_comparison else list(_list_margins(first)),
-        "comparison": build_comparison(sizes) if is_comparison else [],
-        "accuracies": build_accuracy_table(first) if first.forecasts else [],
-        "accuracy_notes": size_facts.TEXTS.section("accuracy", size) if first.forecasts else [],
-    }
+@dataclass(frozen=True, kw_only=True)
+class AccuracyFacts:
+    """Whether a survey can reach its aim, and the tables of both parts."""
+
+    first: ScenarioFacts
+    rare: ScenarioFacts | None
+    """With a rare label; None if the shares of the labels were given."""
+    never_usable: bool
+    always_usable: bool
+    """Whether no or every feature and table is usable under any assumption."""
+    command: str
+    """The command that repeats the answer."""
+    example: ExampleFacts | None
+    weak_accuracy: Share | None
+    strong_accuracy: Share | None
+    majority: Share | None
+    """Of models, and of always naming the most frequent class; None if nothing was simulated."""
+    margins: Sequence[Sequence[Cell]]
+    """The rows of the table of margins; the head too, if several numbers of people are compared."""
+    accuracies: Sequence[Sequence[Cell]]
+    notes: Sequence[Statement]
+    """The notes of `ldp-survey size` under both tables."""
 
 
-def describe_shares(scenario: Scenario, main: str) -> Statement:
+def describe_accuracy(source: DossierSource, size: SizeFacts) -> AccuracyFacts:
+    """Return the facts on whether a survey can reach its aim."""
+    commands, sizes = source.commands, source.scenarios[0].sizes
+    repeated = (commands.size, commands.rare_size)
+    first, *others = [_describe(*each, size) for each in zip(source.scenarios, repeated, strict=False)]
+    usable = [_count_usable(each.sizes[0]) for each in source.scenarios]
+    means = [each.mean for each in sizes[0].forecasts.values()]
+    majorities = [each.majority for each in sizes[0].forecasts.values()]
+    return AccuracyFacts(
+        first=first,
+        rare=others[0] if others else None,
+        never_usable=not max(usable),
+        always_usable=min(usable) == size.features,
+        command=commands.rare_size or commands.size,
+        example=_choose_example(sizes[0]),
+        weak_accuracy=Share(min(means)) if means else None,
+        strong_accuracy=Share(max(means)) if means else None,
+        majority=Share(majorities[0]) if means else None,
+        margins=build_comparison(sizes) if size.is_comparison else list(_list_margins(sizes[0])),
+        accuracies=build_accuracy_table(sizes[0]) if sizes[0].forecasts else [],
+        notes=[
+            *size_facts.TEXTS.section("margins", size),
+            *(size_facts.TEXTS.section("accuracy", size) if sizes[0].forecasts else []),
+        ],
+    )
+
+
+def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> ScenarioFacts:
+    size, label = scenario.sizes[0], scenario.sizes[0].plan.label
+    shares = _describe_shares(scenario, label)
+    return ScenarioFacts(
+        shares=shares,
+        usable=_count_usable(size) or "none",
+        grades=_list_grades(size, label),
+        caption=TEXTS.find("tables.grades", label=label, size=facts, shares=shares, command=command),
+        rows=list(_list_counts(scenario) if facts.is_comparison else _list_estimates(scenario)),
+    )
+
+
+def _describe_shares(scenario: Scenario, label: Label) -> Statement:
     """Return the assumption of a scenario about the label, as the words that follow "if"."""
-    labels, shares = scenario.sizes[0].plan.label.values, scenario.label_shares or ()
-    given = zip(labels, map(GivenShare, shares), strict=False)
+    shares = scenario.label_shares or ()
+    given = zip(label.values, map(GivenShare, shares), strict=False)
     return TEXTS.find(
         "answers.shares",
-        main=main,
+        label=label,
         is_equal=not shares,
-        is_rare=shares == make_rare_shares(len(labels)),
-        two_labels=len(labels) == 2,
+        is_rare=shares == make_rare_shares(len(label.values)),
+        two_labels=len(label.values) == 2,
         rare=GivenShare(shares[0] if shares else 0),
-        rare_label=labels[0],
+        rare_label=label.values[0],
         given=", ".join(f"\u201c{name}\u201d {share}" for name, share in given),
     )
 
@@ -105,9 +138,9 @@ def _count_usable(size: Size) -> int:
     return len(size.features) - len(size.noise)
 
 
-def _list_grades(size: Size, main: str) -> str:
+def _list_grades(size: Size, label: Label) -> str:
     """Return the names of the label and the features by their grade."""
-    itself = str(TEXTS.find("answers.main-itself", main=main))
+    itself = str(TEXTS.find("answers.main-itself", label=label))
     parts = []
     for grade in Grade:
         names = [itself] if size.label_margin and size.label_margin.grade is grade else []
@@ -154,29 +187,16 @@ def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
             yield name, "", "", *("" for _ in estimates[1:]), cells.missing
 
 
-def _choose_example(size: Size) -> Facts:
+def _choose_example(size: Size) -> ExampleFacts | None:
     """Return the least precise share that is not noise, as an example of how to read a margin."""
     shares = [each for each in size.features if each.values and not each.is_noise and each.kind != "table"]
     if not shares:
-        return {"has_example": False}
+        return None
     margin = max(shares, key=lambda each: each.margin)
-    return {
-        "has_example": True,
-        "example": margin.name,
-        "example_share": Share(margin.typical),
-        "example_margin": Share(margin.margin),
-        "example_low": Share(max(margin.typical - margin.margin, 0.0)),
-        "example_high": Share(min(margin.typical + margin.margin, 1.0)),
-    }
-
-
-def _describe_model(size: Size) -> dict[str, Any]:
-    if not size.forecasts:
-        return {}
-    means = [each.mean for each in size.forecasts.values()]
-    majority = next(iter(size.forecasts.values())).majority
-    return {
-        "weak_accuracy": Share(min(means)),
-        "strong_accuracy": Share(max(means)),
-        "majority": Share(majority),
-    }
+    return ExampleFacts(
+        name=margin.name,
+        share=Share(margin.typical),
+        margin=Share(margin.margin),
+        low=Share(max(margin.typical - margin.margin, 0.0)),
+        high=Share(min(margin.typical + margin.margin, 1.0)),
+    )

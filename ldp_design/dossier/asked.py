@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,8 +23,9 @@ from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.features import NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.wording.statement import Statement
+from ldp_design.authoring.overview import report_bytes
 from ldp_design.authoring.sample_row import format_value, make_sample_row
-from ldp_design.dossier.dossier_page import TEXTS, Facts
+from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.sizing.size_summary import Cell
 
 # -- what is asked ----------------------------------------------------------------------------------
@@ -32,12 +34,13 @@ from ldp_design.sizing.size_summary import Cell
 _MAX_LISTED = 40
 
 
-def list_languages(plan: AnyPlan) -> list[str]:
-    """Return the languages of the texts of a survey; "" alone if it has none."""
-    return list(plan.texts.languages) if plan.texts and plan.texts.languages else [""]
+def list_asked(plan: AnyPlan, caption: str = "tables.asked") -> list[tuple[Statement, list[Sequence[Cell]]]]:
+    """Return a table of what is asked for each language of the texts: its caption and rows."""
+    languages = (plan.texts and plan.texts.languages) or [""]
+    return [(TEXTS.find(caption, language=each), list(_list_questions(plan, each))) for each in languages]
 
 
-def list_questions(plan: AnyPlan, language: str) -> Iterator[Sequence[Cell]]:
+def _list_questions(plan: AnyPlan, language: str) -> Iterator[Sequence[Cell]]:
     """Yield the label and each feature, in a language of the survey's texts: the rows of a table."""
     texts, label = display_texts(plan, language), plan.row_label
     required = TEXTS.find("words.required")
@@ -79,36 +82,73 @@ def _join(texts: Sequence[str]) -> Statement:
     return TEXTS.find("words.values", values=listed, more=max(len(texts) - _MAX_LISTED, 0))
 
 
-def describe_choice(plan: Plan) -> Facts:
-    """Return the facts on how a device chooses what it reports, and what it computes before."""
+@dataclass(frozen=True, kw_only=True)
+class QuestionFacts:
+    """The facts on what a survey asks, and how a device chooses and processes what it reports."""
+
+    entries: int
+    one_entry: bool
+    one_question: bool
+    topic_count: Counted
+    """Number of questions or groups of them, of which one is drawn."""
+    grouped: str
+    """The groups of questions that one report answers."""
+    values_alone: str
+    """The questions whose reports do not contain the label."""
+    levels: str
+    """The features with intervals of several widths."""
+    main_alone: bool
+    """Whether a question is about the label alone."""
+    numbers: str
+    several_numbers: bool
+    """The numbers that are processed in two ways, and whether there are several."""
+    inputs: str
+    components: str
+    """What a projection combines, and into what."""
+    has_ranges: bool
+    unworded: str
+    """The features without a text in any language."""
+    shortest: int
+    longest: int
+    """The lengths of reports in bytes."""
+
+    @property
+    def lengths_differ(self) -> bool:
+        """Whether reports to some questions are longer."""
+        return self.shortest < self.longest
+
+
+def describe_questions(plan: Plan) -> QuestionFacts:
+    """Return the facts on what a survey asks, and how a device chooses and processes what it reports."""
     topics = dict.fromkeys(each.feature_indices for each in plan.questions if each.feature_indices)
     numbers = dict.fromkeys(
         ", ".join(each.name for each in question.asked_features)
         for question in plan.questions
         if question.moment
     )
-    projection = plan.row_schema.projection
-    return {
-        "one_question": len(plan.questions) == 1,
-        "grouped": "; ".join(each.name for each in plan.questions if len(each.feature_indices) > 1),
-        "values_alone": "; ".join(
-            each.name for each in plan.questions if plan.label.exists and not each.label.exists
-        ),
-        "levels": " and ".join(
-            dict.fromkeys(
-                plan.features[each.feature_indices[0]].name for each in plan.questions if each.width > 1
-            )
-        ),
-        "topic_count": Counted(len(topics), "question"),
-        "main_alone": any(each.kind == "label" for each in plan.questions),
-        "numbers": " and ".join(numbers),
-        "several_numbers": len(numbers) > 1,
-        "validation": bool(plan.validation),
-        "predicted": plan.validation.label.name if plan.validation else "",
-        "inputs": ", ".join(each.name for each in projection.inputs) if projection else "",
-        "components": ", ".join(each.name for each in projection.components) if projection else "",
-        "has_ranges": any(not isinstance(each, CategoricalFeature) for each in plan.entries),
-    }
+    levels = [each.asked_features[0].name for each in plan.questions if each.width > 1]
+    alone = [each.name for each in plan.questions if plan.label.exists and not each.label.exists]
+    projection, languages = plan.row_schema.projection, plan.texts.languages if plan.texts else {}
+    worded = {name for each in languages.values() for name in each.get("features", {})}
+    lengths = [report_bytes(plan, question) for question in plan.questions]
+    return QuestionFacts(
+        entries=len(plan.entries),
+        one_entry=len(plan.entries) == 1,
+        one_question=len(plan.questions) == 1,
+        topic_count=Counted(len(topics), "question"),
+        grouped="; ".join(each.name for each in plan.questions if len(each.feature_indices) > 1),
+        values_alone="; ".join(alone),
+        levels=" and ".join(dict.fromkeys(levels)),
+        main_alone=any(each.kind == "label" for each in plan.questions),
+        numbers=" and ".join(numbers),
+        several_numbers=len(numbers) > 1,
+        inputs=", ".join(each.name for each in projection.inputs) if projection else "",
+        components=", ".join(each.name for each in projection.components) if projection else "",
+        has_ranges=any(not isinstance(each, CategoricalFeature) for each in plan.entries),
+        unworded=", ".join(each.name for each in plan.entries if each.name not in worded),
+        shortest=min(lengths),
+        longest=max(lengths),
+    )
 
 
 # -- the report of a made-up person, byte by byte ---------------------------------------------------
@@ -117,25 +157,42 @@ def describe_choice(plan: Plan) -> Facts:
 _SEED = 1
 
 
-def describe_sample(plan: Plan) -> Facts:
-    """Return a made-up person, the report of their device, each of its fields, and who could have sent it."""
+@dataclass(frozen=True, kw_only=True)
+class SampleFacts:
+    """A made-up person, the report of their device, each of its fields, and who could have sent it."""
+
+    person: Sequence[tuple[str, str]]
+    question: str
+    answer: str
+    mechanism: str
+    output: str
+    """How the mechanism describes its random answer."""
+    report_bytes: int
+    fields: Sequence[Sequence[Cell]]
+    some_answers: bool
+    """Whether the table of likelihoods does not have all possible answers."""
+    likelihoods: Sequence[Sequence[Cell]]
+
+
+def describe_sample(plan: Plan) -> SampleFacts:
+    """Return the facts on a made-up person and their report."""
     stream = FastStream(_SEED)  # fixed, so that the same survey gives the same page
     row = make_sample_row(plan, stream)
     shown = preview(plan, row, row.get(plan.row_label.name), stream)
     question, truth = shown.randomised.question, shown.randomised.truth
     chances = compute_likelihoods(question, shown.randomised.payload, truth)
     listed = _choose_answers(chances, truth)
-    return {
-        "person": [(name, format_value(value)) for name, value in row.items()],
-        "question": question.name,
-        "answer_of_person": Wording.from_plan(plan).titled_answer(shown.truth),
-        "mechanism": question.mechanism.name,
-        "output": question.mechanism.describe_output(truth),
-        "report_bytes": len(shown.report),
-        "fields": list(_list_fields(plan, shown)),
-        "some_answers": len(chances) > len(listed) or bool(question.moment),
-        "likelihoods": list(_list_likelihoods(shown, chances, listed)),
-    }
+    return SampleFacts(
+        person=[(name, format_value(value)) for name, value in row.items()],
+        question=question.name,
+        answer=Wording.from_plan(plan).titled_answer(shown.truth),
+        mechanism=question.mechanism.name,
+        output=question.mechanism.describe_output(truth),
+        report_bytes=len(shown.report),
+        fields=list(_list_fields(plan, shown)),
+        some_answers=len(chances) > len(listed) or bool(question.moment),
+        likelihoods=list(_list_likelihoods(shown, chances, listed)),
+    )
 
 
 def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
@@ -149,8 +206,14 @@ def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
         *map(msgpack.packb, (report.plan_digest, report.question, report.id, report.payload)),
     ]
     assert b"".join(fields) == shown.report
-    facts = {"invited": plan.by_invitation, "version": version[0], "number": report.question}
-    meanings = TEXTS.section("fields", facts | {"question": question.name, "payload": payload})
+    meanings = TEXTS.section(
+        "fields",
+        plan=plan,
+        version=version[0],
+        number=report.question,
+        question=question.name,
+        payload=payload,
+    )
     for data, meaning in zip(fields, meanings, strict=True):
         yield data.hex(" "), meaning.title, meaning
 

@@ -6,9 +6,8 @@ A dossier is one HTML file without scripts, other files or requests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 from markupsafe import Markup, escape
 
@@ -17,70 +16,113 @@ from encoders.survey.canonical import decimal_text
 from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
+from encoders.survey.features import Label
 from ldp_aggregator.render.html import load_template
+from ldp_aggregator.statements.privacy import BeliefFacts
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
-from ldp_design.dossier.source import BELIEFS, SURVEYS, PlanSource
+from ldp_design.dossier.source import BELIEFS, SURVEYS, Commands, PlanSource
+from ldp_design.sizing.size_facts import SizeFacts
 from ldp_design.sizing.size_summary import Cell
 
-Facts = dict[str, object]
-"""The facts of all text files and templates of a dossier, by name."""
+TEXTS = Texts("ldp_design.dossier")
 
 # -- facts about a plan of people or of silos -------------------------------------------------------
 
 
-TEXTS = Texts("ldp_design.dossier")
-_ABOUT = ("purpose", "contact", "ethics", "retention")
-"""The entries of [about] that a board reads."""
+@dataclass(frozen=True, kw_only=True)
+class SectionNumbers:
+    """The numbers of the sections that texts name; 0 if the dossier does not have one."""
+
+    purpose: int
+    asked: int
+    visible: int
+    epsilon: int
+    accuracy: int
+    not_covered: int
+    withdrawal: int
+    audit: int
+    checklist: int
+    proof: int
+    margins: int
+    commands: int
 
 
-def describe_plan(source: PlanSource, commands: Mapping[str, str], is_silo: bool) -> Facts:
+@dataclass(frozen=True, kw_only=True)
+class AboutFacts:
+    """What the author states about the survey; empty where nothing is stated."""
+
+    title: str
+    purpose: str = ""
+    contact: str = ""
+    ethics: str = ""
+    retention: str = ""
+    explanation: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DossierFacts:
+    """The facts that texts of dossiers of both kinds name."""
+
+    is_silo: bool
+    plan: AnyPlan
+    epsilon: str
+    label: Label
+    about: AboutFacts
+    several_answers: str
+    """The names of the features with several answers."""
+    size: SizeFacts | None
+    """None for a validation round."""
+    commands: Commands
+    sections: SectionNumbers
+    beliefs: BeliefFacts
+    beliefs_of_two: BeliefFacts
+    beliefs_of_five: BeliefFacts
+    """After one, two and five reports."""
+
+    @property
+    def conditions(self) -> int:
+        """Number of conditions that the board must check."""
+        return len(TEXTS.section("silo_conditions" if self.is_silo else "conditions", self))
+
+    @property
+    def missing(self) -> str:
+        """What the author does not state."""
+        stated = TEXTS.section("purpose", self)
+        return ", ".join(each.title.lower() for each in stated if each.basis is Basis.COMPUTED)
+
+
+def describe_plan(
+    source: PlanSource, commands: Commands, size: SizeFacts | None, is_silo: bool
+) -> DossierFacts:
     """Return the facts about a plan of either kind: its sections, commands, beliefs and declarations."""
-    plan = source.plan
-    facts: Facts = {
-        "is_silo": is_silo,
-        "kind": "silo_" if is_silo else "",
-        "title": display_texts(plan).title,
-        "survey": plan.id,
-        "file": source.file,
-        "digest": plan.digest,
-        "epsilon": source.epsilon,
-        "has_main": plan.row_label.exists,
-        "main": plan.row_label.name,
-        "several_answers": " and ".join(each.name for each in plan.entries if isinstance(each, Choices)),
-        "invited": plan.by_invitation,
-        **_describe_commands(commands),
-        "belief_10": source.belief_after(0.1),
-        "belief_50": source.belief_after(0.5),
-        "belief_90": source.belief_after(0.9),
-        "belief_10_two": source.belief_after(0.1, 2),
-        "belief_50_two": source.belief_after(0.5, 2),
-        "belief_50_five": source.belief_after(0.5, 5),
-        "sums": list_sums(source),
-        **_describe_declarations(plan),
-    }
-    sections = [*TEXTS.section("board", facts), *TEXTS.section("annex", facts)]
-    numbers = {anchor_of(each.id): number for number, each in enumerate(sections, 1)}
-    facts |= {f"{anchor.replace('-', '_')}_section": number for anchor, number in numbers.items()}
-    facts["headings"] = {anchor_of(each.id): (numbers[anchor_of(each.id)], each.title) for each in sections}
-    stated = TEXTS.section("purpose", facts)
-    missing = [each.title.lower() for each in stated if each.basis is Basis.COMPUTED]
-    return facts | {"missing": ", ".join(missing)}
+    plan, texts = source.plan, display_texts(source.plan)
+    numbers = {anchor.replace("-", "_"): number for anchor, (number, _) in _list_headings(is_silo).items()}
+    beliefs, of_two, of_five = (BeliefFacts.after(source.odds_factor(each)) for each in (1, 2, 5))
+    return DossierFacts(
+        is_silo=is_silo,
+        plan=plan,
+        epsilon=source.epsilon,
+        label=plan.row_label,
+        about=AboutFacts(**{**texts.about, "title": texts.title}, explanation=texts.help),
+        several_answers=" and ".join(each.name for each in plan.entries if isinstance(each, Choices)),
+        size=size,
+        commands=commands,
+        sections=SectionNumbers(**{each.name: numbers.get(each.name, 0) for each in fields(SectionNumbers)}),
+        beliefs=beliefs,
+        beliefs_of_two=of_two,
+        beliefs_of_five=of_five,
+    )
+
+
+def _list_headings(is_silo: bool) -> dict[str, tuple[int, str]]:
+    """Return the number and the title of each section, by its anchor."""
+    found = [each for part in ("board", "annex") for each in TEXTS.section(part, is_silo=is_silo)]
+    return {anchor_of(each.id): (number, each.title) for number, each in enumerate(found, 1)}
 
 
 def anchor_of(identifier: str) -> str:
     """Return the name of an entry without that of its file."""
     return identifier.partition(".")[2]
-
-
-def _describe_commands(commands: Mapping[str, str]) -> Facts:
-    facts: Facts = {f"{name}_command": command for name, command in commands.items()}
-    return facts | {f"{name}_number": number for number, name in enumerate(commands, 1)}
-
-
-def _describe_declarations(plan: AnyPlan) -> Facts:
-    texts = display_texts(plan)
-    stated: Facts = {key: texts.about.get(key) for key in _ABOUT}
-    return stated | {"explanation": texts.help}
 
 
 def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
@@ -98,35 +140,39 @@ def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
 # -- the page ---------------------------------------------------------------------------------------
 
 
-def render_page(template: str, facts: Facts, commands: Mapping[str, str]) -> bytes:
+def render_page(template: str, source: PlanSource, facts: DossierFacts, **tables: object) -> bytes:
     """Return a page in UTF-8; its template chooses among the statements and arranges them.
 
     Parameters
     ----------
     template : str
         The file of the template.
-    facts : dict
-        The values of the statements, and the tables.
-    commands : mapping
-        The commands that repeat a computation, by their names.
+    source : PlanSource
+        What the dossier is made from.
+    facts : DossierFacts
+        The values of the statements.
+    **tables : object
+        What else the template shows, for example the rows of tables.
     """
     page = load_template("ldp_design.dossier", template, "dossier.css")
-    tools = {
-        "find": partial(_find, facts),
-        "listed": partial(TEXTS.section, facts=facts),
-        "anchor_of": anchor_of,
-        "common_mark": find_common_mark,
-        "draft": write_draft,
-        "bases": {each.name.lower(): each.value for each in Basis},
-        "commands": commands,
-        "numbers": {command: number for number, command in enumerate(commands.values(), 1)},
-        "version": __version__,
-    }
-    return page.render(facts | tools).encode()
-
-
-def _find(facts: Facts, identifier: str, /, **more: object) -> Statement:
-    return TEXTS.find(identifier, **facts | more)
+    commands = facts.commands.listed
+    return page.render(
+        facts=facts,
+        file=source.file,
+        kind="silo_" if facts.is_silo else "",
+        headings=_list_headings(facts.is_silo),
+        sums=list_sums(source),
+        find=lambda identifier: TEXTS.find(identifier, facts),
+        listed=lambda name: TEXTS.section(name, facts),
+        anchor_of=anchor_of,
+        common_mark=find_common_mark,
+        draft=write_draft,
+        bases={each.name.lower(): each.value for each in Basis},
+        commands=commands,
+        numbers={command: number for number, command in enumerate(commands.values(), 1)},
+        version=__version__,
+        **tables,
+    ).encode()
 
 
 def write_draft(statement: Statement) -> Markup:

@@ -14,13 +14,13 @@ from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.wording.values import Count, RoundShare
 from ldp_design.authoring.organisation_overview import describe_tables, find_silo_warnings
 from ldp_design.dossier.accuracy import describe_estimate
-from ldp_design.dossier.asked import list_languages, list_questions
-from ldp_design.dossier.dossier_page import TEXTS, Facts, describe_plan, render_page
-from ldp_design.dossier.source import BELIEFS, PlanSource, displayable_name
+from ldp_design.dossier.asked import list_asked
+from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, describe_plan, render_page
+from ldp_design.dossier.source import BELIEFS, Commands, PlanSource, displayable_name
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import parse_label_shares
 from ldp_design.sizing.silo_size import SiloSize, compare_silo_sizes
-from ldp_design.sizing.size_facts import describe_silo_size
+from ldp_design.sizing.size_facts import SizeFacts, describe_silo_size
 from ldp_design.sizing.size_summary import Cell, build_silo_comparison, list_margins
 
 
@@ -34,14 +34,15 @@ class SiloSource(PlanSource):
     """The options of `ldp-survey dossier` that determine the sizes."""
 
     @cached_property
-    def commands(self) -> Mapping[str, str]:
-        """The commands that repeat a computation, by their names in texts/silo_commands.md."""
+    def commands(self) -> Commands:
+        """The commands that repeat a computation."""
         options = [f"{name} {shlex.quote(str(value))}" for name, value in self.options.items()]
-        return self.common_commands | {
-            "dossier": self.command("ldp-survey dossier", *options, "-o dossier.html"),
-            "size": self.command("ldp-survey size", *options),
-            "audit": self.command("ldp-audit silo", "--trials 20000"),
-        }
+        return Commands(
+            **self.common_commands,
+            dossier=self.command("ldp-survey dossier", *options, "-o dossier.html"),
+            size=self.command("ldp-survey size", *options),
+            audit=self.command("ldp-audit silo", "--trials 20000"),
+        )
 
 
 def read_silo_source(
@@ -58,45 +59,70 @@ def read_silo_source(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class SiloDossierFacts(DossierFacts):
+    """The facts that texts of dossiers of silo surveys name."""
+
+    plan: SiloPlan
+    size: SizeFacts
+    rows_given: bool
+    silos_given: bool
+    """Whether numbers of rows and of silos are stated."""
+    messages: Counted
+    questions: Counted
+    cells: Count
+    rows_per_person: Count
+    several_rows: bool
+    most_rows: Count
+    message_bytes: Count
+    scale: str
+    """The scale of the noise."""
+    count_error: str
+    """The largest standard error of a count."""
+
+
 def render_silo_dossier(source: SiloSource) -> bytes:
     """Return the dossier in UTF-8; the same source gives the same bytes."""
-    return render_page("silo.html", _describe_silos(source), source.commands)
-
-
-def _describe_silos(source: SiloSource) -> Facts:
-    """Return all facts and tables of the dossier."""
-    plan, first, has_size = source.plan, source.sizes[0], len(source.sizes) == 1
-    facts = describe_plan(source, source.commands, is_silo=True)
-    size = describe_silo_size(first, not has_size, source.commands["size"])
-    errors = [each["standard_error"] for each in describe_tables(plan)]
-    facts |= {
-        "size": size,
-        "has_size": has_size,
-        "rows_given": "--rows" in source.options,
-        "silos_given": "--silos" in source.options,
-        "messages": Counted(first.silos, "message"),
-        "questions": Counted(len(plan.features), "question"),
-        "cells": Count(plan.mechanism.cells),
-        "rows_per_person": Count(plan.rows_per_person),
-        "several_rows": plan.rows_per_person > 1,
-        "most_rows": Count(plan.rows),
-        "message_bytes": Count(plan.message_bytes),
-        "scale": f"{float(plan.scale):,.6g}",
-        "count_error": f"{max(errors):,.1f}",
-        "asked": [(language, list(list_questions(plan, language))) for language in list_languages(plan)],
-        "beliefs": [
+    plan, first, facts = source.plan, source.sizes[0], _describe_silos(source)
+    grades = [] if facts.size.is_comparison else TEXTS.section("grades", facts)
+    return render_page(
+        "silo.html",
+        source,
+        facts,
+        asked=list_asked(plan, "silo_tables.asked"),
+        beliefs=[
             (RoundShare(each), source.belief_after(each), source.belief_after(each, 2)) for each in BELIEFS
         ],
-        "precision": _grade_estimates(first) if has_size else build_silo_comparison(source.sizes),
-    }
-    grades = TEXTS.section("grades", facts) if has_size else []
-    return facts | {
-        "conditions": len(TEXTS.section("silo_conditions", facts)),
-        "size_notes": grades + size_facts.TEXTS.section("silo_margins", size),
-        "warnings": [
-            TEXTS.find("warnings.warning", message=each.message, **facts) for each in find_silo_warnings(plan)
+        precision=(
+            build_silo_comparison(source.sizes) if facts.size.is_comparison else _grade_estimates(first)
+        ),
+        size_notes=grades + size_facts.TEXTS.section("silo_margins", facts.size),
+        warnings=[
+            TEXTS.find("warnings.warning", message=each.message, is_silo=True, commands=source.commands)
+            for each in find_silo_warnings(plan)
         ],
-    }
+    )
+
+
+def _describe_silos(source: SiloSource) -> SiloDossierFacts:
+    """Return all facts of the dossier."""
+    plan, first = source.plan, source.sizes[0]
+    size = describe_silo_size(first, len(source.sizes) > 1, source.commands.size)
+    errors = [each["standard_error"] for each in describe_tables(plan)]
+    return SiloDossierFacts(
+        **vars(describe_plan(source, source.commands, size, is_silo=True)),
+        rows_given="--rows" in source.options,
+        silos_given="--silos" in source.options,
+        messages=Counted(first.silos, "message"),
+        questions=Counted(len(plan.features), "question"),
+        cells=Count(plan.mechanism.cells),
+        rows_per_person=Count(plan.rows_per_person),
+        several_rows=plan.rows_per_person > 1,
+        most_rows=Count(plan.rows),
+        message_bytes=Count(plan.message_bytes),
+        scale=f"{float(plan.scale):,.6g}",
+        count_error=f"{max(errors):,.1f}",
+    )
 
 
 def _grade_estimates(size: SiloSize) -> list[Sequence[Cell]]:

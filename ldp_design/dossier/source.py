@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,8 @@ from encoders.survey.any_survey import read_survey_file
 from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.privacy_statement import read_audit_document
-from ldp_aggregator.statements.privacy import update_belief
+from ldp_aggregator.statements.privacy import find_audit, update_belief
+from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import ShareAtMost
 from ldp_design.sizing.assumed_people import LabelShares, make_rare_shares, parse_label_shares
 from ldp_design.sizing.survey_size import COMPARED_USERS, Size, compare_sizes, size_for_users
@@ -34,6 +35,33 @@ class Scenario:
     """In the order of the survey; None if all are equal."""
     sizes: Sequence[Size]
     """One for the expected number of people; if that is not known, one for each of several numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commands:
+    """The commands that repeat a computation, in the order of the dossier; empty if there is none."""
+
+    check: str
+    odds: str
+    """Prints what beliefs become, without this project."""
+    dossier: str
+    size: str = ""
+    rare_size: str = ""
+    audit: str
+
+    @property
+    def listed(self) -> dict[str, str]:
+        """The commands that exist, by their names in texts/commands.md or texts/silo_commands.md."""
+        return {name: command for name, command in vars(self).items() if command}
+
+    @property
+    def size_number(self) -> int:
+        """The number of a command in the dossier, like the next."""
+        return [*self.listed].index("size") + 1
+
+    @property
+    def audit_number(self) -> int:  # noqa: D102
+        return len(self.listed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,28 +121,31 @@ class DossierSource(PlanSource):
         return sizes[0] if len(sizes) == 1 else None
 
     @cached_property
-    def commands(self) -> Mapping[str, str]:
-        """The commands that repeat a computation, by their names in texts/commands.md."""
+    def commands(self) -> Commands:
+        """The commands that repeat a computation."""
         size, audit = self.size, self.audit
         users = f"--users {size.users}" if size else ""
         shares = f"--label-shares {shlex.quote(self.shares_text)}" if self.shares_text else ""
-        found = self.common_commands | {
-            "dossier": self.command(
+        rare = ""
+        for each in self.scenarios[1:]:
+            pairs = zip(self.plan.label.values, each.label_shares or (), strict=True)
+            text = ",".join(f"{name}={share:.6g}" for name, share in pairs)
+            rare = f"--label-shares {shlex.quote(text)}"
+        return Commands(
+            **self.common_commands,
+            dossier=self.command(
                 "ldp-survey dossier",
                 users if size and size.users != self.survey.users else "",
                 shares,
                 f"--audit {shlex.quote(audit.name)}" if audit else "",
                 "-o dossier.html",
-            )
-        }
-        if self.scenarios:
-            found["size"] = self.command("ldp-survey size", users, shares)
-        for each in self.scenarios[1:]:
-            pairs = zip(self.plan.label.values, each.label_shares or (), strict=True)
-            rare = ",".join(f"{name}={share:.6g}" for name, share in pairs)
-            found["rare_size"] = self.command("ldp-survey size", users, f"--label-shares {shlex.quote(rare)}")
-        trials = f"--trials {audit.trials}" if audit else ""
-        return found | {"audit": self.command("ldp-audit", trials, "--json > audit.json")}
+            ),
+            size=self.command("ldp-survey size", users, shares) if self.scenarios else "",
+            rare_size=self.command("ldp-survey size", users, rare) if rare else "",
+            audit=self.command(
+                "ldp-audit", f"--trials {audit.trials}" if audit else "", "--json > audit.json"
+            ),
+        )
 
 
 def read_source(
@@ -196,14 +227,16 @@ class AuditSummary:
     name: str
     """The name of its file."""
     passed: bool
-    bound: float
+    statement: Statement
+    """The result."""
+    bound: str
     """The largest lower bound on epsilon of all questions and pairs of people."""
     trials: int
     """Number of messages of each made-up person."""
     faults: tuple[str, ...]
     notes: tuple[str, ...]
     """What this audit could not detect with its number of messages."""
-    dated: tuple[tuple[str, str], ...]
+    dates: str
     """What the file contains about its date and the version of the client."""
 
 
@@ -219,11 +252,12 @@ def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
     return AuditSummary(
         name=displayable_name(path),
         passed=checked.passed,
-        bound=checked.bound,
+        statement=find_audit(checked.passed, checked.trials),
+        bound=f"{checked.bound:.4f}",
         trials=checked.trials,
         faults=_list_texts(document.get("faults")),
         notes=_list_texts(document.get("notes")),
-        dated=tuple((key, str(document[key])) for key in _DATED if key in document),
+        dates="; ".join(f"{key}: {document[key]}" for key in _DATED if key in document),
     )
 
 

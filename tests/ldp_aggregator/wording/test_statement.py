@@ -86,7 +86,7 @@ def test_a_statement_has_an_identifier_a_basis_a_title_and_plain_words(texts):
 
 def test_a_section_has_the_statements_whose_conditions_hold_in_the_order_of_the_file(texts):
     values = {"file": "a", "reports": 1, "names": "b", "share": "c", "odds": "python3", "simulated": False}
-    invited = texts.section("sample", {**values, "invited": True})
+    invited = texts.section("sample", **values, invited=True)
     assert [each.id for each in invited] == [
         "sample.message",
         "sample.belief",
@@ -95,7 +95,7 @@ def test_a_section_has_the_statements_whose_conditions_hold_in_the_order_of_the_
     ]
     assert str(invited[-1]) == "With invitations."
     assert invited[1].command == "python3"
-    others = texts.section("sample", {**values, "invited": False})
+    others = texts.section("sample", **values, invited=False)
     assert str(others[-1]) == "Without invitations."
     assert len(others) == 3
 
@@ -121,6 +121,16 @@ def test_a_missing_value_or_entry_is_an_error_that_names_it(texts):
         texts.find("sample.none")
 
 
+def test_a_value_that_no_text_of_the_file_needs_is_an_error(texts):
+    texts.find("sample.either", invited=False, file="another entry of the file needs it")
+    with pytest.raises(KeyError, match="needs files"):
+        texts.find("sample.either", invited=False, files="")
+    with pytest.raises(KeyError, match="needs files"):
+        texts.section("sample", files="")
+    with pytest.raises(KeyError, match="needs file"):
+        texts.find("sample.either", RelayFacts(Share(0)), file="facts and values at once")
+
+
 @pytest.fixture
 def write(texts, tmp_path):
     """Return a function that writes a further file of the package."""
@@ -133,6 +143,14 @@ def test_dotted_names_lead_through_dataclasses_and_end_at_none(texts, write):
     [found] = texts.section("nested", NestedFacts(PlanFacts("sleep", relay)))
     assert str(found) == "sleep promises 50.0%."
     assert str(texts.find("nested.promise", NestedFacts(PlanFacts("sleep")))) == "sleep promises nothing."
+
+
+def test_words_of_words_md_fill_the_holes_of_all_files_that_have_no_words_for_them(texts, write, tmp_path):
+    write("## a\n{{ own }}, {{ shared }}\n\n### own\nof the file")
+    shared = "### own\nshared\n\n### shared if invited\ninvited by {{ issuer }}\n\n### shared\nopen"
+    (tmp_path / "sample_package" / "texts" / "words.md").write_text(shared)
+    assert str(texts.find("nested.a", invited=False)) == "of the file, open"
+    assert str(texts.find("nested.a", invited=True, issuer="us")) == "of the file, invited by us"
 
 
 @pytest.mark.parametrize(
@@ -161,4 +179,4 @@ def test_a_text_that_names_a_fact_that_the_dataclass_lacks_is_an_error_even_if_i
 def test_a_hole_has_a_name_and_no_expression(texts, tmp_path, text):
     (tmp_path / "sample_package" / "texts" / "bad.md").write_text(text)
     with pytest.raises(ValueError, match=r"bad\.md"):
-        texts.section("bad", {})
+        texts.section("bad")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.resources import files
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,7 +36,7 @@ from tests.support.surveys import SLEEP, SLEEP_TEXTS, TEA
 FORBIDDEN = re.compile(r"anonym|compliant|compliance", re.IGNORECASE)
 BASES = {each.value for each in Basis}
 BOARD, ANNEX = (
-    [anchor_of(each.id) for each in TEXTS.section(part, {"is_silo": False})] for part in ("board", "annex")
+    [anchor_of(each.id) for each in TEXTS.section(part, is_silo=False)] for part in ("board", "annex")
 )
 Make = Callable[..., DossierSource]
 
@@ -110,7 +111,7 @@ def test_every_sentence_comes_from_a_text_file_or_the_template(source, monkeypat
         file.read_text("utf-8") for part in ("templates", "texts") for file in folder.joinpath(part).iterdir()
     ]
     facts = describe_people(source)
-    known += [str(facts[name]) for name in ("person", "likelihoods", "main")]  # words of the survey
+    known += map(str, (facts.sample.person, facts.sample.likelihoods, facts.label.name))  # of the survey
     known += [str(source.plan.texts)]
     written = " ".join(re.sub(r"{%.*?%}", "", " ".join(known)).split())
     monkeypatch.setattr(Statement, "fill", lambda *_: "")
@@ -235,7 +236,7 @@ def test_the_exact_epsilon_of_each_question_is_that_of_its_tables(source, page):
 
 def test_the_command_for_beliefs_prints_the_beliefs_of_the_table(make):
     source = make(TEA)
-    program, *arguments = shlex.split(source.commands["odds"])
+    program, *arguments = shlex.split(source.commands.odds)
     assert program == "python3"
     run = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
     printed = [float(each) for each in re.findall(r"[\d.]+", run.stdout)]
@@ -256,7 +257,7 @@ def test_the_number_of_people_in_the_survey_is_used(make):
     source = make(NUMBERS)
     assert source.size is not None
     assert source.size.users == 5000
-    assert "--users" not in source.commands["dossier"]
+    assert "--users" not in source.commands.dossier
 
 
 def test_what_the_author_left_out_is_named(make):
@@ -332,7 +333,7 @@ def test_sections_are_numbered_and_linked_and_part_one_has_no_technical_words(pa
 )
 def test_an_epsilon_is_rated_by_the_recommendation(make, epsilon, rating):
     facts = describe_people(make(SLEEP.replace("epsilon = 1.0", f"epsilon = {epsilon}")))
-    assert f"This is {rating}: " in str(facts["rating"])
+    assert f"This is {rating}: " in str(TEXTS.find("epsilon.rating", facts))
 
 
 @pytest.mark.parametrize(
@@ -343,12 +344,12 @@ def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(make, mechan
     source = make(f'{SLEEP}\n[mechanism]\nfrequency = "{mechanism}"\n')
     lengths = {question.mechanism.payload_bytes for question in source.plan.questions}
     assert (max(lengths) <= 8) == (mechanism == "SS")
-    assert words in str(describe_people(source)["mark"])
+    assert words in str(TEXTS.find("stored.collector", describe_people(source)))
 
 
 def test_a_list_shows_the_mark_of_most_of_its_statements_once():
-    facts = {"invited": False, "epsilon": "1", "check_command": "a command"}
-    assumption, computation = (TEXTS.find(name, **facts) for name in ("withdrawal.before", "bound.proved"))
+    assumption = TEXTS.find("withdrawal.before")
+    computation = TEXTS.find("bound.proved", epsilon="1", commands=SimpleNamespace(check="a command"))
     common = find_common_mark([assumption, computation, assumption])
     assert common is not None
     assert common.has_exceptions
@@ -372,8 +373,7 @@ def test_equal_shares_and_a_rare_label_are_compared(make):
         assert bases_of(table) == [Basis.CONDITIONAL.value]
     assert "if 10% of the people answer “yes”" in rare.find("caption")[0].text
     assert (
-        source.commands["rare_size"]
-        == "ldp-survey size survey.toml --users 60000 --label-shares yes=0.1,no=0.9"
+        source.commands.rare_size == "ldp-survey size survey.toml --users 60000 --label-shares yes=0.1,no=0.9"
     )
     summary = parse_page(render_dossier(source)).section("summary").text
     assert "Can the survey reach its aim with 60,000 people?" in summary
@@ -388,8 +388,8 @@ def test_given_label_shares_are_the_only_case(tmp_path):
     page = parse_page(render_dossier(source))
     [table] = page.section("accuracy").find("table")
     assert "“yes” 30%, “no” 70%" in table.find("caption")[0].text
-    assert source.commands["size"] == "ldp-survey size survey.toml --users 8000 --label-shares yes=0.3,no=0.7"
-    assert "--label-shares yes=0.3,no=0.7 -o" in source.commands["dossier"]
+    assert source.commands.size == "ldp-survey size survey.toml --users 8000 --label-shares yes=0.3,no=0.7"
+    assert "--label-shares yes=0.3,no=0.7 -o" in source.commands.dossier
     with pytest.raises(LabelSharesError, match="maybe"):
         read_source(path, 8000, label_shares="maybe=1")
 

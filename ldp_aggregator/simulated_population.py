@@ -15,11 +15,11 @@ from typing import Self
 
 import numpy as np
 
-from encoders.epsilon_proof import MAX_EPSILON
+from encoders.canonical import parse_decimal
 from encoders.errors import SurveyError
+from encoders.probability_tables import MAX_EPSILON
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan, Question
-from encoders.survey.canonical import parse_decimal
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.features import GRID
 from encoders.survey.questions import thresholds

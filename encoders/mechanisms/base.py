@@ -17,11 +17,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
-from encoders.epsilon_proof import require_private
 from encoders.errors import Reason, ReportError, SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.support_counters import SupportCounters
-from encoders.probability_tables import MAX_LAPLACE_WEIGHTS, WORD
+from encoders.probability_tables import MAX_LAPLACE_WEIGHTS, WORD, require_private
 from encoders.randomness import RandomSource
 
 MechanismParameters = Mapping[str, object]

@@ -12,14 +12,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
-from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, IntArray, np
 from encoders.mechanisms.base import IntegerVectorPayload, MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
-from encoders.probability_tables import WORD, laplace_cumulative, laplace_weights, shifted_cells
+from encoders.probability_tables import WORD, exp_bounds, laplace_cumulative, laplace_weights, shifted_cells
 from encoders.randomness import RandomSource
 
 _BLOCK_ROWS = 2048

@@ -12,7 +12,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
     IndexPayload,
@@ -36,7 +35,7 @@ from encoders.mechanisms.numeric_base import (
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
-from encoders.probability_tables import WORD
+from encoders.probability_tables import WORD, exp_bounds
 from encoders.randomness import RandomSource
 
 

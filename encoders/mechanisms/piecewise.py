@@ -10,7 +10,6 @@ from functools import cached_property
 from itertools import product
 from typing import ClassVar, Self
 
-from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number, check_keys, unpack_indices
@@ -27,7 +26,7 @@ from encoders.mechanisms.numeric_base import (
     split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
-from encoders.probability_tables import WORD
+from encoders.probability_tables import WORD, exp_bounds
 from encoders.randomness import RandomSource
 
 _DRAWS = struct.Struct("<QQQ")

@@ -6,13 +6,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import BoolArray, ByteArray, IntArray, NDArray, np
 from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
-from encoders.probability_tables import bit_ratio, bit_thresholds
+from encoders.probability_tables import bit_ratio, bit_thresholds, exp_bounds
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:

@@ -16,14 +16,13 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from encoders.canonical import load_canonical_json
 from encoders.errors import SurveyError, combine_errors
 from encoders.late_imports import LateImport
 from encoders.mechanisms.base import CountedMechanism
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, MAX_REPORT_BYTES, Report, pack
-from encoders.survey.canonical import load_canonical_json
-from encoders.survey.choices import row_entries
-from encoders.survey.features import Feature, Label
+from encoders.survey.features import Feature, Label, row_entries
 from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, is_sha256, is_survey_id
 
 if TYPE_CHECKING:

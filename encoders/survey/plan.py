@@ -10,14 +10,13 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar
 
-from encoders.epsilon_proof import realised_epsilon
+from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
+from encoders.probability_tables import realised_epsilon
 from encoders.randomness import RandomSource
-from encoders.survey.canonical import decimal_text, dump_canonical_json
-from encoders.survey.choices import entry_codes, row_entries
 from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
-from encoders.survey.features import CategoricalFeature, Feature, Label
+from encoders.survey.features import CategoricalFeature, Feature, Label, entry_codes, row_entries
 from encoders.survey.parse_value import row_entry
 from encoders.survey.plan_checks import LOCAL, SILO, SILO_REFUSAL, check_plan, check_validation
 from encoders.survey.plan_document import parse_plan_fields

@@ -8,20 +8,21 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from encoders.epsilon_proof import check_epsilon
+from encoders.canonical import BAD_NAMES, NAME_FORM, decimal_text, is_text, look_of
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.nfc import BAD_NAMES, NAME_FORM, is_text, look_of
+from encoders.probability_tables import check_epsilon
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
-from encoders.survey.canonical import decimal_text
-from encoders.survey.choices import SEPARATOR, Choices, row_entries
 from encoders.survey.features import (
     NO_LABEL,
+    SEPARATOR,
     BinnedFeature,
     CategoricalFeature,
+    Choices,
     Feature,
     Label,
     NumericFeature,
+    row_entries,
 )
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection

@@ -7,17 +7,18 @@ from decimal import Decimal
 from math import prod
 from typing import Any, NamedTuple
 
+from encoders.canonical import BAD_NAMES, is_text
 from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
-from encoders.nfc import BAD_NAMES, is_text
-from encoders.survey.choices import Choices, split_choices
 from encoders.survey.features import (
     NO_LABEL,
     BinnedFeature,
     CategoricalFeature,
+    Choices,
     Feature,
     Label,
     NumericFeature,
+    split_choices,
 )
 from encoders.survey.plan_checks import OPEN
 from encoders.survey.projection import Projection

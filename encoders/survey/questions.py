@@ -26,12 +26,12 @@ from math import prod
 from operator import mul
 from typing import Any
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection

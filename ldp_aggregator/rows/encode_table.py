@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
-from encoders.survey.choices import Choices, row_entries
-from encoders.survey.features import GRID, CategoricalFeature, Feature
+from encoders.survey.features import GRID, CategoricalFeature, Choices, Feature, row_entries
 from encoders.survey.plan import Plan
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.questions import SQUARE, Question, square_code

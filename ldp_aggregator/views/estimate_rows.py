@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.features import Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult

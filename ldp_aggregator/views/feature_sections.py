@@ -8,10 +8,9 @@ from itertools import groupby, islice
 
 from encoders.explain.text import Counted
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
-from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
-from encoders.survey.features import BinnedFeature
+from encoders.survey.features import BinnedFeature, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import count_values
 from ldp_aggregator.estimation import FeatureResult, NumberResult

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
-from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_checks import SILO
 from ldp_aggregator.estimation import Estimates

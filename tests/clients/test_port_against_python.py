@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from encoders.epsilon_proof import realised_epsilon
-from encoders.survey.canonical import decimal_text, dump_canonical_json
+from encoders.canonical import decimal_text, dump_canonical_json
+from encoders.probability_tables import realised_epsilon
 from encoders.survey.plan_document import parse_plan_fields
 from tests.support.ports import PORTS, Port
 from tools.vectors import adapter

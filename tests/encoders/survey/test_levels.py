@@ -7,9 +7,10 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from encoders import canonical
 from encoders.errors import SurveyError
 from encoders.mechanisms import design
-from encoders.survey import BinnedFeature, CategoricalFeature, Plan, canonical
+from encoders.survey import BinnedFeature, CategoricalFeature, Plan
 from encoders.survey.auto_questions import MAX_LEVELS, MIN_LEVEL_GAIN, choose_widths
 from encoders.survey.questions import find_shift, join_values
 from ldp_aggregator.rows.encode_table import true_answers

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from encoders import canonical
 from encoders.errors import SurveyError
 from encoders.mechanisms import MECHANISMS, FrequencyOracle, design
-from encoders.survey import Plan, Question, canonical, read_survey
+from encoders.survey import Plan, Question, read_survey
 from encoders.survey.auto_questions import MAX_GROUP_DOMAIN, MIN_GROUP_GAIN, group_features
 from ldp_aggregator.rows.encode_table import true_answers
 from tests.support.mistakes import refuse

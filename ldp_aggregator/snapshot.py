@@ -18,7 +18,7 @@ from encoders.errors import SurveyError
 from encoders.file_kind import describe_other
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
-from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.snapshot_entries import (

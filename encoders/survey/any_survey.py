@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from encoders.errors import SurveyError
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, REFUSALS, SILO
 from encoders.survey.plan import Plan
-from encoders.survey.plan_checks import CENTRAL, LOCAL, REFUSALS, SILO
 from encoders.survey.plan_files import PlanReader, load_file, named_errors, named_lines, read_text
 from encoders.survey.schema_tables import survey_kind
 from encoders.survey.silo_plan import SiloPlan

@@ -15,10 +15,18 @@ from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
 from encoders.probability_tables import realised_epsilon
 from encoders.randomness import RandomSource
-from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
+from encoders.survey.compiled_plan import (
+    FORMAT,
+    LOCAL,
+    SILO,
+    SILO_REFUSAL,
+    CompiledPlan,
+    load_plan_document,
+    plan_errors,
+)
 from encoders.survey.features import CategoricalFeature, Feature, Label, entry_codes, row_entries
 from encoders.survey.parse_value import row_entry
-from encoders.survey.plan_checks import LOCAL, SILO, SILO_REFUSAL, check_plan, check_validation
+from encoders.survey.plan_checks import check_plan, check_validation
 from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds

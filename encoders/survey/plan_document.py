@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from encoders.canonical import BAD_NAMES, is_text
 from encoders.errors import SurveyError
 from encoders.mechanisms import Mechanism, load, load_numeric
+from encoders.survey.compiled_plan import OPEN
 from encoders.survey.features import (
     NO_LABEL,
     BinnedFeature,
@@ -20,7 +21,6 @@ from encoders.survey.features import (
     NumericFeature,
     split_choices,
 )
-from encoders.survey.plan_checks import OPEN
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question, build_numeric_domain, find_shift, join_values
 from encoders.survey.relay import Relay

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from encoders.canonical import MAX_DIGITS, decimal_text, equal_width_edges, look_of, parse_decimal, text_fault
 from encoders.errors import RowError
 from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON
+from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, OPEN, is_survey_id
 from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import (
     NO_LABEL,
@@ -27,7 +28,7 @@ from encoders.survey.features import (
     split_choices,
 )
 from encoders.survey.parse_value import MISSING_TEXT, category_text
-from encoders.survey.plan_checks import ENROLMENTS, LOCAL, MAX_WEIGHT, OPEN, is_survey_id
+from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.row_cells import FeatureT, add_missing_codes
 from encoders.survey.texts import (
     MAX_TEXTS_BYTES,

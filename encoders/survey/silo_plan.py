@@ -17,9 +17,17 @@ from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.probability_tables import check_epsilon
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
-from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
+from encoders.survey.compiled_plan import (
+    FORMAT,
+    OPEN,
+    SILO,
+    CompiledPlan,
+    check_id,
+    load_plan_document,
+    plan_errors,
+)
 from encoders.survey.features import Feature, Label, NumericFeature
-from encoders.survey.plan_checks import OPEN, SILO, check_id, check_row_schema
+from encoders.survey.plan_checks import check_row_schema
 from encoders.survey.plan_document import read_features, read_label
 
 MAX_ROWS = 10**9

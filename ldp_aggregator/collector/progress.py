@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 from encoders.canonical import decimal_text
-from encoders.survey.plan_checks import SILO
+from encoders.survey.compiled_plan import SILO
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
 

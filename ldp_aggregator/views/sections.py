@@ -9,8 +9,7 @@ from decimal import Decimal
 from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
-from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.plan_checks import SILO
+from encoders.survey.compiled_plan import SILO, AnyPlan
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from encoders.canonical import decimal_text
-from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from encoders.canonical import decimal_text
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
+from encoders.survey.compiled_plan import CENTRAL, SILO
 from encoders.survey.features import GRID, ChoiceFeature
-from encoders.survey.plan_checks import CENTRAL, SILO
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically

@@ -17,7 +17,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import MAX_MESSAGE_BYTES, MAX_REPORT_BYTES
 from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import ANY_PLANS
-from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.plan_files import PEOPLE_PLANS
 from encoders.survey.randomise import read_report
 from encoders.survey.silo_plan import SiloPlan

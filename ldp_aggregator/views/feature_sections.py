@@ -15,7 +15,6 @@ from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import count_values
 from ldp_aggregator.estimation import FeatureResult, NumberResult
 from ldp_aggregator.estimation.relevance import Relevance
-from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.render.document import Note, Part, PlainTable, RelevanceRow, RelevanceTable, Section
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.results import Results
@@ -52,6 +51,7 @@ from ldp_aggregator.wording.values import (
     choose_number_format,
     format_percent,
     format_plain,
+    name_counted,
 )
 
 _SHARES_IN_LEAD = 2

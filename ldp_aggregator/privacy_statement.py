@@ -14,7 +14,7 @@ from typing import Any, Self
 from encoders.canonical import decimal_text
 from encoders.errors import LdpError, Reason
 from encoders.file_kind import describe_other
-from encoders.probability_tables import MAX_EPSILON, realised_epsilon
+from encoders.mechanisms.base import MAX_EPSILON, realised_epsilon
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.codec import require

@@ -17,7 +17,7 @@ import numpy as np
 
 from encoders.canonical import parse_decimal
 from encoders.errors import SurveyError
-from encoders.probability_tables import MAX_EPSILON
+from encoders.mechanisms.base import MAX_EPSILON
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan, Question
 from encoders.survey.compiled_plan import AnyPlan

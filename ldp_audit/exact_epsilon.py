@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
-from encoders.probability_tables import exp_bounds, realised_epsilon
+from encoders.mechanisms.base import exp_bounds, realised_epsilon
 from encoders.survey import Plan, Question
 
 _MAX_PROBABILITIES = 1 << 18

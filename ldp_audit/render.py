@@ -8,7 +8,7 @@ from decimal import Decimal
 from textwrap import wrap
 
 from encoders.explain.text import format_table
-from encoders.probability_tables import exp_bounds
+from encoders.mechanisms.base import exp_bounds
 from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.wording.statement import Statement

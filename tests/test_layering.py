@@ -56,7 +56,7 @@ LAYERS = {
             "rows_csv",
             "shuffling",
         },
-        {"exact_samplers", "probability_tables"},
+        {"exact_samplers"},
         {"extras"},
         {"mechanisms"},
         {"survey"},

@@ -14,10 +14,12 @@ from typing import ClassVar, Self
 
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
+    WORD,
     IndexPayload,
     MechanismParameters,
     Number,
     check_keys,
+    exp_bounds,
     index_bytes,
     unpack_indices,
 )
@@ -35,7 +37,6 @@ from encoders.mechanisms.numeric_base import (
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
-from encoders.probability_tables import WORD, exp_bounds
 from encoders.randomness import RandomSource
 
 

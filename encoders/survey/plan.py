@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
-from encoders.probability_tables import realised_epsilon
+from encoders.mechanisms.base import realised_epsilon
 from encoders.randomness import RandomSource
 from encoders.survey.compiled_plan import (
     FORMAT,

@@ -10,7 +10,7 @@ from itertools import pairwise
 from encoders.canonical import BAD_NAMES, NAME_FORM, decimal_text, is_text, look_of
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.probability_tables import check_epsilon
+from encoders.mechanisms.base import check_epsilon
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.compiled_plan import check_id
 from encoders.survey.features import (

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from encoders.canonical import decimal_text
 from encoders.errors import PrivacyError, SurveyError, combine_errors
-from encoders.probability_tables import MAX_EPSILON, MIN_EPSILON
+from encoders.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from encoders.shuffling import MAX_REPORTS, shuffled_delta
 
 MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")

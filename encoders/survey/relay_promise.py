@@ -8,7 +8,7 @@ from decimal import Decimal
 from math import exp, floor
 
 from encoders.errors import PrivacyError
-from encoders.probability_tables import MAX_EPSILON
+from encoders.mechanisms.base import MAX_EPSILON
 from encoders.shuffling import MAX_REPORTS, shuffled_delta
 from encoders.survey.relay import Relay
 

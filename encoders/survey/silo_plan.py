@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.errors import SurveyError
+from encoders.mechanisms.base import check_epsilon
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
-from encoders.probability_tables import check_epsilon
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
 from encoders.survey.compiled_plan import (
     FORMAT,

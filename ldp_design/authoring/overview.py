@@ -10,8 +10,8 @@ from typing import Any
 from encoders.canonical import decimal_text
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
+from encoders.mechanisms.base import realised_epsilon
 from encoders.mechanisms.registry import explain_mechanisms
-from encoders.probability_tables import realised_epsilon
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.conditions import KEY, exclude_each_other

@@ -12,7 +12,7 @@ import click
 
 from encoders.errors import SurveyError
 from encoders.explain.text import Counted
-from encoders.probability_tables import realised_epsilon
+from encoders.mechanisms.base import realised_epsilon
 from encoders.survey import Plan, Question, Survey
 from encoders.survey.any_survey import load_checked_file
 from encoders.survey.compiled_plan import LOCAL, AnyPlan

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from encoders.canonical import decimal_text
 from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_causes
-from encoders.probability_tables import realised_epsilon
+from encoders.mechanisms.base import realised_epsilon
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_audit, find_report_privacy, update_belief

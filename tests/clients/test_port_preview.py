@@ -11,9 +11,9 @@ import pytest
 
 from encoders.explain.preview import Preview, describe_square, preview
 from encoders.mechanisms import NumericMechanism
+from encoders.mechanisms.base import exp_bounds
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import percent, round_up
-from encoders.probability_tables import exp_bounds
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan
 from tests.support.ports import PORTS, Port

@@ -12,7 +12,7 @@ import pytest
 
 from encoders.errors import PrivacyError, Reason, ReportError
 from encoders.mechanisms import MECHANISMS, Mechanism, design
-from encoders.probability_tables import realised_epsilon
+from encoders.mechanisms.base import realised_epsilon
 from encoders.randomness import FastStream, GivenBytes
 from tests.support import reference
 from tests.support.mechanism_checks import CountingSource, every_payload, percentages

@@ -10,8 +10,8 @@ import pytest
 
 from encoders.errors import PrivacyError
 from encoders.mechanisms import NumericDomain, NumericMechanism, load_numeric
+from encoders.mechanisms.base import WORD, realised_epsilon
 from encoders.mechanisms.numeric_base import GRID
-from encoders.probability_tables import WORD, realised_epsilon
 from encoders.randomness import FastStream
 from tests.support import reference
 from tests.support.numeric_mechanisms import (

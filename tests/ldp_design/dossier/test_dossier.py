@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import pytest
 
-from encoders.probability_tables import realised_epsilon
+from encoders.mechanisms.base import realised_epsilon
 from encoders.report import unpack
 from encoders.survey.randomise import read_report
 from ldp_aggregator.privacy_statement import AuditError

@@ -11,7 +11,8 @@ from fractions import Fraction
 from encoders import canonical
 from encoders.canonical import decimal_text
 from encoders.mechanisms import load, load_numeric
-from encoders.probability_tables import bit_ratio, realised_epsilon
+from encoders.mechanisms.base import realised_epsilon
+from encoders.mechanisms.unary import bit_ratio
 from encoders.survey import Plan
 from encoders.survey.questions import build_numeric_domain
 from tools.vectors.common import WORD

@@ -143,14 +143,6 @@ def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
     return [{name: getattr(row, _ATTRIBUTES[name]) for name in columns} for row in rows]
 
 
-def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
-    """Return the rows of each feature, table and label by its name."""
-    groups: dict[str, list[EstimateRow]] = {}
-    for row in rows:
-        groups.setdefault(row.feature, []).append(row)
-    return groups
-
-
 def dump_table(rows: Sequence[EstimateRow]) -> str:
     """Return the table as CSV; see :func:`~ldp_aggregator.render.csv_file.dump_csv`."""
     return dump_csv(list_columns(rows), list_records(rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -29,7 +29,6 @@ from ldp_aggregator.views.estimate_rows import (
     SHARE,
     EstimateRow,
     build_table,
-    group_by_feature,
 )
 from ldp_aggregator.views.estimate_tables import (
     build_bars,
@@ -66,6 +65,14 @@ _FACTS = 8
 def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
     """Return a section with the heading of this name; `values` fill the heading."""
     return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
+
+
+def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
+    """Return the rows of each feature, table and label by its name."""
+    groups: dict[str, list[EstimateRow]] = {}
+    for row in rows:
+        groups.setdefault(row.feature, []).append(row)
+    return groups
 
 
 def build_classes(results: Results, table: Sequence[EstimateRow]) -> Section:

@@ -27,14 +27,13 @@ from ldp_aggregator.views.estimate_rows import (
     COMPARISONS,
     ROW_SHARE,
     EstimateRow,
-    group_by_feature,
 )
 from ldp_aggregator.views.estimate_tables import (
     build_bars,
     build_comparison_table,
     find_texts,
 )
-from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
+from ldp_aggregator.views.feature_sections import find_shares, group_by_feature, list_features, make_section
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent
 

@@ -21,7 +21,6 @@ from benchmarks.accuracy.ways import coded, train_real_noise
 from encoders.explain.text import format_table
 from encoders.randomness import FastStream
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulated_population import simulate_total
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.simulation.experiment import EncodedRows, compile_survey, run_trial, train_model
@@ -38,7 +37,7 @@ def train(view: EncodedRows, way: str, epsilon: Decimal, seed: int, every_questi
     plan = compile_survey(variant.apply(view.table.survey))
     totals = {
         question.key: simulate_total(
-            question, true_answers(question, view.codes, view.table.labels, view.split.train), rng
+            question, question.value_array(view.codes, view.table.labels, view.split.train), rng
         )
         for question in plan.questions
     }

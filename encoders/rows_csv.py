@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from encoders.nfc import to_nfc
+from encoders.canonical import to_nfc
 
 if TYPE_CHECKING:
     from _csv import Reader

@@ -22,7 +22,7 @@ from textual.widgets import Button, Footer, Header, Input, Label, Select, Select
 from wording import in_words, promise
 
 from encoders.survey import Plan
-from encoders.survey.choices import Choices
+from encoders.survey.features import Choices
 from ldp_client import AsyncClient, LdpError, Receipt, RowError, State, load_plan
 
 AGREED = (State.READY, State.INVALID, State.QUEUED, State.SENT, State.DUPLICATE, State.ALREADY_REPORTED)

@@ -16,7 +16,7 @@ import textwrap
 from wording import in_words, promise
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan
-from encoders.survey.choices import Choices
+from encoders.survey.features import Choices
 from ldp_client import Client, LdpError, Receipt, RowError, State
 
 SKIP = ", or Enter for no answer"

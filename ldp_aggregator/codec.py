@@ -28,7 +28,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from encoders.survey.canonical import parse_amount
+from encoders.canonical import parse_amount
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 
 _MAX_NUMBER = 1e100

@@ -11,11 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
+from encoders.canonical import decimal_text
 from encoders.errors import LdpError, Reason
 from encoders.file_kind import describe_other
+from encoders.mechanisms.base import MAX_EPSILON, realised_epsilon
 from encoders.shuffling import shuffled_epsilon
-from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.raw_estimates import total_of

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import LdpError, SurveyError
 from encoders.file_kind import describe_other, find_kind
 from encoders.survey import NumericFeature, Plan, Survey
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.codec import from_json, read_one_of, reading, require, to_json

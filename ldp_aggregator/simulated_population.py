@@ -15,17 +15,17 @@ from typing import Self
 
 import numpy as np
 
-from encoders.epsilon_proof import MAX_EPSILON
+from encoders.canonical import parse_decimal
 from encoders.errors import SurveyError
+from encoders.mechanisms.base import MAX_EPSILON
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan, Question
-from encoders.survey.canonical import parse_decimal
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.features import GRID
 from encoders.survey.questions import thresholds
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
-from ldp_aggregator.rows.encode_table import true_answers, validate_table
+from ldp_aggregator.rows.encode_table import validate_table
 from ldp_aggregator.snapshot import Snapshot, Total
 
 
@@ -78,7 +78,7 @@ def simulate_reports(
     ends = np.cumsum(np.bincount(questions, minlength=len(plan.questions)))
     groups = np.split(order, ends[:-1])
     totals = {
-        question.key: simulate_total(question, true_answers(question, codes, labels, group), rng)
+        question.key: simulate_total(question, question.value_array(codes, labels, group), rng)
         for question, group in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})
@@ -178,7 +178,7 @@ def simulate_survey(
         for size in sizes:
             codes, labels = population.draw_people(size, rng, question.feature_indices)
             parts.append(
-                simulate_total(question, true_answers(question, codes, labels, np.arange(size)), devices)
+                simulate_total(question, question.value_array(codes, labels, np.arange(size)), devices)
             )
         totals[question.key] = reduce(add, parts)
     return Snapshot(plan, totals)

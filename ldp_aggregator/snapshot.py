@@ -13,12 +13,12 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import SurveyError
 from encoders.file_kind import describe_other
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
-from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.snapshot_entries import (

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.stores.store import Total

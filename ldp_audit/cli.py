@@ -16,7 +16,7 @@ from encoders.late_imports import LateImport
 from encoders.progress import show_progress
 from encoders.survey import Plan
 from encoders.survey.any_survey import SILO_PLANS, read_survey_file
-from encoders.survey.plan_checks import CENTRAL, SILO
+from encoders.survey.compiled_plan import CENTRAL, SILO
 from encoders.survey.toml_reader import read_curator_survey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.amounts import Count, amount_parser

@@ -8,7 +8,7 @@ from itertools import product
 from random import SystemRandom
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Question
-from encoders.survey.choices import ChoiceFeature, Choices
+from encoders.survey.features import ChoiceFeature, Choices
 from encoders.survey.plan_checks import MAX_WEIGHT
 
 POSITIONS = ("first", "last", "middle", "beyond", "missing")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from encoders.errors import LdpError, Reason
-from encoders.survey.plan_checks import is_survey_id
+from encoders.survey.compiled_plan import is_survey_id
 from ldp_client import HttpTransport, TransportError
 
 _PATH = "/v1/surveys"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from encoders.randomness import RandomSource, SystemEntropy
-from encoders.survey.plan_checks import OPEN
+from encoders.survey.compiled_plan import OPEN
 from encoders.survey.silo_plan import SiloPlan
 from ldp_audit.request_capture import SURVEYS_URL
 from ldp_client import Response, TransportError

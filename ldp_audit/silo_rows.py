@@ -11,7 +11,7 @@ import numpy as np
 
 from encoders.errors import LdpError
 from encoders.lazy_numpy import IntArray
-from encoders.survey.choices import SEPARATOR
+from encoders.survey.features import SEPARATOR
 from encoders.survey.silo_plan import SiloPlan
 from ldp_audit.people import join_names, list_labels, value_at
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
-from encoders.survey.canonical import dump_canonical_json, parse_amount
+from encoders.canonical import dump_canonical_json, parse_amount
 from ldp_aggregator.wording.values import format_amount
 from ldp_central.coded_rows import CentralError
 

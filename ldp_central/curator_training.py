@@ -11,12 +11,11 @@ from pathlib import Path
 
 import msgpack
 
+from encoders.canonical import dump_canonical_json, normalise_person, to_nfc
 from encoders.errors import RowError
 from encoders.explain.text import Counted
-from encoders.nfc import normalise_person, to_nfc
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
-from encoders.survey.canonical import dump_canonical_json
 from ldp_aggregator.estimation import NaiveBayesParameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction import LINEAR, NAIVE_BAYES

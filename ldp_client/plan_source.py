@@ -10,9 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from encoders.errors import Reason, SignatureError, SurveyError
-from encoders.survey.compiled_plan import AnyPlan, CompiledPlan, PlanT
+from encoders.survey.compiled_plan import AnyPlan, CompiledPlan, PlanT, is_survey_id
 from encoders.survey.plan import Plan
-from encoders.survey.plan_checks import is_survey_id
 from encoders.survey.plan_files import PEOPLE_PLANS, PlanReader, load_signature_file, signature_path
 from encoders.survey.signature import read_signature, verify
 from ldp_client.collector_response import collector_reason, describe_reason, is_survey_closed

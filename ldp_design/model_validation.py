@@ -16,8 +16,8 @@ import numpy as np
 from encoders.errors import LdpError
 from encoders.mechanisms import FrequencyOracle
 from encoders.survey import Feature, NumericFeature, Plan, Survey, read_survey
+from encoders.survey.compiled_plan import TOKEN
 from encoders.survey.features import GRID
-from encoders.survey.plan_checks import TOKEN
 from encoders.survey.validation_round import BINS, LOWEST, NATS, Scores, Validation
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian, NaiveBayesParameters

@@ -21,8 +21,14 @@ from typing import Any, Protocol
 
 from encoders.errors import RowError
 from encoders.mechanisms.counted_table import STEPS, place_code
-from encoders.survey.choices import row_entries
-from encoders.survey.features import GRID, BinnedFeature, CategoricalFeature, Feature, NumericFeature
+from encoders.survey.features import (
+    GRID,
+    BinnedFeature,
+    CategoricalFeature,
+    Feature,
+    NumericFeature,
+    row_entries,
+)
 from encoders.survey.row_cells import read_boolean
 
 MAX_TEXTS = 1000

@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from encoders.canonical import normalise_person
 from encoders.errors import RowError
 from encoders.mechanisms.counted_table import soft_parts
-from encoders.nfc import normalise_person
 from encoders.survey.features import Feature, NumericFeature
 from encoders.survey.row_cells import (
     ALL_DROPPED,

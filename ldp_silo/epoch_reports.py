@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from encoders.canonical import to_nfc
 from encoders.errors import RowError
 from encoders.explain.text import Counted
-from encoders.nfc import to_nfc
 from encoders.randomness import SystemEntropy
 from encoders.survey.silo_plan import SiloPlan
 from ldp_client.bound_survey import BoundSurvey

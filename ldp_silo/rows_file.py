@@ -15,9 +15,9 @@ from operator import length_hint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from encoders.canonical import to_nfc
 from encoders.errors import RowError
 from encoders.file_kind import describe_other
-from encoders.nfc import to_nfc
 from encoders.rows_csv import check_widths, read_header, read_record
 from ldp_client.errors import ClientError
 

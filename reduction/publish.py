@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.survey.canonical import decimal_text
+from encoders.canonical import decimal_text
 from encoders.survey.features import NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 

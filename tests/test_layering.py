@@ -41,12 +41,11 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 
 LAYERS = {
     "encoders": [
-        {"__init__", "errors", "nfc", "notebook_html"},
-        {"late_imports"},
+        {"__init__", "errors", "notebook_html"},
+        {"canonical", "late_imports"},
         {"lazy_numpy"},
         {
             "argument_parser",
-            "epsilon_proof",
             "file_kind",
             "installation",
             "key_file",
@@ -57,7 +56,7 @@ LAYERS = {
             "rows_csv",
             "shuffling",
         },
-        {"exact_samplers", "probability_tables"},
+        {"exact_samplers"},
         {"extras"},
         {"mechanisms"},
         {"survey"},
@@ -354,7 +353,6 @@ FOR_AUTHORS = tuple(
         "schema_tables",
         "survey",
         "survey_tables",
-        "table_entries",
         "toml_lines",
         "toml_reader",
     )

@@ -23,7 +23,6 @@ from ldp_aggregator.estimation.number_result import NumberStatistics
 from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
-from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulated_population import simulate_total
 from ldp_aggregator.snapshot import Snapshot, Total
 
@@ -99,7 +98,7 @@ class Watched:
         rows = rng.integers(0, len(self.codes), (LOOKS, STEP))
         labels = np.zeros(len(self.codes), dtype=np.int64)
         parts = [
-            simulate_total(question, true_answers(question, self.codes, labels, block), devices).cells
+            simulate_total(question, question.value_array(self.codes, labels, block), devices).cells
             for block in rows
         ]
         return np.cumsum(parts, axis=0)

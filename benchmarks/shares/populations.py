@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.randomness import FastStream
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan, read_survey
-from encoders.survey.choices import Choices
+from encoders.survey.features import Choices
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.feature_result import join_choices

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from encoders.survey.choices import Choices
-from encoders.survey.features import CategoricalFeature
+from encoders.survey.features import CategoricalFeature, Choices
 from encoders.survey.plan import Plan
 
 OTHER = "other"

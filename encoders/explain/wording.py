@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from encoders.explain.text import format_answer
 from encoders.late_imports import LateImport
-from encoders.survey.choices import ChoiceFeature
+from encoders.survey.features import ChoiceFeature
 from encoders.survey.plan import Plan
 
 if TYPE_CHECKING:

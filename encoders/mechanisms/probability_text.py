@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from encoders.probability_tables import WORD
+from encoders.mechanisms.base import WORD
 
 _RARE = Fraction(1, 1000)
 

@@ -3,8 +3,14 @@
 from typing import TYPE_CHECKING
 
 from encoders.late_imports import late_names
-from encoders.survey.choices import Choices
-from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature
+from encoders.survey.features import (
+    BinnedFeature,
+    CategoricalFeature,
+    Choices,
+    Feature,
+    Label,
+    NumericFeature,
+)
 from encoders.survey.plan import Plan
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from encoders.errors import SurveyError
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, REFUSALS, SILO
 from encoders.survey.plan import Plan
-from encoders.survey.plan_checks import CENTRAL, LOCAL, REFUSALS, SILO
 from encoders.survey.plan_files import PlanReader, load_file, named_errors, named_lines, read_text
+from encoders.survey.schema_tables import survey_kind
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey, read_silo_tables
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
-from encoders.survey.table_entries import survey_kind
 from encoders.survey.toml_lines import find_line
 from encoders.survey.toml_reader import check_tables, parse_survey_file
 

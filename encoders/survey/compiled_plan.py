@@ -8,6 +8,7 @@ and gives it to a person as a token, see :mod:`encoders.survey.invitation`.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -16,15 +17,13 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from encoders.canonical import load_canonical_json
 from encoders.errors import SurveyError, combine_errors
 from encoders.late_imports import LateImport
 from encoders.mechanisms.base import CountedMechanism
 from encoders.randomness import RandomSource
 from encoders.report import ID_BYTES, MAX_REPORT_BYTES, Report, pack
-from encoders.survey.canonical import load_canonical_json
-from encoders.survey.choices import row_entries
-from encoders.survey.features import Feature, Label
-from encoders.survey.plan_checks import ENROLMENTS, OPEN, TOKEN, is_sha256, is_survey_id
+from encoders.survey.features import Feature, Label, row_entries
 
 if TYPE_CHECKING:
     from encoders.survey.texts import SurveyTexts
@@ -34,6 +33,41 @@ FORMAT = 1
 INDEX_BYTES = 2
 MAX_PLAN_BYTES = 1 << 20
 RECOMPILE = "compile the survey again"
+OPEN, TOKEN = "open", "token"
+ENROLMENTS = (OPEN, TOKEN)
+"""Who may answer: anybody, or people with an invitation."""
+LOCAL, SILO, CENTRAL = "local", "silo", "central"
+"""The kinds of surveys: people answer, organisations with many rows answer, or a curator trains on rows."""
+SILO_REFUSAL = (
+    "this survey is for organisations that each send one message of counts, not for answers of people: "
+    "`ldp-survey check` prints its noise, `ldp-collector serve` collects its messages, `ldp-silo report` "
+    "sends one, `ldp-audit silo` audits them, and `ldp-train` computes estimates"
+)
+CENTRAL_REFUSAL = (
+    "this survey is for a curator who holds the rows, so nothing is compiled, sent or collected: `ldp-survey "
+    "check` prints what it needs, `ldp-central train` trains on the rows, `ldp-compare` measures accuracies "
+    "on made-up rows, and `ldp-audit central` audits trainings"
+)
+REFUSALS = {SILO: SILO_REFUSAL, CENTRAL: CENTRAL_REFUSAL}
+"""What to do with a survey of each kind that people do not answer."""
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def is_survey_id(value: object) -> bool:
+    """Return whether a value can be a survey's id, which is part of URLs, file names and counters."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def is_sha256(value: object) -> bool:
+    """Return whether a value is a SHA-256 as a plan writes it, in hexadecimal."""
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def check_id(survey: object) -> None:
+    """Raise SurveyError unless a value can be a survey's id."""
+    if not is_survey_id(survey):
+        raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
 
 
 class CountedQuestion(Protocol):

@@ -7,9 +7,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
-from encoders.survey.choices import ChoiceFeature
-from encoders.survey.features import Feature, Label, NumericFeature
-from encoders.survey.table_entries import EntryReader, Path, Table
+from encoders.survey.features import ChoiceFeature, Feature, Label, NumericFeature
+from encoders.survey.schema_tables import EntryReader, Path, Table
 
 MAX_TABLES = 32
 _MOST_FEATURES = 3

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.survey.choices import ChoiceFeature
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.conditions import Condition, find_hidden
-from encoders.survey.features import Feature
+from encoders.survey.features import ChoiceFeature, Feature
 from encoders.survey.texts import ABOUT_KEYS, values_with_texts
 
 

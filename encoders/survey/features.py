@@ -1,4 +1,4 @@
-"""The label and the features of a survey: categories, and numbers. Each codes its values as integers.
+"""The label and the features of a survey: categories, choices, numbers. Each codes its values as integers.
 
 Values are coded before anything is drawn and before any privacy budget is spent. A code is an index. A
 missing value is a separate category, the last one, because skipping a question without an answer would reveal
@@ -7,12 +7,15 @@ that the answer is missing.
 Numbers are put into bins, or clipped to public bounds and rounded to a grid. The code of a number in bins is
 the index of the bin. Otherwise it is the nearest point of a grid over [-1, 1], so that all further steps on a
 device are integer arithmetic.
+
+An entry of a row with several answers is a list of ticked choices, each of which is a yes/no feature.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
@@ -24,12 +27,16 @@ from encoders.survey.parse_value import (
     category_text,
     encode_missing,
     is_missing,
+    look_up_category,
     parse_number,
     parse_number_cell,
-    unwrap_scalar,
+    quote_values,
 )
 
-_MAX_LISTED_VALUES = 12
+SEPARATOR = ";"
+"""Separates the ticked choices in a cell of a CSV file."""
+TICKS = ("no", "yes")
+"""The values of the feature of one choice."""
 
 Real = TypeVar("Real", float, "FloatArray")
 
@@ -232,7 +239,7 @@ class Label:
             return 0
         if is_missing(value):
             raise RowError(self.name, "the label is missing: pass it after the row")
-        return _look_up(value, self._codes, self.name, self.values)
+        return look_up_category(value, self._codes, self.name, self.values)
 
     def meaning(self, code: int) -> dict[str, str]:
         """Return a class in words, by the label's name."""
@@ -281,7 +288,7 @@ class CategoricalFeature(RowFeature):
         """Return the index of a value; raises RowError, which does not contain the value."""
         if is_missing(value):
             return encode_missing(self.name, self.missing, self.size)
-        return _look_up(value, self._codes, self.name, self.values)
+        return look_up_category(value, self._codes, self.name, self.values)
 
     def from_text(self, text: str) -> object:
         """Read a cell of a CSV file."""
@@ -293,27 +300,90 @@ class CategoricalFeature(RowFeature):
         return entry | ({"ordered": True} if self.ordered else {})
 
 
+@dataclass(frozen=True)
+class Choices(CategoricalFeature):
+    """An entry of the row with several answers; `values` are its choices."""
+
+    kind: ClassVar[str] = "choices"
+
+    def features(self) -> tuple[ChoiceFeature, ...]:
+        """Return the yes/no feature of each choice."""
+        return tuple(
+            ChoiceFeature(f"{self.name}: {choice}", TICKS, self.missing, entry=self, choice=choice)
+            for choice in self.values
+        )
+
+    def ticked(self, value: object) -> frozenset[str] | None:
+        """Return the ticked choices, None if missing; raises RowError, which does not contain the value."""
+        if is_missing(value):
+            encode_missing(self.name, self.missing, 1)
+            return None
+        # an iterator could be read once only, and the keys of a mapping do not say what is ticked
+        refused = isinstance(value, str | bytes | Mapping) or getattr(value, "ndim", 1) != 1
+        if refused or not isinstance(value, Collection):
+            raise RowError(self.name, f"must be a list of the ticked choices, not a {type(value).__name__}")
+        texts = {category_text(each) for each in value}
+        if not texts <= set(self.values):
+            known = quote_values(self.values)
+            raise RowError(self.name, f"contains something else than the survey's choices: {known}")
+        return frozenset(filter(None, texts))
+
+    def codes(self, value: object) -> tuple[int, ...]:
+        """Return the code of each choice: 0 for no, 1 for yes, 2 if the answer is missing."""
+        ticked = self.ticked(value)
+        return tuple(2 if ticked is None else int(each in ticked) for each in self.values)
+
+    def code(self, value: object) -> int:
+        """Check a list of ticked choices, which their features code."""
+        self.ticked(value)
+        return 0
+
+    def from_text(self, text: str) -> object:
+        """Read a cell of a CSV file, such as ``a; c``. An empty one is missing, and ``;`` ticks nothing."""
+        if not text.strip():
+            return None
+        return [each.strip() for each in text.split(SEPARATOR) if each.strip()]
+
+
+@dataclass(frozen=True)
+class ChoiceFeature(CategoricalFeature):
+    """Whether a person ticks one choice of an entry."""
+
+    entry: Choices = Choices("", ())
+    """The entry of the row."""
+    choice: str = ""
+
+    @property
+    def row_name(self) -> str:
+        """Name of the row's entry."""
+        return self.entry.name
+
+    def code(self, value: object) -> int:
+        """Return the code of a list of ticked choices; raises RowError, which does not contain the value."""
+        return self.entry.codes(value)[self.entry.values.index(self.choice)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry and the choice; a plan lists the entry once."""
+        return self.entry.as_dict() | {"choice": self.choice}
+
+
 Feature = CategoricalFeature | BinnedFeature | NumericFeature
 
 
-def _look_up(value: object, codes: dict[str, int], name: str, values: tuple[str, ...]) -> int:
-    text = category_text(value)
-    if text is None:
-        raise RowError(name, f"must be one of the survey's values, not a {type(value).__name__}")
-    if text not in codes:
-        shown = quote_values(values) + _read_as(unwrap_scalar(value))
-        raise RowError(name, f"is not one of the survey's values: {shown}")
-    return codes[text]
+def row_entries(features: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return the entries of the row that features code: one for all choices of an entry."""
+    entries = (each.entry if isinstance(each, ChoiceFeature) else each for each in features)
+    return tuple(dict.fromkeys(entries))
 
 
-def quote_values(values: tuple[str, ...]) -> str:
-    """Return the first values, in quotes."""
-    shown = [f'"{each}"' for each in values[:_MAX_LISTED_VALUES]]
-    return ", ".join(shown + ["..."] * (len(values) > _MAX_LISTED_VALUES))
+def split_choices(entries: Iterable[Feature]) -> tuple[Feature, ...]:
+    """Return the features of the entries of a row: one for each choice of an entry with several answers."""
+    features: list[Feature] = []
+    for each in entries:
+        features += each.features() if isinstance(each, Choices) else [each]
+    return tuple(features)
 
 
-def _read_as(value: object) -> str:
-    """Return a note on how values of this type are written as categories, without the value itself."""
-    if isinstance(value, bool):
-        return ' (a bool is read as the text "true" or "false")'
-    return "" if isinstance(value, str) else ' (a number is read as the text of its digits: 3 and 3.0 as "3")'
+def entry_codes(entry: Feature, value: object) -> tuple[int, ...]:
+    """Return the codes of the features of an entry of the row; raises RowError, without the value."""
+    return entry.codes(value) if isinstance(entry, Choices) else (entry.code(value),)

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
 
+from encoders.canonical import to_nfc
 from encoders.errors import RowError
-from encoders.nfc import to_nfc
 
 MISSING_TEXT = "(missing)"
 INFINITE_NUMBER = "is infinite: give a finite number, or None (in a CSV file, an empty cell) if it is missing"
 _MAX_INTEGER = 10**100
+_MAX_LISTED_VALUES = 12
 _LONGEST_TEXT = 1000
 """The normal form of a longer text has more characters than a category, and takes long to compute."""
 _MAX_DOUBLE = int(sys.float_info.max)
@@ -66,6 +67,30 @@ def category_text(value: object) -> str | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, int) and abs(value) < _MAX_INTEGER else None
+
+
+def look_up_category(value: object, codes: dict[str, int], name: str, values: tuple[str, ...]) -> int:
+    """Return the code of a category; raise RowError, which does not contain the value, if it has none."""
+    text = category_text(value)
+    if text is None:
+        raise RowError(name, f"must be one of the survey's values, not a {type(value).__name__}")
+    if text not in codes:
+        shown = quote_values(values) + _read_as(unwrap_scalar(value))
+        raise RowError(name, f"is not one of the survey's values: {shown}")
+    return codes[text]
+
+
+def quote_values(values: tuple[str, ...]) -> str:
+    """Return the first values, in quotes."""
+    shown = [f'"{each}"' for each in values[:_MAX_LISTED_VALUES]]
+    return ", ".join(shown + ["..."] * (len(values) > _MAX_LISTED_VALUES))
+
+
+def _read_as(value: object) -> str:
+    """Return a note on how values of this type are written as categories, without the value itself."""
+    if isinstance(value, bool):
+        return ' (a bool is read as the text "true" or "false")'
+    return "" if isinstance(value, str) else ' (a number is read as the text of its digits: 3 and 3.0 as "3")'
 
 
 def parse_number(value: object, name: str) -> float | None:

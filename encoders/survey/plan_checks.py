@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
-from encoders.epsilon_proof import check_epsilon
+from encoders.canonical import BAD_NAMES, NAME_FORM, decimal_text, is_text, look_of
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.nfc import BAD_NAMES, NAME_FORM, is_text, look_of
+from encoders.mechanisms.base import check_epsilon
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
-from encoders.survey.canonical import decimal_text
-from encoders.survey.choices import SEPARATOR, Choices, row_entries
+from encoders.survey.compiled_plan import check_id
 from encoders.survey.features import (
     NO_LABEL,
+    SEPARATOR,
     BinnedFeature,
     CategoricalFeature,
+    Choices,
     Feature,
     Label,
     NumericFeature,
+    row_entries,
 )
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
@@ -31,35 +32,6 @@ from encoders.survey.validation_round import Validation
 MAX_WEIGHT = 10**6
 WEIGHT_SCALE = 12
 """The most parts into which the weight of a feature is divided: by two moments and up to four levels."""
-OPEN, TOKEN = "open", "token"
-ENROLMENTS = (OPEN, TOKEN)
-"""Who may answer: anybody, or people with an invitation."""
-LOCAL, SILO, CENTRAL = "local", "silo", "central"
-"""The kinds of surveys: people answer, organisations with many rows answer, or a curator trains on rows."""
-SILO_REFUSAL = (
-    "this survey is for organisations that each send one message of counts, not for answers of people: "
-    "`ldp-survey check` prints its noise, `ldp-collector serve` collects its messages, `ldp-silo report` "
-    "sends one, `ldp-audit silo` audits them, and `ldp-train` computes estimates"
-)
-CENTRAL_REFUSAL = (
-    "this survey is for a curator who holds the rows, so nothing is compiled, sent or collected: `ldp-survey "
-    "check` prints what it needs, `ldp-central train` trains on the rows, `ldp-compare` measures accuracies "
-    "on made-up rows, and `ldp-audit central` audits trainings"
-)
-REFUSALS = {SILO: SILO_REFUSAL, CENTRAL: CENTRAL_REFUSAL}
-"""What to do with a survey of each kind that people do not answer."""
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-def is_survey_id(value: object) -> bool:
-    """Return whether a value can be a survey's id, which is part of URLs, file names and counters."""
-    return isinstance(value, str) and _ID.fullmatch(value) is not None
-
-
-def is_sha256(value: object) -> bool:
-    """Return whether a value is a SHA-256 as a plan writes it, in hexadecimal."""
-    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
 def check_plan(
@@ -100,12 +72,6 @@ def check_validation(
         raise SurveyError("the label and the features of a validation must be its outcomes", "validation")
     if {index for question in questions for index in question.feature_indices} != set(range(len(features))):
         raise SurveyError("a validation must ask about each of its top k", "questions")
-
-
-def check_id(survey: object) -> None:
-    """Raise SurveyError unless a value can be a survey's id."""
-    if not is_survey_id(survey):
-        raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
 
 
 def check_row_schema(label: Label, features: Sequence[Feature], projection: Projection | None = None) -> None:

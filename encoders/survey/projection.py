@@ -16,8 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from encoders.errors import SurveyError
-from encoders.survey.choices import row_entries
-from encoders.survey.features import GRID, Feature, NumericFeature
+from encoders.survey.features import GRID, Feature, NumericFeature, row_entries
 from encoders.survey.parse_value import row_entry
 
 UNIT = 10**6

@@ -26,12 +26,13 @@ from math import prod
 from operator import mul
 from typing import Any
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import SurveyError
+from encoders.lazy_numpy import IntArray, np
 from encoders.mechanisms import Mechanism, NumericDomain
+from encoders.mechanisms.base import WORD
 from encoders.mechanisms.numeric_base import GRID
-from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
@@ -163,6 +164,20 @@ class Question:
         if self.mechanism.multivariate:
             return tuple(code * len(self.label.values) + label_code for code in found)
         return sum(map(mul, found, self.strides), label_code)
+
+    def value_array(self, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
+        """Return the true answers of the rows with these indices of a coded table, as `value` does one."""
+        own = label_codes[rows] if self.label.exists else np.zeros_like(rows)
+        if not self.mechanism.multivariate:
+            found = [(codes[rows, index] + self.shift) // self.width for index in self.feature_indices]
+            if self.moment == SQUARE:
+                found = [square_code(each) for each in found]
+            return sum(map(mul, found, self.strides), own)
+        numbers = codes[rows[:, None], list(self.feature_indices)]
+        if self.moment == SQUARE:
+            numbers = square_code(numbers)
+        answers: IntArray = numbers * len(self.label.values) + own[:, None]
+        return answers
 
     @cached_property
     def strides(self) -> tuple[int, ...]:

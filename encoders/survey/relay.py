@@ -18,10 +18,10 @@ from fractions import Fraction
 from math import floor
 from typing import Any, Self
 
-from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.canonical import decimal_text
 from encoders.errors import PrivacyError, SurveyError, combine_errors
+from encoders.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from encoders.shuffling import MAX_REPORTS, shuffled_delta
-from encoders.survey.canonical import decimal_text
 
 MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")
 LAST_TIME = 2**33

@@ -12,8 +12,8 @@ from decimal import Decimal
 from math import isnan
 from typing import TypeVar
 
+from encoders.canonical import parse_decimal
 from encoders.errors import LdpError, RowError
-from encoders.survey.canonical import parse_decimal
 from encoders.survey.features import CategoricalFeature, Feature
 from encoders.survey.parse_value import category_text, parse_number_cell, unwrap_scalar
 

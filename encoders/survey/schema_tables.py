@@ -1,29 +1,35 @@
-"""Reads the tables that surveys of people and of silos share: [survey], [label], [features.NAME], texts."""
+"""Reads the tables that surveys of people and of silos share: [survey], [label], [features.NAME], texts.
+
+Every mistake is noted with its path, so that all of them are reported at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
+from encoders.canonical import MAX_DIGITS, decimal_text, equal_width_edges, look_of, parse_decimal, text_fault
 from encoders.errors import RowError
-from encoders.nfc import text_fault
-from encoders.survey.canonical import equal_width_edges, parse_decimal
-from encoders.survey.choices import SEPARATOR, Choices, row_entries, split_choices
-from encoders.survey.conditions import KEY, Term, read_conditions
+from encoders.mechanisms.base import MAX_EPSILON, MIN_EPSILON
+from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, OPEN, is_survey_id
+from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import (
     NO_LABEL,
+    SEPARATOR,
     BinnedFeature,
     CategoricalFeature,
+    Choices,
     Feature,
     Label,
     NumericFeature,
+    row_entries,
+    split_choices,
 )
-from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.plan_checks import ENROLMENTS, OPEN, is_survey_id
+from encoders.survey.parse_value import MISSING_TEXT, category_text
+from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.row_cells import FeatureT, add_missing_codes
-from encoders.survey.table_entries import EntryReader, Path, Table
 from encoders.survey.texts import (
     MAX_TEXTS_BYTES,
     EntryNames,
@@ -32,6 +38,24 @@ from encoders.survey.texts import (
     values_with_texts,
 )
 
+Path = tuple[str, ...]
+Table = Mapping[str, Any]
+_ORDERED_HINT = "write ordered = true, or, if the steps are numbers, range = [low, high] instead of values"
+_MULTIPLE_HINT = "for several answers, write choices = [...] instead of values"
+HINTS = {
+    ("features", "ordinal"): _ORDERED_HINT,
+    ("features", "scale"): _ORDERED_HINT,
+    ("features", "multiple"): _MULTIPLE_HINT,
+    ("features", "multi"): _MULTIPLE_HINT,
+    ("features", "several"): _MULTIPLE_HINT,
+    ("features", "alone"): "only a survey of people has tables: delete it",
+    ("", "tables"): "only a survey of people has tables: delete it",
+    ("", "relay"): "only a survey of people has a relay: delete it",
+    ("survey", "rows"): 'it is only for kind = "silo"',
+    ("survey", "rows_per_person"): 'it is only for kind = "silo"',
+    ("label", "missing"): 'add a value such as "unknown", which becomes a class',
+}
+"""What to write instead of an unknown key, by the first table of its path and its name."""
 MAX_BINS = 1000
 _KEYS_OF_A_KIND = (
     ("bins", "range", "range = [low, high]"),
@@ -43,6 +67,106 @@ _ONE_KIND = (
     "needs exactly one of: values = [...], choices = [...] (several answers), range = [low, high] (and bins "
     "= N, or none), edges = [...]"
 )
+
+
+def survey_kind(document: Table) -> str:
+    """Return the kind that a parsed survey file states, "local" by default; empty if it is not a text."""
+    table = document.get("survey")
+    kind = table.get("kind", LOCAL) if isinstance(table, dict) else LOCAL
+    return kind if isinstance(kind, str) else ""
+
+
+class Mistake(NamedTuple):
+    """A mistake: the path of the entry, what is wrong, and the wrong text of its list, if there is one."""
+
+    path: Path
+    why: str
+    value: str = ""
+
+
+class EntryReader:
+    """Reads entries that occur in several tables, such as names and bounds, and notes every mistake."""
+
+    hints: Mapping[tuple[str, str], str] = HINTS
+
+    def __init__(self) -> None:
+        self.mistakes: list[Mistake] = []
+
+    def note(self, path: Path, why: str, value: str = "") -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(path, why, value))
+
+    def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
+        """Note every unknown key of a table."""
+        for key in table:
+            if key not in known:
+                hint = self.hints.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
+                self.note((*path, key), f"is not an entry here; {hint}")
+
+    def check_name(self, name: str, path: Path) -> None:
+        """Note a mistake in the name of a table."""
+        if not name:
+            self.note(path, "needs a name")
+        elif why := text_fault(name):
+            self.note(path, f"needs another name: this one {why}")
+
+    def read_missing(self, table: Table, path: Path) -> str:
+        """Read the treatment of a missing value: "category" or "error"."""
+        value = table.get("missing", "error")
+        if value in ("category", "error"):
+            return str(value)
+        self.note((*path, "missing"), 'must be "category" (one more value) or "error" (it is refused)')
+        return "error"
+
+    def read_weight(self, table: Any, path: Path, default: int | None) -> int | None:
+        """Read the weight of a question."""
+        if not isinstance(table, dict) or "weight" not in table:
+            return default
+        value = table["weight"]
+        if not (type(value) is int and 0 <= value <= MAX_WEIGHT):
+            self.note((*path, "weight"), "needs a whole number from 0 (never asked) to 1,000,000")
+            return default
+        return value
+
+    def read_values(self, entries: Any, path: Path, fewest: int) -> tuple[str, ...]:
+        """Read a list of different texts."""
+        listed = entries if isinstance(entries, list) else []
+        texts = [entry if isinstance(entry, str) else category_text(entry) for entry in listed]
+        if len(texts) < fewest:
+            self.note(path, f'needs a list of at least {fewest} values, for example ["tea", "coffee"]')
+        if not all(texts):
+            self.note(path, "each value must be a text that is not empty, a whole number, true or false")
+        for text in filter(None, dict.fromkeys(texts)):
+            if why := text_fault(text):
+                self.note(path, f"the value {text!a} {why}", text)
+        looks = Counter(look_of(text) for text in texts if text and not text_fault(text))
+        repeated = [look for look, count in looks.items() if count > 1]
+        if repeated:
+            self.note(path, f"has repeated values: {', '.join(sorted(repeated))}")
+        return tuple(dict.fromkeys(text for text in texts if text))
+
+    def read_bounds(self, table: Table, path: Path) -> tuple[str, str] | None:
+        """Read range = [low, high]."""
+        bounds = self.read_edges(table.get("range"), path, "range")
+        if bounds is None:
+            return None
+        if len(bounds) != 2:
+            self.note((*path, "range"), "needs two numbers: [low, high]")
+            return None
+        return bounds[0], bounds[1]
+
+    def read_edges(self, entries: Any, path: Path, key: str = "edges") -> tuple[str, ...] | None:
+        """Read a list of increasing numbers."""
+        numbers = [parse_decimal(entry) for entry in entries] if isinstance(entries, list) else []
+        finite = [value for value in numbers if value is not None]
+        fewest = 2 if key == "range" else 3
+        if len(finite) < fewest or len(finite) < len(numbers):
+            self.note((*path, key), f"needs at least {fewest} finite numbers of up to {MAX_DIGITS} digits")
+            return None
+        if sorted({float(value) for value in finite}) != [float(value) for value in finite]:
+            self.note((*path, key), "numbers must increase, low before high")
+            return None
+        return tuple(decimal_text(value) for value in finite)
 
 
 class SchemaReader(EntryReader):
@@ -259,11 +383,3 @@ def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Co
 def _table(value: object) -> Table:
     """Return a table unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
-
-
-def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
-    """Return whether terms can never hold together; `several` are the questions with several answers."""
-    given = {(each.feature, each.value) for each in terms if not each.is_negated}
-    single = [feature for feature, _ in given if feature not in several]
-    negated = {(each.feature, each.value) for each in terms if each.is_negated}
-    return len(set(single)) < len(single) or not given.isdisjoint(negated)

@@ -11,16 +11,24 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from encoders.epsilon_proof import check_epsilon
+from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.errors import SurveyError
+from encoders.mechanisms.base import check_epsilon
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
-from encoders.survey.canonical import decimal_text, dump_canonical_json
-from encoders.survey.compiled_plan import FORMAT, CompiledPlan, load_plan_document, plan_errors
+from encoders.survey.compiled_plan import (
+    FORMAT,
+    OPEN,
+    SILO,
+    CompiledPlan,
+    check_id,
+    load_plan_document,
+    plan_errors,
+)
 from encoders.survey.features import Feature, Label, NumericFeature
-from encoders.survey.plan_checks import OPEN, SILO, check_id, check_row_schema
-from encoders.survey.plan_document import read_features, read_label
+from encoders.survey.plan import read_features, read_label
+from encoders.survey.plan_checks import check_row_schema
 
 MAX_ROWS = 10**9
 _MAX_SCALE = 1 << 128

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar
 
+from encoders.survey.compiled_plan import OPEN, SILO
 from encoders.survey.features import Feature, Label
-from encoders.survey.plan_checks import OPEN, SILO
-from encoders.survey.schema_tables import SchemaReader
+from encoders.survey.schema_tables import HINTS, Mistake, SchemaReader, Table
 from encoders.survey.silo_plan import MAX_ROWS, SiloPlan
-from encoders.survey.table_entries import HINTS, Mistake, Table
 from encoders.survey.texts import SurveyTexts
 
 _HINTS = {

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from encoders.errors import SurveyError
+from encoders.survey.compiled_plan import LOCAL, OPEN, REFUSALS
 from encoders.survey.compiler import Compiler
 from encoders.survey.cross_tables import CrossTable
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan import Plan
-from encoders.survey.plan_checks import LOCAL, OPEN, REFUSALS
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import require_author_promise

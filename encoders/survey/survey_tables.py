@@ -8,17 +8,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from encoders.canonical import decimal_text, parse_decimal
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
-from encoders.survey.canonical import decimal_text, parse_decimal
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, TOKEN
 from encoders.survey.cross_tables import CrossTable, read_cross_tables
 from encoders.survey.features import Feature, NumericFeature
-from encoders.survey.plan_checks import CENTRAL, LOCAL, TOKEN
 from encoders.survey.projection import Component, Projection
 from encoders.survey.relay import DECIMALS, RELAY_REFUSES_TOKENS, TIMES, Relay
-from encoders.survey.schema_tables import SchemaReader
+from encoders.survey.schema_tables import HINTS, Mistake, Path, SchemaReader, Table, survey_kind
 from encoders.survey.survey import Survey
-from encoders.survey.table_entries import HINTS, Mistake, Path, Table, survey_kind
 from encoders.survey.validation_round import Validation
 
 MAX_USERS = 10**11

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from encoders.canonical import dump_canonical_json, load_canonical_json, look_of, nfc_fault, printable_fault
 from encoders.errors import SurveyError, combine_errors
-from encoders.nfc import look_of, nfc_fault, printable_fault
-from encoders.survey.canonical import dump_canonical_json, load_canonical_json
 from encoders.survey.conditions import KEY, Condition, find_condition_problems, read_conditions
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT

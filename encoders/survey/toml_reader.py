@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from encoders.errors import SurveyError, combine_errors
-from encoders.survey.plan_checks import CENTRAL, LOCAL, REFUSALS
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, REFUSALS
+from encoders.survey.schema_tables import Mistake, survey_kind
 from encoders.survey.survey import Survey
 from encoders.survey.survey_tables import read_tables
-from encoders.survey.table_entries import Mistake, survey_kind
 from encoders.survey.toml_lines import TOML_ONLY, find_line, parse_toml
 
 SurveyT = TypeVar("SurveyT")

@@ -16,11 +16,10 @@ from itertools import pairwise
 from operator import add
 from typing import Any
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import SurveyError
 from encoders.mechanisms.numeric_base import GRID
-from encoders.survey.canonical import dump_canonical_json
-from encoders.survey.choices import row_entries
-from encoders.survey.features import CategoricalFeature, Feature, Label, NumericFeature
+from encoders.survey.features import CategoricalFeature, Feature, Label, NumericFeature, row_entries
 from encoders.survey.projection import Projection, required_features
 
 NATS = 1000

@@ -15,11 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.canonical import decimal_text, equal_width_edges, to_nfc
 from encoders.errors import RowError, SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
-from encoders.nfc import to_nfc
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature, Plan, Survey
-from encoders.survey.canonical import decimal_text, equal_width_edges
 from encoders.survey.parse_value import category_text, is_missing, parse_number
 from encoders.survey.schema_tables import MAX_BINS
 from ldp_aggregator.arrays import IntArray

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from encoders.errors import RowError, SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
-from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.classifiers.infer_survey import choose_plan

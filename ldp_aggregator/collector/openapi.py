@@ -19,7 +19,7 @@ from werkzeug.routing import Rule
 from encoders.errors import Reason
 from encoders.problem import STATUS, is_retryable
 from encoders.report import MEDIA_TYPE
-from encoders.survey.plan_checks import SILO
+from encoders.survey.compiled_plan import SILO
 from encoders.survey.unsealing import MAX_MESSAGES, MESSAGES_TYPE
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX

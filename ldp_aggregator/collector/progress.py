@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from encoders.survey.canonical import decimal_text
-from encoders.survey.plan_checks import SILO
+from encoders.canonical import decimal_text
+from encoders.survey.compiled_plan import SILO
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
 

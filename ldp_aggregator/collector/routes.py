@@ -13,7 +13,7 @@ from encoders.errors import Reason, ReportError
 from encoders.late_imports import LateImport
 from encoders.problem import Problem
 from encoders.survey import Plan
-from encoders.survey.plan_checks import SILO
+from encoders.survey.compiled_plan import SILO
 from encoders.survey.relay import Relay
 from encoders.survey.sealing import inner_bytes
 from encoders.survey.signature import signature_text

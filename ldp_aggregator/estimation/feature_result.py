@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature
-from encoders.survey.choices import TICKS, ChoiceFeature, Choices
+from encoders.survey.features import TICKS, ChoiceFeature, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray

@@ -100,6 +100,14 @@ class IntervalEstimate:
         """Return the same estimates with rows and columns exchanged."""
         return IntervalEstimate(*(each.T for each in vars(self).values()))
 
+    def square_root(self) -> IntervalEstimate:
+        """Return the square roots, with standard errors by the delta method; unknown unless above zero."""
+        known = self.value > 0
+        value = np.sqrt(np.where(known, self.value, np.nan))
+        stderr = np.where(known, self.stderr / (2 * value), np.inf)
+        ends = (self.low, self.high, self.simultaneous_low, self.simultaneous_high)
+        return IntervalEstimate(value, stderr, *map(np.sqrt, ends))
+
     def check_entries(self) -> None:
         """Raise ValueError unless the arrays have one shape, and only estimates and errors are unknown."""
         shapes = {each.shape for each in vars(self).values()}

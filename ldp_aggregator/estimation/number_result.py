@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from encoders.survey import NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
@@ -41,7 +39,7 @@ class NumberStatistics:
             means=_means(feature, raw),
             squares=_squares(feature, raw),
             variances=variances,
-            deviations=square_root(variances),
+            deviations=variances.square_root(),
             missing=raw.estimate_missing() if raw.can_be_missing else None,
         )
 
@@ -157,18 +155,4 @@ def _variances(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
         return raw.estimate_expectation(None, bounds)
     return raw.estimate_expectation(
         raw.squared_deviation.times(width**2), bounds, raw.second_order_variance * width**4
-    )
-
-
-def square_root(variances: IntervalEstimate) -> IntervalEstimate:
-    """Return the square roots, with standard errors by the delta method; unknown unless above zero."""
-    known = variances.value > 0
-    value = np.sqrt(np.where(known, variances.value, np.nan))
-    return IntervalEstimate(
-        value=value,
-        stderr=np.where(known, variances.stderr / (2 * value), np.inf),
-        low=np.sqrt(variances.low),
-        high=np.sqrt(variances.high),
-        simultaneous_low=np.sqrt(variances.simultaneous_low),
-        simultaneous_high=np.sqrt(variances.simultaneous_high),
     )

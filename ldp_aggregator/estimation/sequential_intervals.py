@@ -27,7 +27,7 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     simultaneous_z,
 )
-from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_root
+from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics
 from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.table_result import TableResult
 
@@ -143,7 +143,7 @@ def _widen_statistics(
         means=_widen(statistics.means, progress, feature.bounds),
         squares=_widen(statistics.squares, progress, squares),
         variances=variances,
-        deviations=square_root(variances),
+        deviations=variances.square_root(),
         missing=_widen(statistics.missing, progress) if statistics.missing else None,
     )
 

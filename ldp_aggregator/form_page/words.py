@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
+from encoders.canonical import to_nfc
 from encoders.errors import SurveyError
-from encoders.nfc import to_nfc
 
 _HOLES = re.compile(r"\{\d\}")
 _TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{1,8}){0,4}")

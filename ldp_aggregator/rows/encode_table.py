@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from operator import mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.errors import RowError, map_collecting_errors
-from encoders.survey.choices import Choices, row_entries
-from encoders.survey.features import GRID, CategoricalFeature, Feature
+from encoders.survey.features import GRID, CategoricalFeature, Choices, Feature, row_entries
 from encoders.survey.plan import Plan
 from encoders.survey.projection import UNIT, Projection
-from encoders.survey.questions import SQUARE, Question, square_code
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.validation_round import Validation, find_score_row
 from ldp_aggregator.arrays import FloatArray, IntArray
@@ -86,23 +83,6 @@ def validate_table(validation: Validation, codes: IntArray, labels: IntArray) ->
             outcomes[used] = (sums.argmax(axis=1) == labels).astype(np.int64)
     top_k = np.stack([outcomes[top] for top in validation.top_k], axis=1)
     return top_k, outcomes[len(validation.order)]
-
-
-def true_answers(question: Question, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
-    """Return the true answers of some rows of a coded table; `rows` are their indices."""
-    own = label_codes[rows] if question.label.exists else np.zeros_like(rows)
-    if not question.mechanism.multivariate:
-        found = [
-            (codes[rows, index] + question.shift) // question.width for index in question.feature_indices
-        ]
-        if question.moment == SQUARE:
-            found = [square_code(each) for each in found]
-        return sum(map(mul, found, question.strides), own)
-    numbers = codes[rows[:, None], list(question.feature_indices)]
-    if question.moment == SQUARE:
-        numbers = square_code(numbers)
-    answers: IntArray = numbers * len(question.label.values) + own[:, None]
-    return answers
 
 
 # -- columns ----------------------------------------------------------------------------------------

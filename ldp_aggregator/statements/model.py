@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
-from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation import Estimates

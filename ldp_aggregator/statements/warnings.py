@@ -14,12 +14,20 @@ from ldp_aggregator.estimation.poisoning.influence import FAKE_SHARE
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, SupportTests, Untested
 from ldp_aggregator.estimation.pooling import CONTRADICTION_LEVEL
 from ldp_aggregator.estimation.table_result import TableResult
-from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, name_counted
+from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import is_of_people
 from ldp_aggregator.statements.rules import find_margins
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import MAX_MARGIN, FirstNames, Names, NumberMargin, RoundShare, ShareMargin
+from ldp_aggregator.wording.values import (
+    MAX_MARGIN,
+    FirstNames,
+    Names,
+    NumberMargin,
+    RoundShare,
+    ShareMargin,
+    name_counted,
+)
 
 _ESTIMATES = {
     "frequencies": "P(value, {label})",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from encoders.survey.canonical import decimal_text
+from encoders.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.render.document import Part, PlainTable, Section
 from ldp_aggregator.results import Results

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.features import Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
@@ -85,12 +85,15 @@ class EstimateRow:
     span: float = 1.0
     """The width of the possible range, which `known` compares with the interval; not a column."""
 
-    @property
-    def known(self) -> bool:
-        """Whether the estimate shows anything; pages and terminals show others as "unknown"."""
-        if self.estimate is None or self.statistic == INDEPENDENCE:  # a p-value has no interval
-            return self.estimate is not None
-        return is_known(self.low, self.high, self.span, self.stderr)
+    known: bool = field(init=False)
+    """Whether the estimate shows anything; pages and terminals show others as "unknown"."""
+
+    def __post_init__(self) -> None:
+        has_interval = self.statistic != INDEPENDENCE  # a p-value has none
+        known = self.estimate is not None and (
+            not has_interval or is_known(self.low, self.high, self.span, self.stderr)
+        )
+        object.__setattr__(self, "known", known)
 
     @classmethod
     def from_estimate(
@@ -118,7 +121,7 @@ def _read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) 
 
 _ATTRIBUTES = {
     "class" if name == "class_name" else name: name
-    for name in [*(each.name for each in fields(EstimateRow) if each.name != "span"), "known"]
+    for name in (each.name for each in fields(EstimateRow) if each.name != "span")
 }
 COLUMNS = tuple(_ATTRIBUTES)
 """The names of the columns, in order."""
@@ -138,14 +141,6 @@ def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
     """Return the cells of each row by the name of the column."""
     columns = list_columns(rows)
     return [{name: getattr(row, _ATTRIBUTES[name]) for name in columns} for row in rows]
-
-
-def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
-    """Return the rows of each feature, table and label by its name."""
-    groups: dict[str, list[EstimateRow]] = {}
-    for row in rows:
-        groups.setdefault(row.feature, []).append(row)
-    return groups
 
 
 def dump_table(rows: Sequence[EstimateRow]) -> str:

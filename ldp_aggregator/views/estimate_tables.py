@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from encoders.survey import Feature, NumericFeature
-from encoders.survey.choices import Choices, row_entries
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
+from encoders.survey.features import Choices, row_entries
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
 from encoders.explain.text import Counted
 from encoders.survey import CategoricalFeature, Feature, NumericFeature
-from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
-from encoders.survey.features import BinnedFeature
+from encoders.survey.features import BinnedFeature, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import count_values
 from ldp_aggregator.estimation import FeatureResult, NumberResult
 from ldp_aggregator.estimation.relevance import Relevance
-from ldp_aggregator.estimation.tables.noisy_tables import name_counted
 from ldp_aggregator.render.document import Note, Part, PlainTable, RelevanceRow, RelevanceTable, Section
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
 from ldp_aggregator.results import Results
@@ -31,7 +29,6 @@ from ldp_aggregator.views.estimate_rows import (
     SHARE,
     EstimateRow,
     build_table,
-    group_by_feature,
 )
 from ldp_aggregator.views.estimate_tables import (
     build_bars,
@@ -53,6 +50,7 @@ from ldp_aggregator.wording.values import (
     choose_number_format,
     format_percent,
     format_plain,
+    name_counted,
 )
 
 _SHARES_IN_LEAD = 2
@@ -67,6 +65,14 @@ _FACTS = 8
 def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
     """Return a section with the heading of this name; `values` fill the heading."""
     return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
+
+
+def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
+    """Return the rows of each feature, table and label by its name."""
+    groups: dict[str, list[EstimateRow]] = {}
+    for row in rows:
+        groups.setdefault(row.feature, []).append(row)
+    return groups
 
 
 def build_classes(results: Results, table: Sequence[EstimateRow]) -> Section:

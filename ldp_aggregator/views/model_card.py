@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from encoders.canonical import decimal_text
 from encoders.explain.text import Counted, format_table
 from encoders.notebook_html import table_html
-from encoders.survey.canonical import decimal_text
-from encoders.survey.plan_checks import CENTRAL, SILO
+from encoders.survey.compiled_plan import CENTRAL, SILO
 from ldp_aggregator.privacy_statement import CuratorPrivacy
 from ldp_aggregator.render.document import PlainTable, Section
 from ldp_aggregator.render.markdown import write_document

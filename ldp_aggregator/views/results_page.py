@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from encoders.survey.canonical import decimal_text
+from encoders.canonical import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.document import Pointer, Section
 from ldp_aggregator.render.html import load_template

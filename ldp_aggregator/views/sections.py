@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
 from encoders.mechanisms.registry import explain_mechanisms
-from encoders.survey.canonical import decimal_text
-from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.plan_checks import SILO
+from encoders.survey.compiled_plan import SILO, AnyPlan
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.estimation.validation_result import GAIN_BOUNDS, ValidationResult
@@ -28,14 +27,13 @@ from ldp_aggregator.views.estimate_rows import (
     COMPARISONS,
     ROW_SHARE,
     EstimateRow,
-    group_by_feature,
 )
 from ldp_aggregator.views.estimate_tables import (
     build_bars,
     build_comparison_table,
     find_texts,
 )
-from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
+from ldp_aggregator.views.feature_sections import find_shares, group_by_feature, list_features, make_section
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent
 

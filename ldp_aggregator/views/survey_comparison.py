@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from encoders.errors import LdpError
 from encoders.survey import Feature, Label, NumericFeature
-from encoders.survey.choices import row_entries
+from encoders.survey.features import row_entries
 from ldp_aggregator.estimation import IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.intervals import PROBABILITY, SIMULTANEOUS_ERROR, Bounds, simultaneous_z

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from encoders.explain.text import Counted
+from encoders.mechanisms.count_table import CountTable
 
 MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""
@@ -128,6 +129,18 @@ class FirstNames(Names):
 def count_people(users: int) -> Counted:
     """Return a number of people."""
     return Counted(users, "person", "people")
+
+
+def name_counted(mechanism: str | None) -> tuple[str, str]:
+    """Return the unit that a feature's estimates count, as words: reports, rows, or both.
+
+    The first name is the singular.
+    """
+    if mechanism == CountTable.name:
+        return "row", "rows"
+    if mechanism and mechanism.endswith(f" + {CountTable.name}"):
+        return "report or row", "reports and rows"
+    return "report", "reports"
 
 
 # -- upper bounds -----------------------------------------------------------------------------------

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from encoders.canonical import is_text, parse_decimal, to_nfc
 from encoders.explain.nonresponse import OTHER, is_complete
-from encoders.nfc import is_text, to_nfc
-from encoders.survey.canonical import parse_decimal
-from encoders.survey.choices import SEPARATOR
+from encoders.survey.features import SEPARATOR
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_design.authoring.cell_texts import (
     MIN_CODE_CELLS,

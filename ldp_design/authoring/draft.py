@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from encoders.canonical import is_text, to_nfc
 from encoders.errors import LdpError, SurveyError
-from encoders.nfc import is_text, to_nfc
 from encoders.survey import read_survey
 from ldp_design.authoring.column_types import (
     MAX_VALUES,

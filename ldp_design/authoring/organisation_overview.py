@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Any
 
+from encoders.canonical import decimal_text
 from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Survey
-from encoders.survey.canonical import decimal_text
-from encoders.survey.choices import SEPARATOR, Choices
-from encoders.survey.plan_checks import SILO
+from encoders.survey.compiled_plan import SILO
+from encoders.survey.features import SEPARATOR, Choices
 from encoders.survey.silo_plan import SiloPlan
 from ldp_design.authoring.overview import SurveyWarning
 from ldp_design.authoring.survey_texts import describe_texts

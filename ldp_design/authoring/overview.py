@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from encoders.epsilon_proof import realised_epsilon
+from encoders.canonical import decimal_text
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
+from encoders.mechanisms.base import realised_epsilon
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
-from encoders.survey.canonical import decimal_text
-from encoders.survey.choices import Choices
-from encoders.survey.conditions import KEY
+from encoders.survey.conditions import KEY, exclude_each_other
+from encoders.survey.features import Choices
 from encoders.survey.questions import MEAN
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import largest_local_epsilon, smallest_batch
-from encoders.survey.schema_tables import exclude_each_other
 from ldp_design.authoring.survey_texts import describe_texts
 
 DEFAULT_MAX_EPSILON = Decimal(2)

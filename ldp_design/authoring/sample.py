@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from encoders.nfc import is_text
-from encoders.survey.choices import SEPARATOR
+from encoders.canonical import is_text
+from encoders.survey.features import SEPARATOR
 from ldp_aggregator.rows.csv_rows import read_records, read_table_file
 from ldp_design.authoring.toml_edit import quote
 

@@ -13,8 +13,8 @@ from encoders.file_kind import describe_other
 from encoders.mechanisms import numeric_candidates
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
-from encoders.survey.choices import SEPARATOR, Choices
 from encoders.survey.display_texts import display_texts
+from encoders.survey.features import SEPARATOR, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import MEAN
 from encoders.survey.row_cells import read_boolean

@@ -13,9 +13,9 @@ from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Table
 
+from encoders.canonical import decimal_text
 from encoders.errors import LdpError
 from encoders.survey import Survey, read_survey
-from encoders.survey.canonical import decimal_text
 from encoders.survey.parse_value import category_text
 from ldp_aggregator.estimation.validation_result import refuse_validation
 

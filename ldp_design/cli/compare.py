@@ -14,8 +14,8 @@ from click.core import ParameterSource
 from encoders.explain.text import format_table, wrap_text
 from encoders.progress import show_progress
 from encoders.survey.any_survey import read_any_survey, read_survey_file
-from encoders.survey.choices import row_entries
-from encoders.survey.plan_checks import LOCAL
+from encoders.survey.compiled_plan import LOCAL
+from encoders.survey.features import row_entries
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile, read_rows, require_no_input

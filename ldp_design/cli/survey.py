@@ -12,7 +12,7 @@ from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
 from encoders.survey.any_survey import ANY_PLANS, read_survey_file
-from encoders.survey.plan_checks import SILO
+from encoders.survey.compiled_plan import SILO
 from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.file_options import INPUT_FILE, print_notes, read_rows

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from encoders.survey.canonical import decimal_text
-from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
+from encoders.canonical import decimal_text
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.prediction import NAIVE_BAYES

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from encoders.survey import Survey
-from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.plan_checks import LOCAL
+from encoders.survey.compiled_plan import LOCAL, AnyPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities

@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from encoders.epsilon_proof import MIN_EPSILON
+from encoders.mechanisms.base import MIN_EPSILON
 from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan, Survey
-from encoders.survey.compiled_plan import AnyPlan
-from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
-from encoders.survey.plan_checks import LOCAL as PEOPLE
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO, AnyPlan
+from encoders.survey.compiled_plan import LOCAL as PEOPLE
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.arrays import FloatArray, IntArray

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from encoders.errors import LdpError
-from encoders.survey.plan_checks import CENTRAL, LOCAL, SILO
+from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import largest_local_epsilon
 from ldp_aggregator.privacy_statement import REPLACE

@@ -17,10 +17,9 @@ from encoders.mechanisms.probability_text import choose_unit, percent
 from encoders.randomness import FastStream
 from encoders.report import ARRAY_OF_FIVE, unpack
 from encoders.survey import CategoricalFeature, Feature, Label, Plan
-from encoders.survey.choices import Choices
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
-from encoders.survey.features import NumericFeature
+from encoders.survey.features import Choices, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.wording.statement import Statement
 from ldp_design.authoring.overview import report_bytes

@@ -12,11 +12,10 @@ from dataclasses import dataclass, fields
 from markupsafe import Markup, escape
 
 from encoders import __version__
-from encoders.survey.canonical import decimal_text
-from encoders.survey.choices import Choices
+from encoders.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
-from encoders.survey.features import Label
+from encoders.survey.features import Choices, Label
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.statements.privacy import BeliefFacts
 from ldp_aggregator.wording.statement import Basis, Statement, Texts

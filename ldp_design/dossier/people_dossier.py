@@ -9,10 +9,10 @@ from decimal import Decimal
 from functools import reduce
 from urllib.parse import urlsplit
 
-from encoders.epsilon_proof import realised_epsilon
+from encoders.canonical import decimal_text
 from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_causes
+from encoders.mechanisms.base import realised_epsilon
 from encoders.survey import Plan
-from encoders.survey.canonical import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_report_privacy, update_belief
 from ldp_aggregator.wording.statement import Statement

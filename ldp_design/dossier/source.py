@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from encoders.canonical import decimal_text
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.any_survey import read_survey_file
-from encoders.survey.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.privacy_statement import read_audit_document
 from ldp_aggregator.statements.privacy import find_audit, update_belief

@@ -9,10 +9,10 @@ from decimal import Decimal
 from itertools import product
 from math import prod
 
+from encoders.canonical import equal_width_edges
 from encoders.errors import LdpError, SurveyError
 from encoders.mechanisms import check_numeric_name
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, Survey
-from encoders.survey.canonical import equal_width_edges
 from ldp_aggregator.simulated_population import parse_epsilon
 from ldp_design.authoring.projection_inputs import project_survey, projection_inputs, to_number
 from reduction.fit import METHODS

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from encoders.canonical import decimal_text
 from encoders.errors import SurveyError
 from encoders.survey import BinnedFeature, CategoricalFeature, Feature, NumericFeature, Plan, Survey
-from encoders.survey.canonical import decimal_text
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON

@@ -39,7 +39,6 @@ from ldp_aggregator.estimation.intervals import compute_typical_margins
 from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.table_result import TableResult, transpose_cells
-from ldp_aggregator.rows.encode_table import true_answers
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.rules import find_useful_margin
@@ -107,7 +106,7 @@ def _value_shares(question: Question, population: SyntheticPopulation) -> FloatA
     for (feature, conditional), column in zip(tables.items(), columns, strict=True):
         codes[:, feature] = column
         weights = weights * conditional[column, labels]
-    values = true_answers(question, codes, labels, np.arange(len(labels)))
+    values = question.value_array(codes, labels, np.arange(len(labels)))
     return np.bincount(values, weights, minlength=question.domain).astype(np.float64)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
 from encoders.survey import NumericFeature, Survey
-from encoders.survey.canonical import decimal_text
 from encoders.survey.compiler import MAX_PRIOR_ERROR
 from ldp_aggregator.statements.rules import MAX_USEFUL_SHARE, NOISE_RATIO
 from ldp_aggregator.wording.statement import Texts

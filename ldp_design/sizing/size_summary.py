@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from encoders.canonical import decimal_text
 from encoders.explain.text import format_table, wrap_text
-from encoders.survey.canonical import decimal_text
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, NumberMargin, RoundShare, Share, ShareMargin
 from ldp_design.sizing.margins import Margin

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from encoders.survey import CategoricalFeature, Feature, Label, Plan, Survey
-from encoders.survey.choices import TICKS
-from encoders.survey.features import NO_LABEL
+from encoders.survey.features import NO_LABEL, TICKS
 from ldp_aggregator.codec import to_json
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.simulation.experiment import Progress

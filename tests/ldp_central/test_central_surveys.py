@@ -10,7 +10,7 @@ import ldp_client
 from encoders.errors import SurveyError
 from encoders.survey import read_survey
 from encoders.survey.any_survey import SILO_PLANS, read_any_survey
-from encoders.survey.plan_checks import CENTRAL_REFUSAL
+from encoders.survey.compiled_plan import CENTRAL_REFUSAL
 from ldp_aggregator import load_model
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.commands import command

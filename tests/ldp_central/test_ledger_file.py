@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from encoders.survey.canonical import dump_canonical_json
+from encoders.canonical import dump_canonical_json
 from ldp_central import ledger_file
 from ldp_central.curator_ledger import Ledger, LedgerError, TrainingRequest, _compute_checksum
 from ldp_central.ledger_file import LedgerTerms, find_ledger, train_once

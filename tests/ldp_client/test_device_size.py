@@ -42,7 +42,6 @@ FOR_DESKS = {
     ("survey", "silo_survey.py"),
     ("survey", "survey.py"),
     ("survey", "survey_tables.py"),
-    ("survey", "table_entries.py"),
     ("survey", "toml_lines.py"),
     ("survey", "toml_reader.py"),
 }

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from encoders import canonical
 from encoders.errors import SurveyError
-from encoders.survey import Plan, canonical
+from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
 from tests.support.json_walk import Path, inner
 from tests.support.reference import e_to_the

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import LdpError, ReportError, RowError, SurveyError
 from encoders.report import split
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS, load_checked_file
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.randomise import read_report
 from encoders.survey.silo_plan import SiloPlan

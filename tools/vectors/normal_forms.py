@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
+from encoders.canonical import dump_canonical_json
 from encoders.survey import Plan, read_survey
-from encoders.survey.canonical import dump_canonical_json
 from tools.vectors.common import spelled_row
 from tools.vectors.values import shown
 

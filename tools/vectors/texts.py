@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from encoders.canonical import dump_canonical_json
 from encoders.survey import Plan, read_survey
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.conditions import KEY
 from encoders.survey.display_texts import display_texts
 from tools.vectors.common import case, first_draws, random_bytes, words

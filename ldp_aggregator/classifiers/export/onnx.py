@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from encoders.canonical import decimal_text
 from encoders.survey import BinnedFeature, CategoricalFeature, NumericFeature, Plan
-from encoders.survey.canonical import decimal_text
-from encoders.survey.choices import ChoiceFeature
-from encoders.survey.features import GRID
-from encoders.survey.plan_checks import CENTRAL, SILO
+from encoders.survey.compiled_plan import CENTRAL, SILO
+from encoders.survey.features import GRID, ChoiceFeature
 from encoders.survey.projection import UNIT, Projection
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.atomic_file import write_atomically

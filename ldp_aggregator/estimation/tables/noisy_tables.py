@@ -38,18 +38,6 @@ TABLES = 0
 _MIN_ROWS_PER_CLASS = 2
 
 
-def name_counted(mechanism: str | None) -> tuple[str, str]:
-    """Return the unit that a feature's estimates count, as words: reports, rows, or both.
-
-    The first name is the singular.
-    """
-    if mechanism == COUNT_TABLE:
-        return "row", "rows"
-    if mechanism and mechanism.endswith(f" + {COUNT_TABLE}"):
-        return "report or row", "reports and rows"
-    return "report", "reports"
-
-
 @dataclass(frozen=True)
 class NoisyTable:
     """The counts of one feature's cells with noise."""

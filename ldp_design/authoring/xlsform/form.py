@@ -23,7 +23,7 @@ from pyxform.question_type_dictionary import QUESTION_TYPE_DICT
 from pyxform.xls2json import RE_SELECT
 from pyxform.xls2json_backends import DefinitionData, get_xlsform
 
-from encoders.nfc import to_nfc
+from encoders.canonical import to_nfc
 from ldp_design.authoring.draft import DraftError
 from ldp_design.authoring.toml_edit import quote
 from ldp_design.authoring.xlsform.form_conditions import Formula

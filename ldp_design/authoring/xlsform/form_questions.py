@@ -14,10 +14,8 @@ from typing import NamedTuple, cast
 
 from pyxform import aliases
 
-from encoders.nfc import look_of, to_nfc
-from encoders.survey.canonical import decimal_text
-from encoders.survey.conditions import MAX_TERMS
-from encoders.survey.schema_tables import exclude_each_other
+from encoders.canonical import decimal_text, look_of, to_nfc
+from encoders.survey.conditions import MAX_TERMS, exclude_each_other
 from encoders.survey.toml_lines import parse_toml
 from ldp_design.authoring.draft import DraftError
 from ldp_design.authoring.toml_edit import quote

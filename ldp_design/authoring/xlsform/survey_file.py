@@ -12,8 +12,8 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pyxform.aliases import yes_no
 
+from encoders.canonical import look_of, to_nfc
 from encoders.errors import SurveyError, escape_unprintable
-from encoders.nfc import look_of, to_nfc
 from encoders.survey import read_survey
 from encoders.survey.texts import SPACING
 from ldp_design.authoring.draft import ABOUT, SURVEY_TABLE, DraftError, format_features_note, make_survey_id

@@ -10,7 +10,8 @@ import pytest
 
 from encoders.errors import PrivacyError, ReportError, SurveyError
 from encoders.mechanisms import SS, design, load
-from encoders.probability_tables import WORD, keep_threshold
+from encoders.mechanisms.base import WORD
+from encoders.mechanisms.direct import keep_threshold
 from encoders.randomness import GivenBytes
 
 EPSILONS = ("0.1", "1", "4")

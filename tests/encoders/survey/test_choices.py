@@ -5,11 +5,12 @@ import tracemalloc
 
 import pytest
 
+from encoders import canonical
 from encoders.errors import RowError, SurveyError
 from encoders.explain.preview import preview
 from encoders.randomness import SystemEntropy
-from encoders.survey import Plan, canonical, read_survey
-from encoders.survey.choices import Choices
+from encoders.survey import Plan, read_survey
+from encoders.survey.features import Choices
 from tests.support.mistakes import assert_explained, refuse
 from tests.support.surveys import make_plan, survey_toml
 

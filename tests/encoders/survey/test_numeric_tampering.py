@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from encoders.probability_tables import WORD
-from encoders.survey import Plan, canonical
+from encoders import canonical
+from encoders.mechanisms.base import WORD
+from encoders.survey import Plan
 from tests.support.json_walk import Path, leaves_of, objects_of
 from tests.support.mistakes import refuse
 from tests.support.numeric_plans import PLANS, Document

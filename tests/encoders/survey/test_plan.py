@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from encoders import canonical
 from encoders.errors import RowError, SurveyError
-from encoders.probability_tables import WORD
+from encoders.mechanisms.base import WORD
 from encoders.randomness import GivenBytes
-from encoders.survey import Plan, Survey, canonical, read_survey
+from encoders.survey import Plan, Survey, read_survey
 from tests.support.json_walk import leaves_of
 from tests.support.mistakes import refuse
 from tests.support.numeric_plans import PLANS as NUMERIC_PLANS

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.errors import RowError, SurveyError
-from encoders.survey.canonical import decimal_text, dump_canonical_json
 from encoders.survey.features import GRID, NumericFeature
 from encoders.survey.projection import MAX_SUM, UNIT, Component, Projection
 from ldp_aggregator.rows.encode_table import project_columns

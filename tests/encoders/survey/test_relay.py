@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import PrivacyError, SurveyError
 from encoders.shuffling import shuffled_delta
 from encoders.survey import Plan, read_survey
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.relay import Relay, is_relay_url
 from encoders.survey.relay_promise import largest_local_epsilon, require_author_promise, smallest_batch
 from tests.support.mistakes import refuse

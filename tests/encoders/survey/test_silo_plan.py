@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from encoders import canonical
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms.counted_table import SOFT_UNIT
 from encoders.randomness import SystemEntropy
 from encoders.report import MAX_MESSAGE_BYTES, MAX_REPORT_BYTES
-from encoders.survey import Plan, canonical, read_survey
+from encoders.survey import Plan, read_survey
 from encoders.survey.any_survey import ANY_PLANS
-from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.plan_files import PEOPLE_PLANS
 from encoders.survey.randomise import read_report
 from encoders.survey.silo_plan import SiloPlan

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import RowError
 from encoders.explain.preview import explain_report, preview
 from encoders.randomness import SystemEntropy
 from encoders.survey import Plan, read_survey
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.display_texts import display_texts
 from encoders.survey.randomise import randomise
 from encoders.survey.silo_plan import SiloPlan

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from encoders.canonical import dump_canonical_json
 from encoders.errors import SurveyError
 from encoders.survey import Plan, read_survey
-from encoders.survey.canonical import dump_canonical_json
 from encoders.survey.plan_files import PEOPLE_PLANS, texts_path
 from encoders.survey.texts import MAX_LANGUAGES, MAX_TEXTS_BYTES
 from tests.support.mistakes import refuse

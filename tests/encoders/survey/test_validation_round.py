@@ -17,7 +17,7 @@ from encoders.explain.preview import explain_report, preview
 from encoders.mechanisms.numeric_base import GRID
 from encoders.randomness import GivenBytes
 from encoders.survey import BinnedFeature, CategoricalFeature, Label, NumericFeature, Plan, read_survey
-from encoders.survey.plan_document import parse_plan_fields
+from encoders.survey.plan import parse_plan_fields
 from encoders.survey.randomise import randomise, read_report
 from encoders.survey.validation_round import BINS, LOWEST, OUTCOMES, Validation, cells_of
 from ldp_aggregator.rows.encode_table import encode_labels, encode_table, validate_table

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ldp_client.client
 from encoders.survey import CategoricalFeature, read_survey
-from encoders.survey.choices import Choices
+from encoders.survey.features import Choices
 from ldp_aggregator.rows.spellings import read_boolean_columns
 from ldp_design.authoring import overview
 from ldp_design.authoring.cell_texts import NO_ANSWER

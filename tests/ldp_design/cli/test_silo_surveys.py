@@ -8,7 +8,7 @@ import pytest
 
 import ldp_client
 from encoders.errors import SurveyError
-from encoders.survey.plan_checks import SILO_REFUSAL
+from encoders.survey.compiled_plan import SILO_REFUSAL
 from ldp_aggregator.stores import open_store
 from tests.support.commands import command
 from tests.support.silo_surveys import WARDS, read_silo_survey

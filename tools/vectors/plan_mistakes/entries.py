@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from encoders.nfc import BLANKS
+from encoders.canonical import BLANKS
 from tools.vectors.plan_mistakes.honest import edited, question, silo_text, text_of
 
 ENTRIES: dict[str, tuple[str, Any]] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from encoders.survey import canonical, read_survey
+from encoders import canonical
+from encoders.survey import read_survey
 from encoders.survey.any_survey import read_any_survey
 
 SURVEY = """

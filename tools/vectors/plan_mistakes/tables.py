@@ -8,11 +8,12 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from encoders.epsilon_proof import realised_epsilon
+from encoders import canonical
+from encoders.canonical import decimal_text
 from encoders.mechanisms import load, load_numeric
-from encoders.probability_tables import bit_ratio
-from encoders.survey import Plan, canonical
-from encoders.survey.canonical import decimal_text
+from encoders.mechanisms.base import realised_epsilon
+from encoders.mechanisms.unary import bit_ratio
+from encoders.survey import Plan
 from encoders.survey.questions import build_numeric_domain
 from tools.vectors.common import WORD
 from tools.vectors.plan_mistakes.honest import Document, question, text_of

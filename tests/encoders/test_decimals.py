@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.survey.canonical import decimal_text, parse_amount
+from encoders.canonical import decimal_text, parse_amount
 
 
 @pytest.mark.parametrize(

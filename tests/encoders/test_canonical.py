@@ -2,7 +2,7 @@
 
 import pytest
 
-from encoders.survey.canonical import dump_canonical_json, load_canonical_json
+from encoders.canonical import dump_canonical_json, load_canonical_json
 from tests.support.mistakes import refuse
 
 

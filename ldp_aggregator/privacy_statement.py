@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from encoders.canonical import decimal_text
+from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
 from encoders.errors import LdpError, Reason
 from encoders.file_kind import describe_other
-from encoders.mechanisms.base import MAX_EPSILON, realised_epsilon
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.codec import require

@@ -16,8 +16,8 @@ from typing import Self
 import numpy as np
 
 from encoders.canonical import parse_decimal
+from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import MAX_EPSILON
 from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan, Question
 from encoders.survey.compiled_plan import AnyPlan

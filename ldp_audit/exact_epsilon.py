@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
+from encoders.epsilon_proof import exp_bounds, realised_epsilon
 from encoders.errors import ReportError
 from encoders.mechanisms import Mechanism
-from encoders.mechanisms.base import exp_bounds, realised_epsilon
 from encoders.survey import Plan, Question
 
 _MAX_PROBABILITIES = 1 << 18

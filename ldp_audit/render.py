@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from textwrap import wrap
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.explain.text import format_table
-from encoders.mechanisms.base import exp_bounds
 from ldp_aggregator.render.document import PlainTable
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.wording.statement import Statement

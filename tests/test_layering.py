@@ -46,6 +46,7 @@ LAYERS = {
         {"lazy_numpy"},
         {
             "argument_parser",
+            "epsilon_proof",
             "file_kind",
             "installation",
             "key_file",
@@ -56,7 +57,7 @@ LAYERS = {
             "rows_csv",
             "shuffling",
         },
-        {"exact_samplers"},
+        {"exact_samplers", "probability_tables"},
         {"extras"},
         {"mechanisms"},
         {"survey"},

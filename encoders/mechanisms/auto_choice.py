@@ -11,12 +11,13 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from encoders.epsilon_proof import check_epsilon
 from encoders.errors import PrivacyError, SurveyError
-from encoders.mechanisms.base import DESIGN_CONTEXT, check_epsilon
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
 from encoders.mechanisms.registry import AUTO, MECHANISMS, NUMERIC_MECHANISMS, check_name, check_numeric_name
 from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN
+from encoders.probability_tables import DESIGN_CONTEXT
 
 _AUTO_CANDIDATES = (("DE",), ("SUE", "OUE"), ("SS",))
 """The oracles that "auto" compares, the simplest first. Each is the best for some domain and epsilon. SHE

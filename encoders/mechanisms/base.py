@@ -1,14 +1,9 @@
-"""What all mechanisms share: the interface of their users, the readers of parameters, the proof of epsilon.
+"""What all mechanisms share: the interface of their users, and the readers of their parameters.
 
 A mechanism randomises one answer. The lengths of its payload and of its randomness are fixed. Its
 probabilities are integers in `parameters`, which are part of the plan: device, collector and trainer compute
 from the same integers. Frequency oracles are in frequency_oracle.py, mechanisms for numbers in
 numeric_base.py.
-
-Floating-point noise leaks the input, so a mechanism is a finite table of integers out of a power of two. The
-ideal probabilities contain e^epsilon. The design of a mechanism rounds it once, in the direction that loses
-accuracy and not privacy. The worst likelihood ratio of integers is an exact rational. The proof compares it
-with e^epsilon, which is bracketed between two rationals.
 """
 
 from __future__ import annotations
@@ -17,23 +12,17 @@ import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
-from encoders.errors import PrivacyError, Reason, ReportError, SurveyError
+from encoders.epsilon_proof import require_private
+from encoders.errors import Reason, ReportError, SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.support_counters import SupportCounters
+from encoders.probability_tables import MAX_LAPLACE_WEIGHTS, WORD
 from encoders.randomness import RandomSource
-
-WORD = 1 << 64
-"""Number of values of a 64-bit draw: probabilities of whole words are integers out of this."""
-
-DESIGN_CONTEXT = Context(prec=60)
-"""Decimal context for the design of tables."""
-MIN_EPSILON, MAX_EPSILON = Decimal("0.001"), Decimal(32)
-_DIGITS = 60
 
 MechanismParameters = Mapping[str, object]
 """Parameters of a mechanism as a plan stores them: integers and lists of integers, as decimal strings."""
@@ -49,58 +38,28 @@ def read_integer(text: object, what: str, low: int, high: int) -> int:
     return int(text)
 
 
+def read_weights(texts: object, what: str) -> tuple[int, ...]:
+    """Return the weights of the magnitudes 0, 1, ..., K; over both signs of 1, ..., K they add up to 2^64."""
+    if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_LAPLACE_WEIGHTS):
+        raise SurveyError(f"{what} must be a list of 2 to {MAX_LAPLACE_WEIGHTS:,} decimal strings")
+    if set(map(type, texts)) != {str}:
+        raise SurveyError(f"{what} must be a decimal string")
+    return _parse_weights(tuple(texts), what)
+
+
+@lru_cache(maxsize=8)
+def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
+    """Parse weights once for all questions that share them, because an untrusted plan may be large."""
+    weights = tuple(read_integer(text, what, 1, WORD - 1) for text in texts)
+    if weights[0] + 2 * sum(weights[1:]) != WORD:
+        raise SurveyError(f"{what} does not add up to 2^64")
+    return weights
+
+
 def check_keys(parameters: MechanismParameters, keys: set[str], name: str) -> None:
     """Raise SurveyError unless the parameters have exactly these keys."""
     if set(parameters) != keys:
         raise SurveyError(f"{name} tables need exactly the keys {sorted(keys)}")
-
-
-# -- the proof of epsilon ----------------------------------------------------------------------------
-
-
-def check_epsilon(epsilon: Decimal) -> None:
-    """Raise SurveyError unless epsilon is between MIN_EPSILON and MAX_EPSILON."""
-    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
-        raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
-
-
-@lru_cache(maxsize=256)
-def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
-    """Return two rationals that enclose e^x and differ by two units of the 60th digit.
-
-    The decimal module rounds `exp` to nearest, so its two neighbours enclose the exact value.
-    """
-    context = Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)
-    nearest = context.exp(x)
-    return Fraction(context.next_minus(nearest)), Fraction(context.next_plus(nearest))
-
-
-def realised_epsilon(ratio: Fraction) -> Decimal:
-    """Return ln(ratio), the epsilon that tables with this likelihood ratio spend, rounded up to 12 digits."""
-    up, down = (
-        Context(prec=_DIGITS, rounding=ROUND_CEILING),
-        Context(prec=_DIGITS, rounding=ROUND_FLOOR),
-    )
-    quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    logarithm = down.next_plus(up.ln(quotient))
-    return Context(prec=12, rounding=ROUND_CEILING).plus(logarithm)
-
-
-def require_private(ratio: Fraction, epsilon: Decimal) -> None:
-    """Raise an error for tables whose exact likelihood ratio exceeds e^epsilon.
-
-    Raises
-    ------
-    PrivacyError
-        If ``ratio > e^epsilon``, or so close that 60 digits cannot decide.
-    """
-    if ratio > exp_bounds(epsilon)[0]:
-        raise PrivacyError(
-            f"tables spend {realised_epsilon(ratio)}, above epsilon {epsilon}: compile the survey again"
-        )
-
-
-# -- mechanisms --------------------------------------------------------------------------------------
 
 
 Number = TypeVar("Number", float, "FloatArray")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 from decimal import Decimal
 from fractions import Fraction
@@ -10,16 +9,15 @@ from typing import ClassVar, Self
 
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
-    WORD,
     IndexPayload,
     MechanismParameters,
     check_keys,
-    exp_bounds,
     index_bytes,
     unpack_indices,
 )
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import others_text, percent
+from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
 _DRAWS = struct.Struct("<QQ")
@@ -110,20 +108,6 @@ class DE(IndexPayload, FrequencyOracle):
         above = moved * Fraction(cell_size(reported, others), WORD) if reported < others else kept
         below = moved * Fraction(cell_size(reported - 1, others), WORD) if reported else kept
         return [below] * reported + [kept] + [above] * (others - reported)
-
-
-def keep_threshold(domain: int, epsilon: Decimal, size: int = 1) -> int:
-    """Return the threshold T: a reported set of `size` values contains the true value if a draw is below T.
-
-    The draw has 64 bits; `size` 1 is direct encoding. T is the largest integer with
-    ``T * most <= e^epsilon (2^64 - T) * least``. Here multiply-shift maps at most `most` 64-bit draws to a
-    combination of size - 1 of the other values, and at least `least` draws to a combination of `size`. The
-    ideal is T = 2^64 size e^eps / (size e^eps + d - size) (Yilmaz et al. 2019, section 2.2.1; Ye and Barg
-    2018).
-    """
-    most, least = -(-WORD // math.comb(domain - 1, size - 1)), WORD // math.comb(domain - 1, size)
-    limit = exp_bounds(epsilon)[0] * Fraction(least, most)
-    return math.floor(WORD * limit / (1 + limit))
 
 
 def cell_size(index: int, cells: int) -> int:

@@ -6,20 +6,20 @@ import math
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Self
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, IntArray, np
-from encoders.mechanisms.base import WORD, IntegerVectorPayload, MechanismParameters, check_keys, exp_bounds
+from encoders.mechanisms.base import IntegerVectorPayload, MechanismParameters, check_keys, read_weights
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.mechanisms.laplace import laplace_cells, laplace_cumulative, laplace_weights, read_weights
 from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
+from encoders.probability_tables import WORD, laplace_cumulative, laplace_weights, shifted_cells
 from encoders.randomness import RandomSource
 
 _BLOCK_ROWS = 2048
@@ -166,11 +166,3 @@ def _law_moments(law: list[int]) -> tuple[Fraction, Fraction]:
     mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)
     square = Fraction(sum(y * y * weight for y, weight in enumerate(law, low)), WORD)
     return mean, square - mean**2
-
-
-def shifted_cells(weights: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the exact distributions, out of 2^64, of clamp(0 + z) and clamp(1 + z) on -(K-1), ..., K."""
-    cells = laplace_cells(weights)
-    zero = [cells[0] + cells[1], *cells[2:]]
-    one = [*cells[:-2], cells[-2] + cells[-1]]
-    return zero, one

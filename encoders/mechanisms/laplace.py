@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import struct
 from bisect import bisect_right
-from collections.abc import Sequence
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, product
 from math import prod
 from typing import Any, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import (
-    DESIGN_CONTEXT,
-    WORD,
     IntegerVectorPayload,
     MechanismParameters,
     Number,
     check_keys,
-    read_integer,
+    read_weights,
 )
 from encoders.mechanisms.numeric_base import (
     GRID,
@@ -36,15 +32,9 @@ from encoders.mechanisms.numeric_base import (
     split_value_array,
 )
 from encoders.mechanisms.probability_text import noise_text, percent
+from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
 from encoders.randomness import RandomSource
 
-_TAIL_PROBABILITY = Decimal(1) / (1 << 32)
-_SCALE_MARGIN = Decimal(1) / (1 << 14)
-_MAX_LAPLACE_SCALE = 512
-"""Largest scale of a Laplace table, in steps. Above it, rounding the tail's weights, of 2^32/scale, costs
-more than the margin of 2^-14/scale covers."""
-MAX_LAPLACE_WEIGHTS = 1 << 14
-"""Largest number of weights of a Laplace table; with a tail of 2^-32, the largest scale needs 11,000."""
 _MAX_GRID_STEPS, _MIN_SCALE_STEPS = 64, 8
 """Limits of the steps of the grid per unit: the fewest steps with a noise scale of 8 steps, where rounding to
 the grid adds less than .2% to the noise, but at most 64."""
@@ -284,58 +274,3 @@ def _worst_ratio(weights: tuple[int, ...], grid: int, low: int) -> Fraction:
         for pair in ((most, least), (most, laws[0]), (laws[0], least))
     )
     return max(stay, come * go)
-
-
-# -- tables of Laplace noise -------------------------------------------------------------------------
-
-
-def read_weights(texts: object, what: str) -> tuple[int, ...]:
-    """Return the weights of the magnitudes 0, 1, ..., K; over both signs of 1, ..., K they add up to 2^64."""
-    if not (isinstance(texts, (list, tuple)) and 2 <= len(texts) <= MAX_LAPLACE_WEIGHTS):
-        raise SurveyError(f"{what} must be a list of 2 to {MAX_LAPLACE_WEIGHTS:,} decimal strings")
-    if set(map(type, texts)) != {str}:
-        raise SurveyError(f"{what} must be a decimal string")
-    return _parse_weights(tuple(texts), what)
-
-
-@lru_cache(maxsize=8)
-def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
-    """Parse weights once for all questions that share them, because an untrusted plan may be large."""
-    weights = tuple(read_integer(text, what, 1, WORD - 1) for text in texts)
-    if weights[0] + 2 * sum(weights[1:]) != WORD:
-        raise SurveyError(f"{what} does not add up to 2^64")
-    return weights
-
-
-def laplace_weights(scale: Decimal) -> list[int]:
-    """Return the discrete Laplace table: weights of the magnitudes 0, 1, ..., K, out of 2^64.
-
-    P[z] is proportional to e^(-|z|/scale) on the integers. The last weight is that of all |z| >= K, so
-    that every clamped output remains possible. The weights of z = 1..K count once for each sign.
-    `scale` is widened by 2^-14 to cover the rounding of the weights.
-
-    Raises
-    ------
-    SurveyError
-        If the scale is above 512 steps.
-    """
-    if scale > _MAX_LAPLACE_SCALE:
-        raise SurveyError(f"a Laplace table of scale {scale:.6g} has too many steps: raise epsilon")
-    with localcontext(DESIGN_CONTEXT):
-        step = (-(1 - _SCALE_MARGIN) / scale).exp()
-        reach = [1 / (1 + step)]  # P[z >= 0], P[z >= 1], ...: a geometric tail, step^j / (1 + step)
-        while len(reach) < 2 or reach[-1] * step >= _TAIL_PROBABILITY:
-            reach.append(reach[-1] * step)
-        inner = [math.floor(WORD * (a - b)) for a, b in pairwise(reach[1:])]
-        outer = [*inner, math.floor(WORD * reach[-1])]
-    return [WORD - 2 * sum(outer), *outer]
-
-
-def laplace_cells(weights: Sequence[int]) -> list[int]:
-    """Return the weights of z = -K, ..., K from those of the magnitudes; they add up to 2^64."""
-    return [*reversed(weights[1:]), *weights]
-
-
-def laplace_cumulative(weights: Sequence[int]) -> list[int]:
-    """Return the cumulative weights of z = -K, ..., K-1: z + K is the number of them <= a 64-bit draw."""
-    return list(accumulate(laplace_cells(weights)))[:-1]

@@ -12,14 +12,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
-    WORD,
     IndexPayload,
     MechanismParameters,
     Number,
     check_keys,
-    exp_bounds,
     index_bytes,
     unpack_indices,
 )
@@ -37,6 +36,7 @@ from encoders.mechanisms.numeric_base import (
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 

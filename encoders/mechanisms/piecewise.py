@@ -10,17 +10,10 @@ from functools import cached_property
 from itertools import product
 from typing import ClassVar, Self
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import (
-    WORD,
-    IndexPayload,
-    MechanismParameters,
-    Number,
-    check_keys,
-    exp_bounds,
-    unpack_indices,
-)
+from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number, check_keys, unpack_indices
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.mechanisms.numeric_base import (
@@ -34,6 +27,7 @@ from encoders.mechanisms.numeric_base import (
     split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 _DRAWS = struct.Struct("<QQQ")

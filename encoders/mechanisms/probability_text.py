@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from encoders.mechanisms.base import WORD
+from encoders.probability_tables import WORD
 
 _RARE = Fraction(1, 1000)
 

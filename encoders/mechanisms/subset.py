@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import WORD, MechanismParameters, check_keys
-from encoders.mechanisms.direct import cell_size, keep_threshold, multiply_shift
+from encoders.mechanisms.base import MechanismParameters, check_keys
+from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
+from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import BoolArray, ByteArray, IntArray, NDArray, np
-from encoders.mechanisms.base import MechanismParameters, check_keys, exp_bounds
+from encoders.mechanisms.base import MechanismParameters, check_keys
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.support_counters import SupportCounters
+from encoders.probability_tables import bit_ratio, bit_thresholds
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
     Words = NDArray[np.unsignedinteger[Any]]
-
-MAX_EPSILON_LOSS = 1e-4
-"""The share of epsilon that rounding bit probabilities may cost."""
 
 ComparisonSteps = tuple[tuple[int, int, int], ...]
 """Steps to compare draws with a threshold, lowest bit first: slice, its shift, the threshold's bit."""
@@ -160,23 +158,3 @@ def _below_each(flipped: list[Words], steps: ComparisonSteps) -> Words:
     for j, _, bit in rest:
         below = below | flipped[j] if bit else below & flipped[j]
     return below
-
-
-def bit_thresholds(p: Fraction, q: Fraction) -> tuple[int, int, int]:
-    """Return (bits, P, Q): a 1 stays 1 with probability P / 2^bits, a 0 becomes 1 with Q / 2^bits.
-
-    P is rounded down and Q up, so that the likelihood ratio can only shrink. `bits` is the smallest
-    number that loses at most 1e-4 of the ideal epsilon, because each bit costs random bytes.
-    """
-    ideal = math.log(p * (1 - q) / (q * (1 - p)))
-    for bits in range(1, 65):
-        big, small = math.floor(p * (1 << bits)), math.ceil(q * (1 << bits))
-        if small < big and ideal - math.log(bit_ratio(bits, big, small)) <= MAX_EPSILON_LOSS * ideal:
-            break
-    return bits, big, small
-
-
-def bit_ratio(bits: int, p: int, q: int) -> Fraction:
-    """Return the exact worst likelihood ratio of a unary report: one bit becomes 0, another becomes 1."""
-    whole = 1 << bits
-    return Fraction(p * (whole - q), q * (whole - p))

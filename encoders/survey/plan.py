@@ -13,10 +13,10 @@ from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 from encoders.canonical import BAD_NAMES, decimal_text, dump_canonical_json, is_text
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
 from encoders.mechanisms import Mechanism, load, load_numeric
-from encoders.mechanisms.base import realised_epsilon
 from encoders.randomness import RandomSource
 from encoders.survey.compiled_plan import (
     FORMAT,

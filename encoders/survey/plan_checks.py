@@ -8,9 +8,9 @@ from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 
 from encoders.canonical import BAD_NAMES, NAME_FORM, decimal_text, is_text, look_of
+from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
-from encoders.mechanisms.base import check_epsilon
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey.compiled_plan import check_id
 from encoders.survey.features import (

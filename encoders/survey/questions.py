@@ -30,8 +30,8 @@ from encoders.canonical import dump_canonical_json
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import IntArray, np
 from encoders.mechanisms import Mechanism, NumericDomain
-from encoders.mechanisms.base import WORD
 from encoders.mechanisms.numeric_base import GRID
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 from encoders.survey.features import BinnedFeature, CategoricalFeature, Feature, Label, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT

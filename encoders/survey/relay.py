@@ -19,8 +19,8 @@ from math import floor
 from typing import Any, Self
 
 from encoders.canonical import decimal_text
+from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import PrivacyError, SurveyError, combine_errors
-from encoders.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from encoders.shuffling import MAX_REPORTS, shuffled_delta
 
 MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 from math import exp, floor
 
+from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import PrivacyError
-from encoders.mechanisms.base import MAX_EPSILON
 from encoders.shuffling import MAX_REPORTS, shuffled_delta
 from encoders.survey.relay import Relay
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from encoders.canonical import MAX_DIGITS, decimal_text, equal_width_edges, look_of, parse_decimal, text_fault
+from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import RowError
-from encoders.mechanisms.base import MAX_EPSILON, MIN_EPSILON
 from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, OPEN, is_survey_id
 from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import (

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from encoders.canonical import decimal_text, dump_canonical_json
+from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import check_epsilon
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES

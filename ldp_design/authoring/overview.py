@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from encoders.canonical import decimal_text
+from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
-from encoders.mechanisms.base import realised_epsilon
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import SurveyError
 from encoders.explain.text import Counted
-from encoders.mechanisms.base import realised_epsilon
 from encoders.survey import Plan, Question, Survey
 from encoders.survey.any_survey import load_checked_file
 from encoders.survey.compiled_plan import LOCAL, AnyPlan

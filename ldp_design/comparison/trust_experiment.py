@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.mechanisms.base import MIN_EPSILON
+from encoders.epsilon_proof import MIN_EPSILON
 from encoders.randomness import FastStream, RandomSource
 from encoders.survey import Plan, Survey
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO, AnyPlan

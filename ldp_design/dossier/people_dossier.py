@@ -10,8 +10,8 @@ from functools import reduce
 from urllib.parse import urlsplit
 
 from encoders.canonical import decimal_text
+from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_causes
-from encoders.mechanisms.base import realised_epsilon
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_report_privacy, update_belief

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from encoders.canonical import decimal_text, dump_canonical_json
-from encoders.mechanisms.base import realised_epsilon
+from encoders.epsilon_proof import realised_epsilon
 from encoders.survey.plan import parse_plan_fields
 from tests.support.ports import PORTS, Port
 from tools.vectors import adapter

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from encoders.epsilon_proof import exp_bounds
 from encoders.explain.preview import Preview, describe_square, preview
 from encoders.mechanisms import NumericMechanism
-from encoders.mechanisms.base import exp_bounds
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.probability_text import percent, round_up
 from encoders.randomness import GivenBytes

@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError, Reason, ReportError
 from encoders.mechanisms import MECHANISMS, Mechanism, design
-from encoders.mechanisms.base import realised_epsilon
 from encoders.randomness import FastStream, GivenBytes
 from tests.support import reference
 from tests.support.mechanism_checks import CountingSource, every_payload, percentages

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from encoders.mechanisms import NumericDomain
-from encoders.mechanisms.base import WORD
 from encoders.mechanisms.sign import Sign
+from encoders.probability_tables import WORD
 from tests.support import reference
 from tests.support.mechanism_checks import percentages
 from tests.support.numeric_mechanisms import MISSING, enumerated, every_moment, made, number

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from encoders.mechanisms import NumericDomain, NumericMechanism
-from encoders.mechanisms.base import WORD
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.numeric_base import GRID
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.unary import OUE, SUE
+from encoders.probability_tables import WORD
 from encoders.randomness import FastStream
 from tests.support import reference
 from tests.support.numeric_mechanisms import MISSING, NAMES, every_moment, every_name, made

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from encoders.mechanisms import NumericDomain, NumericMechanism
-from encoders.mechanisms.base import WORD
 from encoders.mechanisms.numeric_base import GRID
+from encoders.probability_tables import WORD
 from encoders.randomness import FastStream, GivenBytes
 from tests.support import reference
 from tests.support.mechanism_checks import CountingSource

@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import PrivacyError
 from encoders.mechanisms import NumericDomain, NumericMechanism, load_numeric
-from encoders.mechanisms.base import WORD, realised_epsilon
 from encoders.mechanisms.numeric_base import GRID
+from encoders.probability_tables import WORD
 from encoders.randomness import FastStream
 from tests.support import reference
 from tests.support.numeric_mechanisms import (

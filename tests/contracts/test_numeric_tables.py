@@ -8,7 +8,7 @@ import pytest
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import NumericDomain, design_numeric, load_numeric, numeric_candidates
-from encoders.mechanisms.base import WORD
+from encoders.probability_tables import WORD
 from tests.support.numeric_mechanisms import NAMES, every_epsilon, every_name, made
 
 # -- design -------------------------------------------------------------------------------------

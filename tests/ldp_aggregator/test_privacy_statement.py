@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ldp_audit
-from encoders.mechanisms.base import realised_epsilon
+from encoders.epsilon_proof import realised_epsilon
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey import Plan
 from ldp_aggregator.codec import from_json, to_json

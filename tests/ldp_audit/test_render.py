@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from benchmarks.buggy_clients import compile_survey
-from encoders.mechanisms.base import realised_epsilon
+from encoders.epsilon_proof import realised_epsilon
 from ldp_audit import AuditResult
 from ldp_audit.blackbox import Leak
 from ldp_audit.exact_epsilon import ExactResult, compute_exact

@@ -9,7 +9,7 @@ import pytest
 
 from encoders.errors import ReportError
 from encoders.mechanisms import DE, design
-from encoders.mechanisms.base import WORD
+from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 
 EPSILONS = ("0.1", "1", "8")

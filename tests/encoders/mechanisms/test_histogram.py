@@ -10,7 +10,7 @@ import pytest
 
 from encoders.errors import ReportError, SurveyError
 from encoders.mechanisms import Mechanism, design, load
-from encoders.mechanisms.base import WORD
+from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")

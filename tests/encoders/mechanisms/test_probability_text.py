@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.mechanisms.base import WORD
 from encoders.mechanisms.probability_text import choose_unit, noise_text, others_text, percent, round_up
+from encoders.probability_tables import WORD
 
 
 @pytest.mark.parametrize(

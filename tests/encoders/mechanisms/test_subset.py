@@ -10,8 +10,7 @@ import pytest
 
 from encoders.errors import PrivacyError, ReportError, SurveyError
 from encoders.mechanisms import SS, design, load
-from encoders.mechanisms.base import WORD
-from encoders.mechanisms.direct import keep_threshold
+from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import GivenBytes
 
 EPSILONS = ("0.1", "1", "4")

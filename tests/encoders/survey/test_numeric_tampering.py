@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from encoders import canonical
-from encoders.mechanisms.base import WORD
+from encoders.probability_tables import WORD
 from encoders.survey import Plan
 from tests.support.json_walk import Path, leaves_of, objects_of
 from tests.support.mistakes import refuse

@@ -13,7 +13,7 @@ import pytest
 
 from encoders import canonical
 from encoders.errors import RowError, SurveyError
-from encoders.mechanisms.base import WORD
+from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan, Survey, read_survey
 from tests.support.json_walk import leaves_of

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from encoders.mechanisms.base import realised_epsilon
+from encoders.epsilon_proof import realised_epsilon
 from encoders.report import unpack
 from encoders.survey.randomise import read_report
 from ldp_aggregator.privacy_statement import AuditError

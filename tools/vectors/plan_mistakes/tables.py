@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from encoders import canonical
 from encoders.canonical import decimal_text
+from encoders.epsilon_proof import realised_epsilon
 from encoders.mechanisms import load, load_numeric
-from encoders.mechanisms.base import realised_epsilon
-from encoders.mechanisms.unary import bit_ratio
+from encoders.probability_tables import bit_ratio
 from encoders.survey import Plan
 from encoders.survey.questions import build_numeric_domain
 from tools.vectors.common import WORD

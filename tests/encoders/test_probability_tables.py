@@ -10,11 +10,17 @@ import pytest
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import MECHANISMS, design
-from encoders.mechanisms.base import WORD
-from encoders.mechanisms.direct import keep_threshold
-from encoders.mechanisms.histogram import shifted_cells
-from encoders.mechanisms.laplace import laplace_cells, laplace_cumulative, laplace_weights
-from encoders.mechanisms.unary import MAX_EPSILON_LOSS, bit_ratio, bit_thresholds
+from encoders.probability_tables import (
+    MAX_EPSILON_LOSS,
+    WORD,
+    bit_ratio,
+    bit_thresholds,
+    keep_threshold,
+    laplace_cells,
+    laplace_cumulative,
+    laplace_weights,
+    shifted_cells,
+)
 from tests.support.reference import e_to_the
 
 EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3.3", "4", "8", "31.999", "32")

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from encoders.epsilon_proof import exp_bounds, realised_epsilon, require_private
 from encoders.errors import PrivacyError
-from encoders.mechanisms.base import exp_bounds, realised_epsilon, require_private
 from tests.support.reference import e_to_the
 
 EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3.3", "4", "8", "31.999", "32")

@@ -1,4 +1,4 @@
-"""Seals a report for its collector, and once more for the relay in between; opening.py opens both seals.
+"""Seals a report for its collector, and once more for the relay in between; unsealing.py opens both seals.
 
 Each seal is HPKE (RFC 9180) in base mode with one suite: X25519, HKDF-SHA256 and AES-128-GCM. The relay opens
 the outer seal and cannot read the report. The collector opens the inner seal and cannot learn the sender.

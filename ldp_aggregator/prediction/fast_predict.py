@@ -46,11 +46,12 @@ class FastPredictor:
 
     @classmethod
     def from_model(cls, plan: Plan | SiloPlan, model: LogProbabilities) -> Self | None:
-        """Prepare a model; None for a projection, missing codes, or too long a table."""
+        """Prepare a model; None for a projection, several answers, missing codes, or too long a table."""
         discrete = [j for j, each in enumerate(plan.features) if not isinstance(each, NumericFeature)]
         numeric = [j for j, each in enumerate(plan.features) if isinstance(each, NumericFeature)]
         is_coded = any(each.missing_codes for each in plan.entries)
-        if plan.projection or is_coded or not all(fits_table(plan.features[j]) for j in discrete):
+        has_tables = all(fits_table(plan.features[j]) for j in discrete)
+        if plan.entries != plan.features or is_coded or not has_tables:
             return None
         with np.errstate(all="ignore"):  # rows whose gaps overflow or are infinite stay undecided
             groups = tuple(

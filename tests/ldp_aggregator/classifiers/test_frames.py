@@ -193,10 +193,11 @@ def test_lists_of_ticked_choices_are_read_from_every_library():
     survey = read_survey(survey_toml(epsilon=8, label={"name": "ill"}, features={"pets": pets}))
     cells = [["cat"], [], None, ["dog", "cat"]] * 10
     expected = fit([{"pets": each} for each in cells], survey=survey)
+    best = expected.classes_[expected.predict_proba({"pets": cells}).argmax(axis=1)]
     for make in (pa.table, pl.DataFrame, pd.DataFrame, arrow_frame):
-        np.testing.assert_array_equal(
-            expected.encode(make({"pets": cells})), expected.encode({"pets": cells})
-        )
+        frame = make({"pets": cells})
+        np.testing.assert_array_equal(expected.encode(frame), expected.encode({"pets": cells}))
+        np.testing.assert_array_equal(expected.predict(frame), best)
 
 
 @pytest.mark.parametrize(

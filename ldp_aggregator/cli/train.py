@@ -1,4 +1,4 @@
-"""ldp-train: trains a model on collected reports, writes a model file, and prints a summary."""
+"""ldp-train: trains a model on collected reports, and writes a model file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 
 import click
 
-from encoders.errors import Reason
+from encoders.errors import Reason, SurveyError
 from encoders.progress import show_progress
+from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator import classifiers
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.classifiers.export import ONNX
@@ -138,7 +140,7 @@ def main(
         ONNX.load()
     snapshot, validation, silos = read_training_data(
         sources,
-        plan=ANY_PLANS.load(plan_file) if plan_file else None,
+        plan=_load_plan(plan_file) if plan_file else None,
         surveys=surveys,
         token=os.environ.get(TOKEN_VARIABLE),
         warn=_warn,
@@ -169,6 +171,13 @@ def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Resul
 def _join_paths(paths: Iterable[Path | None]) -> str:
     *others, last = [str(path) for path in paths if path]
     return f"{', '.join(others)}{' and ' if others else ''}{last}"
+
+
+def _load_plan(path: Path) -> Plan | SiloPlan:
+    plan = ANY_PLANS.load(path)
+    if isinstance(plan, Plan) and plan.relay and not plan.relay.has_keys:
+        raise SurveyError("needs both public keys: no device can answer this survey yet", "relay")
+    return plan
 
 
 def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot], allow_empty: bool) -> None:

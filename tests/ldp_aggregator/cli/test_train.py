@@ -19,7 +19,7 @@ from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.views.estimate_rows import build_table, dump_table
 from tests.support.commands import command
-from tests.support.surveys import survey_toml
+from tests.support.surveys import RELAYED, survey_toml
 
 
 def survey_text(weight: int) -> str:
@@ -275,3 +275,11 @@ def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
     mean, square, _ = (snapshot.totals[question.key].n for question in plan.questions)
     assert re.search(rf"^  hours +{mean:,} \+ {square:,} reports +sign +0\.", result.stdout, re.MULTILINE)
     assert list(load_model(tmp_path / "model.json").predict([{"tea": "green", "hours": 9}])) == ["no"]
+
+
+def test_a_survey_whose_relay_has_no_keys_yet_trains_no_model_that_nobody_can_read(run, tmp_path):
+    (tmp_path / "survey.toml").write_text(RELAYED)
+    (tmp_path / "reports.bin").write_bytes(b"")
+    result = run(tmp_path / "reports.bin", "--plan", tmp_path / "survey.toml")
+    assert "relay: needs both public keys" in result.stderr
+    assert not (tmp_path / "model.json").exists()

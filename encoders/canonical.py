@@ -115,7 +115,7 @@ def to_nfc(text: str) -> str:
 
 
 def look_of(text: str) -> str:
-    """Return what people see of a text: NFC without characters that show nothing, with plain spaces."""
+    """Return a text as people see it: in NFC, with plain spaces, without characters that show nothing."""
     return text if text.isascii() else to_nfc(re.sub("[\u00a0\u202f]", " ", _UNSEEN.sub("", text)))
 
 

@@ -368,7 +368,7 @@ def _strip(entry: Any) -> Any:
 def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Collection[str] | None]:
     """Return the entries of a row, and their values that may have texts; None if an entry has a mistake.
 
-    A component of the projection is no entry of a row; its inputs are.
+    A row has the inputs of a projection as entries, and not its components.
     """
     tables = _table(document.get("features"))
     read = {each.name: values_with_texts(each) for each in row_entries(features)}

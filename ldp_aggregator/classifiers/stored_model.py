@@ -85,7 +85,7 @@ class SurveyEstimates(DescribedModel):
         self._set_results(results)
 
     def predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:
-        """Raise ModelError: there is no classifier."""
+        """Raise ModelError, because there is no classifier."""
         raise no_classifier(self.plan_, "use its estimates, which to_frame() returns and ldp-results shows")
 
     fit = score = predict_proba = predict_log_proba = predict_joint_log_proba = predict

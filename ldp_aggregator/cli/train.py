@@ -229,7 +229,7 @@ def format_summary(results: Results) -> str:
 
 
 def dump_summary(results: Results) -> str:
-    """Return what the summary shows as JSON."""
+    """Return the content of the summary for JSON."""
     document = {
         "survey": results.plan.id,
         "plan_digest": results.plan.digest,

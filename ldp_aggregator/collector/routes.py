@@ -24,7 +24,7 @@ from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.dashboard.dashboard_page import HEADERS, MEDIA_TYPES
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.openapi import cached_description
-from ldp_aggregator.collector.progress import describe_progress
+from ldp_aggregator.collector.report_counts import describe_progress
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
 from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
 from ldp_aggregator.collector.service import Service

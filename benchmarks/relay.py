@@ -27,7 +27,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise
-from encoders.survey.sealing import seal_report
+from encoders.survey.sealing import seal_envelope
 from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
 from ldp_relay.held_messages import HeldMessages, _Ticket
 
@@ -82,7 +82,7 @@ def _time_seals(
     plan: Plan, reports: Sequence[bytes], collector: PrivateKey, relay: PrivateKey
 ) -> list[bytes]:
     """Print the processor time of each step; return the messages."""
-    seconds, messages = _processor_seconds(lambda: [seal_report(plan, each) for each in reports])
+    seconds, messages = _processor_seconds(lambda: [seal_envelope(plan, [each]) for each in reports])
     print(f"seal a report twice: {1000 * seconds / len(reports):.2f} ms of processor")
     seconds, inner = _processor_seconds(lambda: [open_outer(plan, each, relay) for each in messages])
     print(f"open the outer seal: {1000 * seconds / len(reports):.3f} ms")

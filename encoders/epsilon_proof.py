@@ -16,10 +16,10 @@ MIN_EPSILON, MAX_EPSILON = Decimal("0.001"), Decimal(32)
 _DIGITS = 60
 
 
-def check_epsilon(epsilon: Decimal) -> None:
-    """Raise SurveyError unless epsilon is between MIN_EPSILON and MAX_EPSILON."""
-    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= MAX_EPSILON):
-        raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {MAX_EPSILON}", "epsilon")
+def check_epsilon(epsilon: Decimal, most: Decimal = MAX_EPSILON) -> None:
+    """Raise SurveyError unless epsilon is between MIN_EPSILON and `most`."""
+    if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= most):
+        raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {most}", "epsilon")
 
 
 @lru_cache(maxsize=256)

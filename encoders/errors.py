@@ -34,6 +34,7 @@ class Reason(StrEnum):
     TOO_LARGE = "too-large"
     WRONG_PLAN = "wrong-plan"
     UNKNOWN_QUESTION = "unknown-question"
+    WRONG_QUESTION = "wrong-question"
     BAD_PAYLOAD = "bad-payload"
     ID_REUSED = "id-reused"
     NOT_ENROLLED = "not-enrolled"

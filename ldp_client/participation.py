@@ -13,7 +13,7 @@ from typing import ClassVar
 from encoders.randomness import SystemEntropy
 from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
-from encoders.survey.randomise import randomise_coded
+from encoders.survey.randomise import randomise_all
 from ldp_client.bound_survey import BoundSurvey
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry, require_consent
@@ -58,7 +58,7 @@ class Participation(BoundSurvey[Plan]):
             raise
 
     def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
-        """Randomise one answer and write it to the journal, unless the survey is answered already."""
+        """Randomise what this person sends and write it to the journal, unless the survey is answered."""
         self.require_permission()
         entry = self.find_entry()
         if entry and entry.is_answered:
@@ -74,8 +74,8 @@ class Participation(BoundSurvey[Plan]):
         made: list[bytes] = []
 
         def make_report() -> bytes:
-            report = randomise_coded(plan, coded, SystemEntropy(), token=self.token).report
-            made.append(seal(plan, report, self.token) if plan.relay else report)
+            reports = [each.report for each in randomise_all(plan, coded, SystemEntropy(), self.token)]
+            made.append(seal(plan, reports, self.token) if plan.relay else reports[0])
             return made[0]
 
         max_total = self.policy.max_total_epsilon

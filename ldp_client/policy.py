@@ -35,7 +35,7 @@ class ClientPolicy:
     relay: str = ""
     """The origin of the only relay through which reports may be sent; empty if they are sent directly."""
     max_local_epsilon: Fraction = Fraction(MAX_LOCAL_EPSILON)
-    """With a relay, the largest epsilon of a report, which holds even if relay and collector collude."""
+    """With a relay, the largest epsilon of all that a person sends, if relay and collector collude."""
 
     @classmethod
     def from_options(

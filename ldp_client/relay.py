@@ -1,11 +1,12 @@
 """Surveys with a relay: which plans a client accepts, and the one message that it sends.
 
-The client never knows the collector's address, so it cannot send to it. The report is sealed once; only the
+The client never knows the collector's address, so it cannot send to it. The reports are sealed once; only the
 message is kept in the journal, and each attempt sends the same bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from urllib.parse import urlsplit
 
@@ -65,16 +66,17 @@ def check_plan(plan: AnyPlan, policy: ClientPolicy, url: str) -> None:
             f"the plan promises epsilon {relay.epsilon}, but max_epsilon is {float(policy.max_epsilon):g}"
         )
     assert isinstance(plan, Plan)
-    seal(plan, b"")  # shows before anything is drawn that the keys and this installation can seal
+    # shows before anything is drawn that the keys and this installation can seal
+    seal(plan, [b""] * len(plan.longest_by_column))
 
 
-def seal(plan: Plan, report: bytes, token: str | None = None) -> bytes:
-    """Return the message of a report of a plan with a relay; `token` is the relay's code, if there is one."""
+def seal(plan: Plan, reports: Sequence[bytes], token: str | None = None) -> bytes:
+    """Return the envelope of a person's reports; `token` is the relay's code, if there is one."""
     sealing = _SEALING.load()
     try:
         code = b"" if token is None else read_code(plan, token)
-        message: bytes = sealing.seal_report(plan, report, code)
-        return message
+        envelope: bytes = sealing.seal_envelope(plan, reports, code)
+        return envelope
     except MissingExtraError as error:
         raise TransportError(str(error), "relay-unsupported") from error
     except sealing.SealError as error:

@@ -15,7 +15,7 @@ from encoders.errors import LdpError
 from encoders.explain.text import format_table
 from encoders.late_imports import LateImport
 from encoders.survey.invitation import format_token, hash_token
-from encoders.survey.sealing import CODE_BYTES
+from encoders.survey.relay import CODE_BYTES
 from encoders.survey.unsealing import breaks_promise, write_private_key
 from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages, Outcome

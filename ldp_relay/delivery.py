@@ -20,7 +20,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, breaks_promise
+from encoders.survey.sealing import column_bytes
+from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, breaks_promise, most_records
 from ldp_relay import release
 from ldp_relay.held_messages import HeldMessages, Passage
 from ldp_relay.relay_settings import RelayedSurvey
@@ -139,7 +140,8 @@ def pass_on_for_ever(survey: RelayedSurvey, held: HeldMessages) -> None:
         try:
             wait = pass_on(survey, held)
         except Exception as error:  # the database is as before
-            log_event("delivery-failed", survey=survey.plan.id, kind=type(error).__name__)
+            event = "release-failed" if isinstance(error, release.OrderError) else "delivery-failed"
+            log_event(event, survey=survey.plan.id, kind=type(error).__name__)
             wait = -1.0
         if wait < 0:
             sleep(min(max(pause, -wait), LONGEST_PAUSE_SECONDS))
@@ -154,35 +156,43 @@ def pass_on(survey: RelayedSurvey, held: HeldMessages) -> float:
 
     After a failure they are negative: at least so many, as the collector asks for.
     """
-    passage = held.next_passage(survey.plan.digest, survey.passage_size)
+    plan = survey.plan
+    passage = held.next_passage(plan.digest, most_records(plan), column_bytes(plan))
     if passage is None:
         return CHECK_SECONDS
-    status, outcomes, retry_after = post(survey, passage)
-    if outcomes is None:
-        log_event("collector-failed", survey=survey.plan.id, status=status)
+    status, answer, retry_after = post(survey, passage)
+    if answer is None:
+        log_event("collector-failed", survey=plan.id, status=status)
         return min(-1.0, -retry_after)
-    held.mark_passed_on(survey.plan.digest, passage, outcomes)
-    log_event("passed-on", survey=survey.plan.id, messages=len(passage.names), **outcomes)
-    if breaks_promise(survey.relay, passage.size, passage.rejected + outcomes["rejected"]):
+    outcomes, rejected = answer
+    held.mark_passed_on(plan.digest, passage, outcomes, rejected)
+    log_event("passed-on", survey=plan.id, messages=passage.records * len(rejected), **outcomes)
+    worst = max(map(sum, zip(passage.rejected, rejected, strict=True)))
+    if breaks_promise(survey.relay, passage.size, worst):
         log_event_once("promise-broken", survey=survey.plan.id, batch=passage.batch)
     return 0.0
 
 
-def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, dict[str, int] | None, float]:
+Answer = tuple[dict[str, int], list[int]]
+"""The numbers of messages by outcome, and how many of each column are rejected."""
+
+
+def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, Answer | None, float]:
     """Send messages to a collector.
 
     Returns
     -------
     status : int
         The HTTP status; 0 if there is no response.
-    outcomes : dict or None
-        The numbers of messages by outcome; None if the collector has not answered.
+    answer : Answer or None
+        None if the collector has not answered.
     retry_after : float
         The pause that the collector asks for, in seconds.
     """
     try:
         with _opener.open(_request(survey, passage), timeout=TIMEOUT_SECONDS) as response:
-            return response.status, _read_outcomes(response.read(10_000), len(passage.names)), 0.0
+            columns = len(passage.rejected)
+            return response.status, _read_answer(response.read(10_000), passage.records, columns), 0.0
     except HTTPError as error:
         with error:
             pause = error.headers.get("Retry-After") or ""
@@ -242,7 +252,7 @@ def _request(survey: RelayedSurvey, passage: Passage | None = None) -> Request:
         "User-Agent": "ldp-relay",
     }
     if passage:
-        headers[BATCH_HEADER] = f"{passage.size} {passage.rejected}"
+        headers[BATCH_HEADER] = " ".join(map(str, (passage.size, *passage.rejected)))
     return Request(f"{survey.collector}/sealed", passage.body if passage else b"", headers)  # noqa: S310 - settings.py checks the URL
 
 
@@ -254,15 +264,17 @@ def _parse(body: bytes) -> object:
         return None
 
 
-def _read_outcomes(body: bytes, messages: int) -> dict[str, int] | None:
+def _read_answer(body: bytes, records: int, columns: int) -> Answer | None:
     """Return the counts in a collector's response; None unless they are those of as many messages."""
     answer = _parse(body)
     try:
         counts = {name: answer[name] for name in ("recorded", "duplicate", "rejected")}  # type: ignore[index]
+        rejected = [counts["rejected"]] if columns == 1 else answer["rejected_by_question"]  # type: ignore[index]
+        whole = all(type(each) is int and each >= 0 for each in (*counts.values(), *rejected))
     except (TypeError, KeyError):
         return None
-    good = all(type(each) is int and each >= 0 for each in counts.values())
-    return counts if good and sum(counts.values()) == messages else None
+    fits = whole and len(rejected) == columns and sum(rejected) == counts["rejected"]
+    return (counts, rejected) if fits and sum(counts.values()) == records * columns else None
 
 
 def _full_hour_after(now: float) -> float:

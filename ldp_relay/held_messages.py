@@ -1,6 +1,7 @@
-"""The database of messages that wait, are being passed on, or were passed on: one SQLite file.
+"""The messages that wait, are being passed on, or were passed on: one SQLite file.
 
-A message is named by the hash of its bytes. Names stay as long as the file, so no message leaves twice,
+A message is what a person sends: an envelope, opened, with a sealed message for each column. It is named by
+the hash of its bytes. Names stay as long as the file, so no message leaves twice,
 whatever the clock says. The file shows in which order messages arrived only since the last full hour, when
 all rows are written anew in the order of their names. Never restore this file from a copy: messages that have
 left would leave again, in another crowd.
@@ -9,40 +10,22 @@ left would leave again, in another crowd.
 from __future__ import annotations
 
 import hashlib
-import os
+import secrets
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate
 from pathlib import Path
 from time import time
 
 from ldp_relay.networks import Admission
-from ldp_relay.release import draw_batches
+from ldp_relay.relay_database import SECRET_BYTES, open_database, transaction
+from ldp_relay.release import draw_batches, order_columns
 
-_BUSY_SECONDS = 30.0
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS messages (
-    name BLOB PRIMARY KEY, survey INTEGER NOT NULL, content BLOB, batch INTEGER, position INTEGER
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS held ON messages (survey, batch, position) WHERE content NOT NULL;
-CREATE TABLE IF NOT EXISTS batches (
-    number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL,
-    rejected INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE IF NOT EXISTS codes (
-    hash BLOB PRIMARY KEY, survey INTEGER NOT NULL, is_used INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS events (
-    survey INTEGER NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, event)
-) WITHOUT ROWID;
-"""
-# A row without content is a message that is gone: passed on if it has a batch, else withdrawn or deleted.
-# Which message used a code is not stored, but shows in the file until the next full hour.
 TOO_FEW, RECEIVED = "deleted, because too few came", "received"
 
 
@@ -76,15 +59,18 @@ class _Ticket:
 
 @dataclass(frozen=True)
 class Passage:
-    """One array of messages that a collector gets in one request."""
+    """The records that a collector gets in one request; a record has a message of each column."""
 
     batch: int
     """The number of their batch."""
     size: int
-    """The number of messages of the batch."""
-    rejected: int
-    """How many of them the collector has rejected before."""
-    names: list[bytes] = field(repr=False)
+    """The number of records of the batch."""
+    rejected: list[int]
+    """How many messages of each column of the batch the collector has rejected before."""
+    records: int
+    """How many records are in the body."""
+    is_last: bool
+    """Whether no records of the batch are left."""
     body: bytes = field(repr=False)
 
 
@@ -103,19 +89,11 @@ class HeldMessages:
     """
 
     def __init__(self, path: Path) -> None:
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         self._lock, self._queue_lock = threading.Lock(), threading.Lock()
         self._queue: list[_Ticket] = []
-        self._database = sqlite3.connect(
-            path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
-            self._database.execute(f"PRAGMA {pragma}")
-        self._database.executescript(_SCHEMA)
-        columns = {row[1] for row in self._database.execute("PRAGMA table_info(batches)")}
-        if "rejected" not in columns:  # a file of an earlier version
-            self._database.execute("ALTER TABLE batches ADD COLUMN rejected INTEGER NOT NULL DEFAULT 0")
+        self._database = open_database(path)
+        self._orders: dict[int, tuple[int, list[list[bytes]]]] = {}
+        """By survey, a batch that leaves, and the names of its messages in the order of each column."""
 
     def close(self) -> None:
         """Close the file."""
@@ -146,7 +124,7 @@ class HeldMessages:
 
     def _write(self, tickets: list[_Ticket]) -> None:
         try:
-            with _give_back(tickets), self._transaction():
+            with _give_back(tickets), transaction(self._database):
                 now = time()  # inside, so that the last release of a survey finds all messages that were held
                 numbers = {digest: self._number(digest) for digest in {each.digest for each in tickets}}
                 outcomes = [self._insert(each, numbers[each.digest], now) for each in tickets]
@@ -185,7 +163,7 @@ class HeldMessages:
 
     def add_codes(self, digest: str, hashes: Iterable[bytes]) -> None:
         """Add codes, of which each lets one message be held; only their hashes are kept."""
-        with self._lock, self._transaction():
+        with self._lock, transaction(self._database):
             survey = self._number(digest)
             rows = ((each, survey) for each in sorted(hashes))
             self._database.executemany("INSERT INTO codes VALUES (?, ?, 0)", rows)
@@ -198,12 +176,13 @@ class HeldMessages:
         Returns KNOWN or NEW if the message does not leave, and LEFT if it does.
         """
         ticket = _Ticket(digest, inner, closes, code, admission)
-        with self._lock, _give_back([ticket]), self._transaction():
+        with self._lock, _give_back([ticket]), transaction(self._database):
             survey, name = self._number(digest), name_of(inner)
-            row = self._database.execute("SELECT batch FROM messages WHERE name = ?", (name,)).fetchone()
+            sql = "SELECT batch NOT NULL OR has_left FROM messages WHERE name = ?"
+            row = self._database.execute(sql, (name,)).fetchone()
             if row is None:
                 return self._insert(ticket, survey, time(), is_withdrawn=True)
-            if row[0] is not None:
+            if row[0]:
                 return Outcome.LEFT
             self._database.execute("UPDATE messages SET content = NULL WHERE name = ?", (name,))
             return Outcome.KNOWN
@@ -213,18 +192,17 @@ class HeldMessages:
 
         Of a survey that has closed with fewer messages than a batch, the messages are deleted.
         """
-        with self._lock, self._transaction():
+        with self._lock, transaction(self._database):
             survey = self._number(digest)
             sql = "SELECT name FROM messages WHERE survey = ? AND batch IS NULL AND content NOT NULL"
             waiting = [name for (name,) in self._database.execute(sql, (survey,))]
             batches = draw_batches(waiting, batch, is_closed=is_closed)
             for names in batches:
-                sql = "INSERT INTO batches (survey, hour, size) VALUES (?, ?, ?)"
-                number = self._database.execute(sql, (survey, hour, len(names))).lastrowid
-                # in the order of the rows, which is fast, and not of the positions
-                placed = sorted(range(len(names)), key=names.__getitem__)
-                rows = ((number, position, names[position]) for position in placed)
-                self._database.executemany("UPDATE messages SET batch = ?, position = ? WHERE name = ?", rows)
+                sql = "INSERT INTO batches (survey, hour, size, secret) VALUES (?, ?, ?, ?)"
+                batch_row = (survey, hour, len(names), secrets.token_bytes(SECRET_BYTES))
+                number = self._database.execute(sql, batch_row).lastrowid
+                rows = ((number, name) for name in sorted(names))  # in the order of the rows, which is fast
+                self._database.executemany("UPDATE messages SET batch = ? WHERE name = ?", rows)
             if is_closed and waiting and not batches:
                 self._count(survey, TOO_FEW, len(waiting))
                 sql = "UPDATE messages SET content = NULL WHERE survey = ? AND batch IS NULL"
@@ -232,40 +210,98 @@ class HeldMessages:
         self._empty_log()
         return len(batches)
 
-    def next_passage(self, digest: str, most: int) -> Passage | None:
-        """Return the next messages to pass on, at most `most` of one batch; None if there are none.
+    def next_passage(self, digest: str, most: int, sizes: Sequence[int]) -> Passage | None:
+        """Return the next records to pass on, of one batch; None if there are none.
 
-        The same messages are returned in the same order until they are marked as passed on.
+        The same records are returned in the same order until they are marked as passed on, also after a
+        restart.
+
+        Parameters
+        ----------
+        digest : str
+        most : int
+            How many records one request has at most.
+        sizes : sequence of int
+            The length of the messages of each column.
+
+        Raises
+        ------
+        OrderError
+            If the orders of two columns are not independent.
         """
         sql = (
-            "SELECT batch, name, content FROM messages WHERE survey = ? AND batch NOT NULL "
-            "AND content NOT NULL ORDER BY batch, position LIMIT ?"
+            "SELECT number, size, secret, next_record, rejected FROM batches WHERE survey = ? "
+            "AND secret NOT NULL ORDER BY number LIMIT 1"
         )
         with self._lock:
-            rows = self._database.execute(sql, (self._number(digest), most)).fetchall()
-            if not rows:
+            survey = self._number(digest)
+            row = self._database.execute(sql, (survey,)).fetchone()
+            if row is None:
                 return None
-            rows = [row for row in rows if row[0] == rows[0][0]]
-            sql = "SELECT size, rejected FROM batches WHERE number = ?"
-            size, rejected = self._database.execute(sql, (rows[0][0],)).fetchone()
-        names, body = [row[1] for row in rows], b"".join(row[2] for row in rows)
-        return Passage(rows[0][0], size, rejected, names, body)
+            number, size, secret, start, rejected = row
+            orders = self._order(survey, number, secret, len(sizes))
+            end = min(start + most, len(orders[0]))
+            places = range(start, end)
+            ends = list(accumulate(sizes, initial=0))
+            columns = list(zip(orders, ends, sizes, strict=False))
+            body = b"".join(
+                self._cut(order[place], first, length) for place in places for order, first, length in columns
+            )
+        counts = [int(each) for each in rejected.split()] or [0] * len(sizes)
+        return Passage(number, size, counts, len(places), end == len(orders[0]), body)
 
-    def mark_passed_on(self, digest: str, passage: Passage, outcomes: Mapping[str, int]) -> None:
-        """Delete the bytes and places of messages that the collector has counted, and add up its counts."""
-        with self._lock, self._transaction():
-            names = [(name,) for name in passage.names]
-            sql = "UPDATE messages SET content = NULL, position = NULL WHERE name = ?"
-            self._database.executemany(sql, names)
-            sql = "UPDATE batches SET rejected = rejected + ? WHERE number = ?"
-            self._database.execute(sql, (outcomes.get("rejected", 0), passage.batch))
+    def _order(self, survey: int, number: int, secret: bytes, columns: int) -> list[list[bytes]]:
+        """Return the names of a batch's messages in the order of each column, which is computed once."""
+        known, orders = self._orders.get(survey, (0, []))
+        if known != number:
+            sql = "SELECT name FROM messages WHERE survey = ? AND batch = ? AND content NOT NULL"
+            names = [name for (name,) in self._database.execute(sql, (survey, number))]
+            orders = order_columns(names, secret, columns)
+            self._orders[survey] = number, orders
+        return orders
+
+    def _cut(self, name: bytes, first: int, length: int) -> bytes:
+        sql = "SELECT substr(content, ?, ?) FROM messages WHERE name = ?"
+        message: bytes = self._database.execute(sql, (first + 1, length, name)).fetchone()[0]
+        return message
+
+    def mark_passed_on(
+        self, digest: str, passage: Passage, outcomes: Mapping[str, int], rejected: Sequence[int]
+    ) -> None:
+        """Note that the collector has counted records, and add up its counts.
+
+        After the last records of a batch, the messages, their batch and its secret are deleted; only their
+        names stay.
+
+        Parameters
+        ----------
+        digest : str
+        passage : Passage
+        outcomes : mapping of str to int
+            How many messages the collector has recorded, knew already, or rejected.
+        rejected : sequence of int
+            How many messages of each column it has rejected.
+        """
+        total = " ".join(str(sum(pair)) for pair in zip(passage.rejected, rejected, strict=True))
+        with self._lock, transaction(self._database):
+            survey = self._number(digest)
+            sql = "UPDATE batches SET next_record = next_record + ?, rejected = ? WHERE number = ?"
+            self._database.execute(sql, (passage.records, total, passage.batch))
+            if passage.is_last:
+                sql = (
+                    "UPDATE messages SET content = NULL, batch = NULL, has_left = 1 "
+                    "WHERE survey = ? AND batch = ? AND content NOT NULL"
+                )
+                self._database.execute(sql, (survey, passage.batch))
+                self._database.execute("UPDATE batches SET secret = NULL WHERE number = ?", (passage.batch,))
+                self._orders.pop(survey, None)
             for outcome, count in outcomes.items():
-                self._count(self._number(digest), f"passed on, {outcome}", count)
+                self._count(survey, f"passed on, {outcome}", count)
         self._empty_log()
 
     def count_events(self, digest: str, events: Mapping[str, int]) -> None:
         """Add to counts that the operator reads."""
-        with self._lock, self._transaction():
+        with self._lock, transaction(self._database):
             for event, count in events.items():
                 self._count(self._number(digest), event, count)
 
@@ -281,10 +317,11 @@ class HeldMessages:
             return found | ({"codes": codes, "codes used": used} if codes else {})
 
     def batches(self, digest: str) -> list[tuple[int, int, int]]:
-        """Return the hour, the size and the number of rejected messages of each batch."""
+        """Return the hour and the size of each batch, and the rejected messages of its worst column."""
         with self._lock:
             sql = "SELECT hour, size, rejected FROM batches WHERE survey = ? ORDER BY number"
-            return self._database.execute(sql, (self._number(digest),)).fetchall()
+            rows = self._database.execute(sql, (self._number(digest),)).fetchall()
+        return [(hour, size, max(map(int, counts.split()), default=0)) for hour, size, counts in rows]
 
     def digests(self) -> list[str]:
         """Return the digests of the plans that have messages which wait or leave."""
@@ -305,17 +342,6 @@ class HeldMessages:
     def _read_events(self, survey: int) -> dict[str, int]:
         sql = "SELECT event, count FROM events WHERE survey = ? ORDER BY event"
         return dict(self._database.execute(sql, (survey,)).fetchall())
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise
 
     def forget_arrivals(self) -> None:
         """Write all rows anew in the order of their names, because a page shows in which order they came."""

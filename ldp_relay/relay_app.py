@@ -14,7 +14,8 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException
 from encoders.errors import Reason
 from encoders.problem import Problem
 from encoders.survey.invitation import hash_token
-from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_bytes
+from encoders.survey.relay import CODE_BYTES
+from encoders.survey.sealing import SealError, column_bytes, outer_bytes
 from encoders.survey.signature import signature_text
 from encoders.survey.unsealing import open_outer
 from ldp_relay.delivery import log_event, log_event_once
@@ -201,7 +202,8 @@ def _read_message(survey: str, digest: str) -> _Message:
     except SealError as error:
         limit.count(sender)
         raise Problem(Reason.BAD_SEAL, str(error)) from error
-    code, inner = content[: -inner_bytes(found.plan)], content[-inner_bytes(found.plan) :]
+    start = len(content) - sum(column_bytes(found.plan))
+    code, inner = content[:start], content[start:]
     admission = Admission(_relay().limits[survey], sender)
     return _Message(found, inner, hash_token(found.plan, code) if code else b"", admission)
 

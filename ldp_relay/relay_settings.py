@@ -14,13 +14,10 @@ from encoders.file_kind import describe_other
 from encoders.survey import Plan
 from encoders.survey.plan_files import PEOPLE_PLANS, load_signature_file, signature_path
 from encoders.survey.relay import Relay
-from encoders.survey.sealing import inner_bytes
 from encoders.survey.toml_lines import parse_toml
-from encoders.survey.unsealing import MAX_MESSAGES, PrivateKey, load_private_key
+from encoders.survey.unsealing import PrivateKey, load_private_key
 from ldp_relay.networks import Address, read_address
 
-MAX_BODY_BYTES = 250_000
-"""Most bytes of such a request, which proxies of collectors let pass."""
 _DEFAULTS: dict[str, Any] = {
     "database": "relay.db",
     "bind": "127.0.0.1:8100",
@@ -64,11 +61,6 @@ class RelayedSurvey:
         """The promise in the plan."""
         assert self.plan.relay is not None
         return self.plan.relay
-
-    @property
-    def passage_size(self) -> int:
-        """The number of messages in one request to the collector."""
-        return min(MAX_MESSAGES, MAX_BODY_BYTES // inner_bytes(self.plan))
 
 
 @dataclass(frozen=True)

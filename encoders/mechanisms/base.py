@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
+from encoders.composition import Message, round_up
 from encoders.epsilon_proof import require_private
 from encoders.errors import Reason, ReportError, SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
@@ -144,6 +145,11 @@ class Mechanism(CountedMechanism):
     def prove(self, epsilon: Decimal) -> None:
         """Raise :class:`~encoders.errors.PrivacyError` unless the exact ratio is <= e^epsilon."""
         require_private(self.ratio, epsilon)
+
+    @property
+    def message(self) -> Message:
+        """What a relay's promise needs to know of one report; see :mod:`encoders.composition`."""
+        return Message(round_up(self.ratio))
 
     # -- the device ------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from encoders.composition import Message, round_up
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
     IndexPayload,
@@ -48,9 +49,23 @@ class DE(IndexPayload, FrequencyOracle):
         self._others = others = domain - 1
         small, large = WORD // others, -(-WORD // others)
         kept, moved = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
-        outputs = (kept, moved * Fraction(small, WORD), moved * Fraction(large, WORD))
+        self._outputs = outputs = (kept, moved * Fraction(small, WORD), moved * Fraction(large, WORD))
         self.ratio = max(outputs) / min(outputs)
         self._set_probabilities(kept, moved / others)
+
+    @property
+    def message(self) -> Message:
+        """Bound the report by two values, or by the exact cells of more; see :meth:`Mechanism.message`.
+
+        With p, any two probabilities of one output add up to at most p + 1 times the least one.
+        """
+        if self.domain == 2:
+            return Message(round_up(self.ratio), is_yes_no=True)
+        kept, small, large = self._outputs
+        p = (large + max(kept, large)) / min(self._outputs) - 1
+        total_variation = max(kept - small, large - kept) + (self.domain - 2) * (large - small)
+        move = total_variation * (p + 1) / (p - 1) if p > 1 else Fraction(1)
+        return Message(round_up(p), min(1.0, round_up(move)))
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:

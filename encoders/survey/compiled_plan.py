@@ -101,7 +101,7 @@ class CompiledPlan(Generic[QuestionT]):
     id: str
     """The survey's id."""
     epsilon: Decimal
-    """Nominal privacy budget of one report."""
+    """Nominal privacy budget of what one person sends."""
     label: Label
     """`NO_LABEL` for a survey without a label."""
     features: tuple[Feature, ...]
@@ -163,16 +163,17 @@ class CompiledPlan(Generic[QuestionT]):
     @cached_property
     def longest_report(self) -> int:
         """Length of the plan's longest report in bytes."""
-        return max(
-            len(
-                pack(
-                    Report(
-                        self.digest_bytes, each.index, bytes(ID_BYTES), bytes(each.mechanism.payload_bytes)
-                    )
-                )
-            )
-            for each in self.questions
-        )
+        return max(map(self.report_bytes, self.questions))
+
+    def report_bytes(self, question: CountedQuestion) -> int:
+        """Return the length of a report of a question in bytes."""
+        payload = bytes(question.mechanism.payload_bytes)
+        return len(pack(Report(self.digest_bytes, question.index, bytes(ID_BYTES), payload)))
+
+    @property
+    def asks_all(self) -> bool:
+        """Whether one person answers all questions."""
+        return False
 
     @property
     def by_invitation(self) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import (
+    DE,
     FrequencyOracle,
     Laplace,
     NumericDomain,
@@ -85,6 +86,8 @@ class Compiler:
     tables: tuple[CrossTable, ...]
     projection: Projection | None
     validation: Validation | None
+    asks_all: bool = False
+    """Whether each person answers all questions: every rule that divides people is then off."""
     _oracles: dict[int, FrequencyOracle] = field(init=False, default_factory=dict)
     _numeric_mechanisms: dict[NumericDomain, NumericMechanism] = field(init=False, default_factory=dict)
 
@@ -127,7 +130,7 @@ class Compiler:
             label=draft.label,
             feature_indices=draft.feature_indices,
             asked_features=asked,
-            weight=draft.weight,
+            weight=1 if self.asks_all else draft.weight,
             mechanism=draft.mechanism,
             width=draft.width,
             shift=shift,
@@ -164,7 +167,7 @@ class Compiler:
 
         A survey with a label has none: its classifier needs the shares of single values.
         """
-        if self.frequency != AUTO or self.label.exists:
+        if self.frequency != AUTO or self.label.exists or self.asks_all:
             return {}
         ordered = [index for index in weighted if index not in numbers and self.features[index].ordered]
         chosen = {index: self._choose_widths(self.features[index]) for index in ordered}
@@ -198,7 +201,7 @@ class Compiler:
         for weight in sorted({weighted[index] for index in discrete}):
             equal = [index for index in discrete if weighted[index] == weight]
             groups: list[tuple[int, ...]] = [(place,) for place in range(len(equal))]
-            if self.frequency == AUTO:
+            if self.frequency == AUTO and not self.asks_all:
                 sizes = [self.features[index].size for index in equal]
                 groups = group_features(sizes, len(self.label.values), self._variance)
             for group in groups:
@@ -218,6 +221,8 @@ class Compiler:
             raise SurveyError(_NO_LABEL_QUESTION, "label.weight")
         if weight is not None:
             return weight
+        if self.asks_all:
+            return int(not estimated)
         least = 0 if estimated else 1
         if not (drafts and self.users):
             return least
@@ -258,7 +263,9 @@ class Compiler:
 
     def _oracle(self, domain: int) -> FrequencyOracle:
         if domain not in self._oracles:
-            self._oracles[domain] = design(self.frequency, domain, self.epsilon)
+            # direct encoding is the best at an equal promise, and its promise has a closed form
+            name = DE.name if self.asks_all and self.frequency == AUTO else self.frequency
+            self._oracles[domain] = design(name, domain, self.epsilon)
         return self._oracles[domain]
 
 

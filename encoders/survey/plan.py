@@ -13,8 +13,9 @@ from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 from encoders.canonical import BAD_NAMES, decimal_text, dump_canonical_json, is_text
+from encoders.composition import Message
 from encoders.epsilon_proof import realised_epsilon
-from encoders.errors import RowError, SurveyError, map_collecting_errors
+from encoders.errors import LdpError, RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
 from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
@@ -41,7 +42,7 @@ from encoders.survey.features import (
     split_choices,
 )
 from encoders.survey.parse_value import row_entry
-from encoders.survey.plan_checks import check_plan, check_validation
+from encoders.survey.plan_checks import check_envelope, check_plan, check_validation
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import (
     Question,
@@ -72,7 +73,15 @@ class Plan(CompiledPlan[Question]):
     """The relay that hides who sent which report, if the survey has one."""
 
     def __post_init__(self) -> None:
-        check_plan(self.id, self.epsilon, self.label, self.features, self.questions, self.projection)
+        check_plan(
+            self.id,
+            self.epsilon,
+            self.label,
+            self.features,
+            self.questions,
+            self.projection,
+            asks_all=self.asks_all,
+        )
         if self.validation:
             check_validation(self.validation, self.label, self.features, self.questions)
         self._check_publication()
@@ -80,8 +89,10 @@ class Plan(CompiledPlan[Question]):
             if self.by_invitation:
                 raise SurveyError(RELAY_REFUSES_TOKENS, "enrolment")
             self.relay.check(self.id)
-            self.relay.require_promise(self.ratio)
+            self.relay.require_promise(self.messages)
         self._set_json(dump_canonical_json(_as_dict(self)))
+        if self.relay:
+            check_envelope(self.longest_by_column)
 
     def _repr_html_(self) -> str:
         rows = [("epsilon", str(self.epsilon)), ("digest", self.digest), ("enrolment", self.enrolment)]
@@ -101,8 +112,9 @@ class Plan(CompiledPlan[Question]):
     def from_json(cls, data: bytes) -> Plan:
         """Read a plan and check everything in it.
 
-        The plan is rebuilt from its survey and tables. The exact likelihood ratio of each question must be
-        at most e^epsilon, and the rebuilt plan must have the bytes that were read.
+        The plan is rebuilt from its survey and tables. The exact likelihood ratio of each question, or the
+        product of all if a person answers all, must be at most e^epsilon. The rebuilt plan must have the
+        bytes that were read.
 
         Raises
         ------
@@ -126,9 +138,21 @@ class Plan(CompiledPlan[Question]):
         return plan
 
     @property
-    def ratio(self) -> float:
-        """The largest likelihood ratio of one report for any two rows: that of the worst question."""
-        return float(max(question.mechanism.ratio for question in self.questions))
+    def messages(self) -> tuple[Message, ...]:
+        """What bounds the message of each question, for the promise of a relay."""
+        return tuple(question.mechanism.message for question in self.questions)
+
+    @property
+    def asks_all(self) -> bool:
+        """Whether each person answers all questions, in one envelope; else each answers one."""
+        return self.relay is not None and self.relay.asks_all
+
+    @cached_property
+    def longest_by_column(self) -> list[int]:
+        """Length of the longest report of each column in bytes: of each question, or of all of them."""
+        return (
+            [self.report_bytes(each) for each in self.questions] if self.asks_all else [self.longest_report]
+        )
 
     @property
     def row_schema(self) -> Plan | Validation:
@@ -190,11 +214,21 @@ class Plan(CompiledPlan[Question]):
         return self.validation.validate(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:
-        """Draw the question by the public weights and 8 random bytes, without looking at the row."""
+        """Draw the question by the public weights and 8 random bytes, without looking at the row.
+
+        Raises
+        ------
+        LdpError
+            If each person answers all questions.
+        """
+        if self.asks_all:
+            raise LdpError("each person answers all questions of this survey: draw none")
         return self.questions[draw(self._limits, rng)]
 
     def question_probability(self, question: Question) -> float:
-        """Return the probability that a person is asked this question."""
+        """Return the probability that a person is asked this question; 1 if each answers all."""
+        if self.asks_all:
+            return 1.0
         return question.weight / sum(each.weight for each in self.questions)
 
     @cached_property

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from itertools import pairwise
+from math import prod
 
 from encoders.canonical import BAD_NAMES, NAME_FORM, decimal_text, is_text, look_of
-from encoders.epsilon_proof import check_epsilon
+from encoders.epsilon_proof import MAX_EPSILON, check_epsilon, require_private
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
@@ -27,8 +29,13 @@ from encoders.survey.features import (
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.questions import MEAN, SQUARE, Question
+from encoders.survey.relay import CODE_BYTES, LENGTH_BYTES, MAX_ENVELOPE_BYTES, SEAL_BYTES
 from encoders.survey.validation_round import Validation
 
+MAX_SUM, MAX_EACH = Decimal(64), Decimal(4)
+"""The largest epsilon of all answers of a person together, and of each, if they answer all questions."""
+MAX_COLUMNS = 256
+"""The most questions that a person answers at once."""
 MAX_WEIGHT = 10**6
 WEIGHT_SCALE = 12
 """The most parts into which the weight of a feature is divided: by two moments and up to four levels."""
@@ -41,23 +48,60 @@ def check_plan(
     features: Sequence[Feature],
     questions: Sequence[Question],
     projection: Projection | None,
+    *,
+    asks_all: bool = False,
 ) -> None:
-    """Check every part of a plan.
+    """Check every part of a plan; `asks_all` if each person answers all questions.
 
     Raises
     ------
     SurveyError
         If a part is invalid. `problems` has one error for each invalid feature, or each invalid question.
     PrivacyError
-        If a question's tables spend more than epsilon.
+        If a question's tables spend more than epsilon, or those of all questions that a person answers.
     """
     check_id(survey)
-    check_epsilon(epsilon)
+    check_epsilon(epsilon, MAX_SUM if asks_all else MAX_EPSILON)
     check_row_schema(label, features, projection)
     _check_questions(questions, features)
     map_collecting_errors(_check_size, questions)
+    if asks_all:
+        _check_all_answers(epsilon, questions)
+    else:
+        for question in questions:
+            question.mechanism.prove(epsilon)
+
+
+def check_count(questions: int) -> None:
+    """Raise SurveyError unless a person can answer so many questions at once."""
+    if not 2 <= questions <= MAX_COLUMNS:
+        fix = "ask fewer, or delete it" if questions > 1 else "delete it"
+        raise SurveyError(
+            f'"all" is for 2 to {MAX_COLUMNS} questions, and this survey has {questions:,}: {fix}',
+            "relay.ask",
+        )
+
+
+def _check_all_answers(epsilon: Decimal, questions: Sequence[Question]) -> None:
+    """Check that a person can answer all questions, and spends at most epsilon."""
+    check_count(len(questions))
+    if any(each.weight != 1 for each in questions):
+        raise SurveyError("everybody answers every question, so each weight must be 1", "questions")
     for question in questions:
-        question.mechanism.prove(epsilon)
+        question.mechanism.prove(min(epsilon, MAX_EACH))
+    ratios = [each.mechanism.ratio for each in questions]
+    require_private(prod(ratios, start=Fraction(1)), epsilon)
+
+
+def check_envelope(longest: Sequence[int]) -> None:
+    """Raise SurveyError unless a person's sealed reports, of these lengths, fit into one message."""
+    size = sum(LENGTH_BYTES + each + SEAL_BYTES for each in longest) + SEAL_BYTES + CODE_BYTES
+    if size > MAX_ENVELOPE_BYTES:
+        raise SurveyError(
+            f"all answers of a person make {size:,} bytes, and at most {MAX_ENVELOPE_BYTES:,} are sent: ask "
+            "fewer questions, or use a mechanism with shorter reports",
+            "questions",
+        )
 
 
 def check_validation(

@@ -76,10 +76,16 @@ def randomise_coded(
     token: str | None = None,
 ) -> RandomisedReport:
     """Randomise a row that :meth:`Plan.encode` has coded; see :func:`randomise`."""
-    # 1. every value of the row has been checked and coded, also for other questions
-    codes, label_code = coded
-    # 2. draw the question and the report's id: by public weights, without looking at the row
+    # 1. draw the question and the report's id: by public weights, without looking at the row
     question, report_id = _draw_question(plan, rng, question_name, token)
+    return _answer(plan, question, report_id, coded, rng)
+
+
+def _answer(
+    plan: Plan, question: Question, report_id: bytes, coded: tuple[Sequence[int], int], rng: RandomSource
+) -> RandomisedReport:
+    # 2. every value of the row has been checked and coded, also for other questions
+    codes, label_code = coded
     # 3. the true answer: the question's features coupled with the label
     truth = question.value(codes, label_code)
     # 4. randomise it under epsilon-local differential privacy: the last line that reads the true answer
@@ -87,6 +93,19 @@ def randomise_coded(
     # 5. pack the report
     report = pack(Report(plan.digest_bytes, question.index, report_id, payload))
     return RandomisedReport(question, truth, payload, report)
+
+
+def randomise_all(
+    plan: Plan, coded: tuple[Sequence[int], int], rng: RandomSource, token: str | None = None
+) -> list[RandomisedReport]:
+    """Randomise all that a person sends of a row that :meth:`Plan.encode` has coded.
+
+    Each answer gets fresh bytes of the source: in the plan's order, 16 for the id and then the mechanism's.
+    No byte is taken to choose a question, unless each person answers only one.
+    """
+    if not plan.asks_all:
+        return [randomise_coded(plan, coded, rng, token=token)]
+    return [_answer(plan, each, draw_report_id(plan, each, rng), coded, rng) for each in plan.questions]
 
 
 def read_report(plan: AnyPlan, data: bytes) -> Report:

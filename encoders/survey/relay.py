@@ -1,9 +1,12 @@
 """The relay of a survey: an organisation that hides who sent which report, and the promise that follows.
 
-The relay passes on batches of at least `batch` reports in random order. If at least the share `honest` of
-each batch comes from people who do not help the collector, one report is (epsilon, delta)-private towards
-everybody but the relay. docs/shuffling.md has the proof. If relay and collector work together, the epsilon of
-the survey still holds.
+The relay passes on batches of at least `batch` messages in random order. If at least the share `honest` of
+each batch comes from people who do not help the collector, what a person sends is (epsilon, delta)-private
+towards everybody but the relay. docs/shuffling.md has the proofs. If relay and collector work together, the
+epsilon of the survey still holds.
+
+A person answers one question, or all of them. A message with all answers is an envelope; the relay then mixes
+the answers of all people question by question.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
@@ -19,15 +22,23 @@ from math import floor
 from typing import Any, Self
 
 from encoders.canonical import decimal_text
+from encoders.composition import Message, composed_delta
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import PrivacyError, SurveyError, combine_errors
 from encoders.shuffling import MAX_REPORTS, shuffled_delta
 
 MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")
 LAST_TIME = 2**33
+ONE, ALL = "one", "all"
+"""How many questions a person answers."""
 DECIMALS, TIMES = ("honest", "epsilon", "delta"), ("opens", "closes")
 KEY_SUITE = bytes.fromhex("0020"), bytes.fromhex("00010001")
 """HPKE's X25519, before the public key, and HKDF-SHA256 with AES-128-GCM after it (RFC 9180)."""
+LENGTH_BYTES, CODE_BYTES = 2, 16
+SEAL_BYTES = 1 + 32 + 16
+"""Bytes that a seal adds: the key's id, an ephemeral public key, and the tag of AES-GCM."""
+MAX_ENVELOPE_BYTES = 60_000
+"""The longest message of a person: browsers send at most 64 KiB while a page ends."""
 _KEY_BYTES = 1 + 2 + 32 + 4
 _BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _REST = "([a-z0-9-]{0,61}[a-z0-9])?"
@@ -67,16 +78,21 @@ class Relay:
     """The public key for the inner seal, in base64; empty in a survey without keys yet."""
     relay_key: str = ""
     """The public key for the outer seal, in base64; empty in a survey without keys yet."""
+    ask: str = ONE
+    """"one": each person answers one question. "all": each answers all, and survey.epsilon is their sum."""
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
         """Read the plan's form; the caller compares the plan's bytes, so other spellings are refused."""
         decimals = {name: Decimal(document[name]) for name in DECIMALS}
-        return cls(**{each.name: document[each.name] for each in fields(cls)} | decimals)
+        given = {"ask": ONE, **document}
+        return cls(**{each.name: given[each.name] for each in fields(cls)} | decimals)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
+        """Return the plan's form, in which `ask` is absent if it is "one"."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
+        if self.ask == ONE:
+            del values["ask"]
         return {
             name: decimal_text(value) if isinstance(value, Decimal) else value
             for name, value in values.items()
@@ -88,8 +104,13 @@ class Relay:
         return bool(self.collector_key and self.relay_key)
 
     @property
+    def asks_all(self) -> bool:
+        """Whether each person answers all questions."""
+        return self.ask == ALL
+
+    @property
     def honest_reports(self) -> int:
-        """Number of honest reports in the smallest batch, in fractions: .29 x 100 is 29."""
+        """Number of honest messages in the smallest batch, in fractions: .29 x 100 is 29."""
         return floor(Fraction(self.honest) * self.batch)
 
     @property
@@ -115,7 +136,7 @@ class Relay:
         if not is_relay_url(self.url):
             yield "url", "needs the survey's address at the relay, https://HOST/ID: small letters, no final /"
         if not (type(self.batch) is int and 2 <= self.batch <= MAX_REPORTS):
-            yield "batch", f"needs a number of reports from 2 to {MAX_REPORTS:,}"
+            yield "batch", f"needs a number of messages from 2 to {MAX_REPORTS:,}"
         elif 0 < self.honest <= 1 and self.honest_reports < 1:
             yield "honest", "leaves no honest report in a batch: raise it, or the batch"
         if not 0 < self.honest <= 1:
@@ -133,18 +154,33 @@ class Relay:
                 yield name, f"needs a public key, as `ldp-{name.removesuffix('_key')} key` prints it"
         if self.relay_key != "" and self.collector_key == self.relay_key:
             yield "relay_key", "is the collector's key: the relay must have another one"
+        if self.ask not in (ONE, ALL):
+            yield "ask", 'must be "one" (the default) or "all": how many questions each person answers'
 
-    def require_promise(self, ratio: float, *, part: float = 1.0) -> None:
-        """Raise PrivacyError unless the promise follows from the local ratio, the batch and `honest`.
+    def attained_delta(self, messages: Sequence[Message]) -> float:
+        """Return an upper bound on the delta of a person at the promised epsilon.
 
         Parameters
         ----------
-        ratio : float
-            The largest likelihood ratio of one report.
+        messages : sequence of Message
+            What bounds the message of each question. A person sends one of them, or all: see `ask`.
+        """
+        people, epsilon = self.honest_reports, float(self.epsilon)
+        if self.asks_all:
+            return composed_delta(messages, people, epsilon)
+        return shuffled_delta(max(each.ratio for each in messages), people, epsilon)
+
+    def require_promise(self, messages: Sequence[Message], *, part: float = 1.0) -> None:
+        """Raise PrivacyError unless the promise follows from the messages, the batch and `honest`.
+
+        Parameters
+        ----------
+        messages : sequence of Message
+            See :meth:`attained_delta`.
         part : float
             The part of delta to keep.
         """
-        delta = shuffled_delta(ratio, self.honest_reports, float(self.epsilon))
+        delta = self.attained_delta(messages)
         if delta > part * float(self.delta):
             raise PrivacyError(
                 f"the promised epsilon {self.epsilon} does not hold with delta {self.delta:g}, but with "

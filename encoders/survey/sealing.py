@@ -1,33 +1,33 @@
-"""Seals a report for its collector, and once more for the relay in between; unsealing.py opens both seals.
+"""Seals reports for their collector, and once more for the relay in between; unsealing.py opens both seals.
 
 Each seal is HPKE (RFC 9180) in base mode with one suite: X25519, HKDF-SHA256 and AES-128-GCM. The relay opens
-the outer seal and cannot read the report. The collector opens the inner seal and cannot learn the sender.
-docs/wire-format.md has the bytes. All messages of a plan have the same length. Needs cryptography, the extra
-[relay].
+the outer seal and cannot read the reports. The collector opens the inner seals and cannot learn the sender.
+docs/wire-format.md has the bytes. Needs cryptography, the extra [relay].
+
+An envelope is what a person sends: one sealed message for each column. If each person answers all questions,
+column j is for question j. Otherwise the only column is for all questions. All messages of a column have the
+same length, and so have all envelopes of a plan.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from encoders.errors import LdpError
 from encoders.late_imports import LateImport, MissingExtraError
 from encoders.survey.plan import Plan
-from encoders.survey.relay import KEY_SUITE
+from encoders.survey.relay import CODE_BYTES, KEY_SUITE, LENGTH_BYTES, SEAL_BYTES
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.hpke import Suite
 
 REPORT_INFO, RELAY_INFO = b"ldp-bayes report\0", b"ldp-bayes relay\0"
 """Before the plan's digest, the `info` of the inner and of the outer seal."""
-LENGTH_BYTES, CODE_BYTES = 2, 16
 X25519 = LateImport("cryptography.hazmat.primitives.asymmetric.x25519")
 _HPKE = LateImport("cryptography.hazmat.primitives.hpke")
-SEAL_BYTES = 1 + 32 + 16
-"""Bytes that a seal adds: the key's id, an ephemeral public key, and the tag of AES-GCM."""
 
 
 class SealError(LdpError):
@@ -36,28 +36,28 @@ class SealError(LdpError):
     reason = "bad-seal"
 
 
-def inner_bytes(plan: Plan) -> int:
-    """Return the number of bytes of each message that the collector opens."""
-    return LENGTH_BYTES + plan.longest_report + SEAL_BYTES
+def column_bytes(plan: Plan) -> list[int]:
+    """Return the number of bytes of the messages of each column, which the collector opens."""
+    return [LENGTH_BYTES + each + SEAL_BYTES for each in plan.longest_by_column]
 
 
 def outer_bytes(plan: Plan) -> int:
-    """Return the number of bytes of each message that the relay opens."""
-    return inner_bytes(plan) + SEAL_BYTES
+    """Return the number of bytes of each envelope, which the relay opens."""
+    return sum(column_bytes(plan)) + SEAL_BYTES
 
 
-def seal_report(plan: Plan, report: bytes, code: bytes = b"") -> bytes:
-    """Seal a report for the collector, and the result for the relay, with the keys in the plan.
+def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> bytes:
+    """Seal a person's reports for the collector, and the results for the relay, with the keys in the plan.
 
-    Each call gives another message. Send only one message of a report: a second one would be counted once,
-    but would be missing in the crowd in which the first one hides.
+    Each call gives another envelope. Send only one envelope of a person: the reports of a second one would be
+    counted once, but would be missing in the crowd in which the first ones hide.
 
     Parameters
     ----------
     plan : Plan
         A plan with a relay.
-    report : bytes
-        A report of this plan.
+    reports : sequence of bytes
+        One report of this plan; or one for each question, in the plan's order, if each person answers all.
     code : bytes
         The code of 16 bytes that the relay gave to the person, if it takes messages with codes only. It is
         inside the outer seal, so the collector never gets it.
@@ -65,12 +65,13 @@ def seal_report(plan: Plan, report: bytes, code: bytes = b"") -> bytes:
     Returns
     -------
     bytes
-        The message for the relay; its length depends only on the plan, and on whether there is a code.
+        The envelope for the relay; its length depends only on the plan, and on whether there is a code.
 
     Raises
     ------
     SealError
-        If the plan has no relay, if a public key in it cannot be used, or if the report is too long.
+        If the plan has no relay, if a public key in it cannot be used, if the number of reports is not that
+        of the columns, or if a report is too long.
     MissingExtraError
         If cryptography is not installed, or too old.
     """
@@ -79,10 +80,15 @@ def seal_report(plan: Plan, report: bytes, code: bytes = b"") -> bytes:
         raise SealError("the survey has no relay: send its reports to the collector")
     if len(code) not in (0, CODE_BYTES):
         raise SealError(f"a code of the relay has {CODE_BYTES} bytes")
-    if len(report) > plan.longest_report:  # a longer message would show the question
-        raise SealError(f"a report of this survey has at most {plan.longest_report} bytes")
-    padded = len(report).to_bytes(LENGTH_BYTES, "big") + report.ljust(plan.longest_report, b"\0")
-    inner = _seal(padded, relay.collector_key, REPORT_INFO + plan.digest_bytes)
+    columns = plan.longest_by_column
+    if len(reports) != len(columns):
+        raise SealError(f"a person sends {len(columns)} reports of this survey, not {len(reports)}")
+    inner = b""
+    for report, longest in zip(reports, columns, strict=True):
+        if len(report) > longest:  # a longer message would show the question
+            raise SealError(f"a report of this survey has at most {longest} bytes")
+        padded = len(report).to_bytes(LENGTH_BYTES, "big") + report.ljust(longest, b"\0")
+        inner += _seal(padded, relay.collector_key, REPORT_INFO + plan.digest_bytes)
     return _seal(code + inner, relay.relay_key, RELAY_INFO + plan.digest_bytes)
 
 

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 
+from encoders.epsilon_proof import MIN_EPSILON
 from encoders.errors import SurveyError
 from encoders.survey.compiled_plan import LOCAL, OPEN, REFUSALS
 from encoders.survey.compiler import Compiler
 from encoders.survey.cross_tables import CrossTable
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan import Plan
+from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
 from encoders.survey.projection import Projection, required_features
+from encoders.survey.questions import Question
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import require_author_promise
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
+
+_STEP = Decimal("0.000001")
+"""Parts of epsilon are rounded down to this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +31,7 @@ class Survey:
 
     id: str
     epsilon: Decimal
-    """Privacy budget of one report."""
+    """Privacy budget of what one person sends: one report, or with `relay.ask` "all" all answers together."""
     label: Label
     features: tuple[Feature, ...]
     weights: tuple[int | None, ...]
@@ -101,21 +107,9 @@ class Survey:
         """
         if self.kind != LOCAL:
             raise SurveyError(REFUSALS[self.kind], "survey.kind")
-        compiler = Compiler(
-            epsilon=self.epsilon,
-            label=self.label,
-            features=self.features,
-            weights=self.weights,
-            frequency=self.frequency,
-            numeric=self.numeric,
-            users=self.users,
-            tables=self.tables,
-            projection=self.projection,
-            validation=self.validation,
-        )
-        questions = compiler.compile_questions()
+        questions = self._compile_all() if self.asks_all else self._compiler(self.epsilon).compile_questions()
         if self.relay:
-            require_author_promise(self.relay, float(max(each.mechanism.ratio for each in questions)))
+            require_author_promise(self.relay, [each.mechanism for each in questions])
         return Plan(
             id=self.id,
             epsilon=self.epsilon,
@@ -130,4 +124,40 @@ class Survey:
             texts=self.texts,
             users=self.users,
             relay=self.relay,
+        )
+
+    @property
+    def asks_all(self) -> bool:
+        """Whether each person answers all questions."""
+        return self.relay is not None and self.relay.asks_all
+
+    def _compile_all(self) -> tuple[Question, ...]:
+        """Return the questions that each person answers all of: each gets an equal part of epsilon."""
+        if not {*self.weights, *(each.weight for each in self.tables)} <= {None, 0, 1}:
+            raise SurveyError('"all": everybody answers every question, so delete the weights', "relay.ask")
+        if not MIN_EPSILON <= self.epsilon <= MAX_SUM:
+            raise SurveyError(f"must be from {MIN_EPSILON} to {MAX_SUM}", "survey.epsilon")
+        count = len(self._compiler(Decimal(1)).compile_questions())
+        check_count(count)
+        each = (self.epsilon / count).quantize(_STEP, ROUND_FLOOR)
+        if not MIN_EPSILON <= each <= MAX_EACH:
+            raise SurveyError(
+                f"gives {each} to each of {count} answers, which must be from {MIN_EPSILON} to {MAX_EACH}",
+                "survey.epsilon",
+            )
+        return self._compiler(each).compile_questions()
+
+    def _compiler(self, epsilon: Decimal) -> Compiler:
+        return Compiler(
+            epsilon=epsilon,
+            label=self.label,
+            features=self.features,
+            weights=self.weights,
+            frequency=self.frequency,
+            numeric=self.numeric,
+            users=self.users,
+            tables=self.tables,
+            projection=self.projection,
+            validation=self.validation,
+            asks_all=self.asks_all,
         )

@@ -15,7 +15,7 @@ from encoders.survey.compiled_plan import CENTRAL, LOCAL, TOKEN
 from encoders.survey.cross_tables import CrossTable, read_cross_tables
 from encoders.survey.features import Feature, NumericFeature
 from encoders.survey.projection import Component, Projection
-from encoders.survey.relay import DECIMALS, RELAY_REFUSES_TOKENS, TIMES, Relay
+from encoders.survey.relay import DECIMALS, ONE, RELAY_REFUSES_TOKENS, TIMES, Relay
 from encoders.survey.schema_tables import HINTS, Mistake, Path, SchemaReader, Table, survey_kind
 from encoders.survey.survey import Survey
 from encoders.survey.validation_round import Validation
@@ -144,7 +144,7 @@ class _SurveyReader(SchemaReader):
         table = self.read_table("relay")
         entries: dict[str, Any] = {each.name: table.get(each.name, "") for each in fields(Relay)}
         entries |= {name: parse_decimal(entries[name]) or Decimal(0) for name in DECIMALS}
-        entries |= {name: _read_time(entries[name]) for name in TIMES}
+        entries |= {name: _read_time(entries[name]) for name in TIMES} | {"ask": table.get("ask", ONE)}
         relay = Relay(**entries)
         try:
             relay.check(self.read_table("survey").get("id", ""))

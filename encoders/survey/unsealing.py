@@ -17,16 +17,14 @@ from encoders.file_kind import describe_other
 from encoders.key_file import write_key_file
 from encoders.late_imports import LateImport
 from encoders.survey.plan import Plan
-from encoders.survey.relay import KEY_SUITE, Relay
+from encoders.survey.relay import CODE_BYTES, KEY_SUITE, LENGTH_BYTES, Relay
 from encoders.survey.sealing import (
-    CODE_BYTES,
-    LENGTH_BYTES,
     RELAY_INFO,
     REPORT_INFO,
     X25519,
     SealError,
+    column_bytes,
     hpke_suite,
-    inner_bytes,
     needs_hpke,
     outer_bytes,
 )
@@ -37,10 +35,11 @@ if TYPE_CHECKING:
 _SERIALIZATION = LateImport("cryptography.hazmat.primitives.serialization")
 _INVALID_TAG = LateImport("cryptography.exceptions:InvalidTag")
 
-MAX_MESSAGES, MESSAGES_TYPE = 1000, "application/octet-stream"
-"""What a relay posts to a collector in one request: most messages, and the media type of the body."""
+MAX_MESSAGES, MAX_BODY_BYTES, MESSAGES_TYPE = 1000, 250_000, "application/octet-stream"
+"""What a relay posts to a collector in one request: most messages and bytes, and the body's media type."""
 BATCH_HEADER = "Ldp-Batch"
-"""The size of the batch of these messages, a blank, and how many of it the collector has rejected before."""
+"""The size of the batch of these messages, and for each column how many the collector has rejected before,
+with blanks in between."""
 
 
 class KeyFileError(LdpError):
@@ -133,24 +132,37 @@ def load_private_key(path: Path) -> PrivateKey:
 
 
 def breaks_promise(relay: Relay, size: int, rejected: int) -> bool:
-    """Return whether so many messages of a batch were rejected that too few can be honest."""
+    """Return whether so many messages of a column of a batch were rejected that too few can be honest."""
     return size - rejected < relay.honest_reports
 
 
+def most_records(plan: Plan) -> int:
+    """Return how many records a relay posts in one request; a record is one message of each column."""
+    sizes = column_bytes(plan)
+    return min(MAX_MESSAGES // len(sizes), MAX_BODY_BYTES // sum(sizes))
+
+
 def open_outer(plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False) -> bytes:
-    """Open a device's message at the relay; return the code, if it has one, and the inner message.
+    """Open a device's envelope at the relay; return the code, if it has one, and the inner messages.
 
     Raises
     ------
     SealError
-        If the message was not sealed for this plan and this key, or has another length.
+        If the envelope was not sealed for this plan and this key, has another length, or has a message for
+        another collector.
     """
-    size = CODE_BYTES if has_code else 0
-    return _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan) + size)
+    start = CODE_BYTES if has_code else 0
+    content = _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan) + start)
+    key_id = base64.b64decode(plan.relay.collector_key)[0] if plan.relay else None
+    for size in column_bytes(plan):
+        if content[start] != key_id:
+            raise SealError("a message in the envelope names another key than the collector's")
+        start += size
+    return content
 
 
-def open_inner(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
-    """Open a relay's message at the collector; return the bytes of the report.
+def open_inner(plan: Plan, message: bytes, key: PrivateKey, column: int = 0) -> bytes:
+    """Open a message of a column at the collector; return the bytes of the report.
 
     Raises
     ------
@@ -158,10 +170,10 @@ def open_inner(plan: Plan, message: bytes, key: PrivateKey) -> bytes:
         If the message was not sealed for this plan and this key, has another length, or is not padded with
         zeros.
     """
-    padded = _open(message, key, REPORT_INFO + plan.digest_bytes, inner_bytes(plan))
+    padded = _open(message, key, REPORT_INFO + plan.digest_bytes, column_bytes(plan)[column])
     end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")
     if end > len(padded) or any(padded[end:]):
-        raise SealError("the report is not padded with zeros to the length of the plan's longest report")
+        raise SealError("the report is not padded with zeros to the length of the longest report")
     return padded[LENGTH_BYTES:end]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -41,9 +41,10 @@ _COUNT = {"type": "integer", "minimum": 0}
 _REASON = {"$ref": "#/components/schemas/Reason"}
 
 
-def _object(open_ended: bool = False, **properties: Any) -> dict[str, Any]:
+def _object(open_ended: bool = False, optional: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
     closed = {} if open_ended else {"additionalProperties": False}
-    return {"type": "object", "properties": properties, "required": list(properties), **closed}
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, **closed}
 
 
 def _list(items: Any) -> dict[str, Any]:
@@ -176,8 +177,8 @@ _REPORTS = {
     "content": {MEDIA_TYPE: {}, PLAIN_TEXT: {}},
 }
 _MESSAGES = {
-    "description": f"From 1 to {MAX_MESSAGES:,} sealed messages of one length, concatenated. "
-    "Content-Length is required.",
+    "description": f"From 1 to {MAX_MESSAGES:,} sealed messages of one length, concatenated; or records of "
+    "one message for each question, if each person answers all. Content-Length is required.",
     "required": True,
     "content": {MESSAGES_TYPE: {}},
 }
@@ -195,7 +196,13 @@ _PAGES = {
         body=_REPORTS,
     ),
     "collector.sealed": _Page(
-        _object(recorded=_COUNT, duplicate=_COUNT, rejected=_COUNT),
+        _object(
+            optional=["rejected_by_question"],
+            recorded=_COUNT,
+            duplicate=_COUNT,
+            rejected=_COUNT,
+            rejected_by_question={"type": "array", "items": _COUNT},
+        ),
         (*_SURVEY_REASONS, *_BODY_REASONS, *_PHASE_REASONS, Reason.MALFORMED),
         rights="relay",
         body=_MESSAGES,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
@@ -41,8 +43,8 @@ def read_body(service: Service) -> bytes:
     return _read_whole_body(limit)
 
 
-def read_sealed_body(message_bytes: int) -> bytes:
-    """Read the whole body of a relay's request, which has at most 1,000 messages.
+def read_sealed_body(columns: Sequence[int]) -> bytes:
+    """Read the whole body of a relay's request, which has at most 1,000 messages; takes their lengths.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def read_sealed_body(message_bytes: int) -> bytes:
     """
     if request.mimetype != MESSAGES_TYPE:
         raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"send sealed messages as {MESSAGES_TYPE}")
-    return _read_whole_body(MAX_MESSAGES * message_bytes)
+    return _read_whole_body(MAX_MESSAGES // len(columns) * sum(columns))
 
 
 def _read_whole_body(limit: int) -> bytes:

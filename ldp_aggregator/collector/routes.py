@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from encoders.problem import Problem
 from encoders.survey import Plan
 from encoders.survey.compiled_plan import SILO
 from encoders.survey.relay import Relay
-from encoders.survey.sealing import inner_bytes
+from encoders.survey.sealing import column_bytes
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import BATCH_HEADER, breaks_promise
@@ -135,7 +136,7 @@ def reports(survey: str) -> Response:
 # -- for relays -------------------------------------------------------------------------------
 
 
-_BATCH = re.compile(r"(\d{1,9}) (\d{1,9})")
+_BATCH = re.compile(r"\d{1,9}( \d{1,9}){1,256}")
 
 
 @pages.post("/v1/surveys/<survey>/sealed")
@@ -147,34 +148,40 @@ def sealed(survey: str) -> Response:
         raise Problem(Reason.UNKNOWN_SURVEY, "the survey has no relay: post its reports to /reports")
     intake = service().intakes[plan.id]
     try:
-        body = read_sealed_body(inner_bytes(plan))
+        body = read_sealed_body(column_bytes(plan))
         _require_phase(survey, Phase.OPEN, Phase.GRACE)  # after the body, as above
         if plan.id not in service().keys:
             raise Problem(
                 Reason.UNKNOWN_SURVEY,
                 "the collector has no key of this survey: restart it with the survey's file",
             )
-        opened, refused = open_messages(plan, body, service().keys[plan.id])
+        opened = open_messages(plan, body, service().keys[plan.id])
     except (Problem, ReportError) as error:
         if request.content_length:  # else a relay only asks whether its messages would be taken
             intake.count_rejection(Reason(error.reason))
         raise
-    outcomes = intake.record_body(b"".join(opened)) if opened else []
-    intake.count_rejection(*refused)  # after the reports, which the store may fail to record
+    outcomes = intake.record_body(b"".join(opened.reports)) if opened.reports else []
+    intake.count_rejection(*(reason for _, reason in opened.refused))  # after the store, which may fail
     counts = Counter(outcome.status for outcome in outcomes)
-    rejected = counts[REJECTED] + len(refused)
+    rejected = Counter(column for column, _ in opened.refused)
+    rejected.update(
+        column for column, each in zip(opened.columns, outcomes, strict=True) if each.status == REJECTED
+    )
     if _breaks_promise_now(plan.relay, rejected):
         intake.count_rejection(Reason.PROMISE_BROKEN)
-    return jsonify(recorded=counts[RECORDED], duplicate=counts[DUPLICATE], rejected=rejected)
+    found = {"recorded": counts[RECORDED], "duplicate": counts[DUPLICATE], "rejected": rejected.total()}
+    by_question = {"rejected_by_question": [rejected[each.index] for each in plan.questions]}
+    return jsonify(found | by_question if plan.asks_all else found)
 
 
-def _breaks_promise_now(relay: Relay, rejected: int) -> bool:
+def _breaks_promise_now(relay: Relay, rejected: Mapping[int, int]) -> bool:
     """Return whether the messages that are rejected now prove that their batch has too few honest ones."""
-    batch = _BATCH.fullmatch(request.headers.get(BATCH_HEADER, ""))
-    if not batch:
+    header = request.headers.get(BATCH_HEADER, "")
+    if not _BATCH.fullmatch(header):
         return False
-    size, before = int(batch[1]), int(batch[2])
-    return breaks_promise(relay, size, before + rejected) and not breaks_promise(relay, size, before)
+    size, *before = map(int, header.split())
+    after = [count + rejected[column] for column, count in enumerate(before)]
+    return breaks_promise(relay, size, max(after)) and not breaks_promise(relay, size, max(before))
 
 
 def _plan(survey: str) -> Plan | SiloPlan:

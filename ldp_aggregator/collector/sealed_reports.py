@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from encoders.errors import Reason, ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_files import key_path
-from encoders.survey.sealing import SealError, inner_bytes
+from encoders.survey.sealing import SealError, column_bytes
 from encoders.survey.unsealing import PrivateKey, load_private_key, open_inner
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.stores import Store
@@ -29,7 +30,18 @@ def has_relay(plan: AnyPlan) -> bool:
     return isinstance(plan, Plan) and plan.relay is not None
 
 
-def open_messages(plan: Plan, body: bytes, key: PrivateKey) -> tuple[list[bytes], list[Reason]]:
+class OpenedMessages(NamedTuple):
+    """The reports in the messages of one request, and the messages that are refused."""
+
+    reports: list[bytes]
+    """In the order of the body. Each is one report in the wire format, which may still be invalid."""
+    columns: list[int]
+    """The column of each report."""
+    refused: list[tuple[int, Reason]]
+    """Column and reason of each message that does not open, or does not contain one report of its column."""
+
+
+def open_messages(plan: Plan, body: bytes, key: PrivateKey) -> OpenedMessages:
     """Open the messages of one request.
 
     Parameters
@@ -37,38 +49,38 @@ def open_messages(plan: Plan, body: bytes, key: PrivateKey) -> tuple[list[bytes]
     plan : Plan
         A plan with a relay.
     body : bytes
-        From 1 to 1,000 messages of one length, concatenated.
+        Records, concatenated. A record is one message of each column; these are messages of different people.
     key : PrivateKey
         The collector's key of this survey.
-
-    Returns
-    -------
-    reports : list of bytes
-        In the order of the body. Each is one report in the wire format, which may still be invalid.
-    refused : list of Reason
-        One for each message that does not open, or does not contain exactly one report.
 
     Raises
     ------
     ReportError
-        If the body is not a number of whole messages.
+        If the body is not a number of whole records.
     """
-    size = inner_bytes(plan)
-    if not body or len(body) % size:
-        raise ReportError(Reason.MALFORMED, f"the body is not a number of messages of {size} bytes")
-    reports: list[bytes] = []
-    refused: list[Reason] = []
-    for start in range(0, len(body), size):
+    sizes = column_bytes(plan)
+    record = sum(sizes)
+    if not body or len(body) % record:
+        what = f"records of {record} bytes" if plan.asks_all else f"messages of {record} bytes"
+        raise ReportError(Reason.MALFORMED, f"the body is not a number of {what}")
+    opened, end = OpenedMessages([], [], []), 0
+    for column, size in enumerate(sizes * (len(body) // record)):
+        column, start, end = column % len(sizes), end, end + size
         try:
-            report = open_inner(plan, body[start : start + size], key)
-            unpack(report)  # two short reports fit into one message, and would count twice
+            report = open_inner(plan, body[start:end], key, column)
+            question = unpack(
+                report
+            ).question  # two short reports fit into one message, and would count twice
+            if plan.asks_all and question != column:
+                raise ReportError(Reason.WRONG_QUESTION)
         except SealError:
-            refused.append(Reason.BAD_SEAL)
+            opened.refused.append((column, Reason.BAD_SEAL))
         except ReportError as error:
-            refused.append(error.reason)
+            opened.refused.append((column, error.reason))
         else:
-            reports.append(report)
-    return reports, refused
+            opened.reports.append(report)
+            opened.columns.append(column)
+    return opened
 
 
 def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, PrivateKey]:

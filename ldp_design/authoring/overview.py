@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.mechanisms.registry import explain_mechanisms
-from encoders.report import ID_BYTES, Report, pack
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.conditions import KEY, exclude_each_other
 from encoders.survey.features import Choices
 from encoders.survey.questions import MEAN
-from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import largest_local_epsilon, smallest_batch
+from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
 from ldp_design.authoring.survey_texts import describe_texts
 
 DEFAULT_MAX_EPSILON = Decimal(2)
@@ -52,7 +49,7 @@ def format_overview(plan: Plan) -> str:
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     if plan.relay:
-        lines += ["", f"relay {plan.relay.url}", *wrap_text(format_relay(plan.relay, plan.ratio))]
+        lines += ["", f"relay {plan.relay.url}", *wrap_text(format_relay(plan, plan.relay))]
     lines += ["", *(f"warning: {each.message}" for each in find_warnings(plan))]
     return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
 
@@ -60,7 +57,8 @@ def format_overview(plan: Plan) -> str:
 def count_questions(plan: Plan) -> str:
     """Return the numbers of features and questions, and why they differ."""
     count = len(plan.questions)
-    questions = "1 question" if count == 1 else f"{count} questions, of which each person answers one"
+    answered = "all" if plan.asks_all else "one"
+    questions = "1 question" if count == 1 else f"{count} questions, of which each person answers {answered}"
     if plan.validation:
         return questions
     features = len({index for question in plan.questions for index in question.feature_indices})
@@ -73,16 +71,12 @@ def count_questions(plan: Plan) -> str:
         reasons.append("a feature with levels takes one for each level")
     if any(not question.feature_indices for question in plan.questions):
         reasons.append("one asks for the label alone")
+    if reasons and plan.asks_all:
+        reasons.append("each costs a part of epsilon")
     asked = f"{Counted(features, 'feature')}, asked in "
     if reasons:
         questions = questions.replace(",", f" ({', '.join(reasons)}),", 1)
     return asked + questions
-
-
-def report_bytes(plan: Plan, question: Question) -> int:
-    """Return the length in bytes of a report that answers this question; all such reports have it."""
-    payload = bytes(question.mechanism.payload_bytes)
-    return len(pack(Report(plan.digest_bytes, question.index, bytes(ID_BYTES), payload)))
 
 
 def find_warnings(plan: Plan) -> list[SurveyWarning]:
@@ -179,9 +173,9 @@ def _question_row(plan: Plan, question: Question) -> list[str]:
         _describe_domain(question),
         mechanism.name,
         f"{spent:.9f}",
-        f"{1 - spent / plan.epsilon:.4%}",
+        f"{1 - spent / plan.epsilon:.4%}" if not plan.asks_all else "",
         f"{plan.question_probability(question):.1%}",
-        f"{report_bytes(plan, question)} bytes",
+        f"{plan.report_bytes(question)} bytes",
     ]
 
 
@@ -195,60 +189,3 @@ def _describe_domain(question: Question) -> str:
 def describe_shape(question: Question) -> tuple[int, ...]:
     """Return the shape of a question's counters, without the one class of a survey that has no label."""
     return question.shape if question.label.exists else question.shape[:-1]
-
-
-# -- the relay: its promise, and what that leaves room for ------------------------------------------
-
-
-MAX_LOCAL_EPSILON = Decimal(5)
-"""A larger local epsilon would hardly protect anybody if relay and collector work together."""
-_MAX_BATCH_SHARE = Decimal("0.6")
-_MAX_FAILURES = Decimal("0.01")
-
-
-def describe_relay(relay: Relay, ratio: float) -> dict[str, Any]:
-    """Return the facts about a relay for JSON; `ratio` is the largest likelihood ratio of one report."""
-    return {
-        "url": relay.url,
-        "epsilon": float(relay.epsilon),
-        "delta": float(relay.delta),
-        "batch": relay.batch,
-        "honest_reports": relay.honest_reports,
-        "largest_local_epsilon": float(largest_local_epsilon(relay)),
-        "smallest_batch": smallest_batch(relay, ratio),
-        "messages_per_network": relay.messages_per_network,
-        "has_keys": relay.has_keys,
-    }
-
-
-def format_relay(relay: Relay, ratio: float) -> str:
-    """Return sentences about a relay."""
-    facts = describe_relay(relay, ratio)
-    return (
-        f"Towards everybody but the relay, epsilon is {decimal_text(relay.epsilon)} with delta "
-        f"{facts['delta']:g}. This holds if {relay.honest_reports:,} of the {relay.batch:,} reports of each "
-        "batch come from people who do not help the collector. With this batch, the local epsilon may be up "
-        f"to {facts['largest_local_epsilon']:g}; with this local epsilon, the batch must have at least "
-        f"{facts['smallest_batch']:,} reports. By default, a relay takes {relay.messages_per_network:,} "
-        "messages of one network, so that ten networks cannot break this promise. If more people answer from "
-        "one office or behind one address, ask the relay to raise messages_per_network, or to give codes."
-    )
-
-
-def find_relay_warnings(plan: Plan, relay: Relay) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path and the text of each warning about a relay."""
-    if plan.epsilon > MAX_LOCAL_EPSILON:
-        text = (
-            f"epsilon is above {MAX_LOCAL_EPSILON}: if relay and collector work together, answers are hardly "
-            "protected"
-        )
-        yield ("survey", "epsilon"), text
-    if plan.users and relay.batch > _MAX_BATCH_SHARE * plan.users:
-        text = (
-            f"the batch is above {_MAX_BATCH_SHARE:.0%} of the expected {plan.users:,} people: if fewer than "
-            f"{relay.batch:,} answer, no report is counted"
-        )
-        yield ("relay", "batch"), text
-    if plan.users and relay.delta * plan.users > _MAX_FAILURES:
-        text = f"delta times the expected people is above {_MAX_FAILURES}: choose a smaller delta"
-        yield ("relay", "delta"), text

@@ -22,7 +22,7 @@ from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated, read_words
-from ldp_design.authoring.overview import MAX_LOCAL_EPSILON
+from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 
 _SEGNO = LateImport("segno", "page", "--qr")
 _MAX_EPSILON = 2

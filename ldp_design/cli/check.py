@@ -30,12 +30,11 @@ from ldp_design.authoring.organisation_overview import (
 )
 from ldp_design.authoring.overview import (
     SurveyWarning,
-    describe_relay,
     describe_shape,
     find_warnings,
     format_overview,
-    report_bytes,
 )
+from ldp_design.authoring.relay_overview import describe_relay
 from ldp_design.authoring.survey_texts import find_missing_texts
 
 
@@ -136,7 +135,7 @@ def _describe_plan(plan: AnyPlan) -> dict[str, Any]:
 
 def _describe_local_plan(plan: Plan) -> dict[str, Any]:
     return {
-        **({"relay": describe_relay(plan.relay, plan.ratio)} if plan.relay else {}),
+        **({"relay": describe_relay(plan, plan.relay)} if plan.relay else {}),
         "questions": [_describe_question(plan, each) for each in plan.questions],
     }
 
@@ -168,7 +167,7 @@ def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
         "mechanism": question.mechanism.name,
         "realised_epsilon": float(realised_epsilon(question.mechanism.ratio)),
         "probability": plan.question_probability(question),
-        "report_bytes": report_bytes(plan, question),
+        "report_bytes": plan.report_bytes(question),
     }
 
 

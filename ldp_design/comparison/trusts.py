@@ -9,10 +9,10 @@ from decimal import Decimal
 from encoders.errors import LdpError
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO
 from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import largest_local_epsilon
+from encoders.survey.relay_promise import largest_epsilon
 from ldp_aggregator.privacy_statement import REPLACE
 from ldp_central.learner import AUTO, LEARNERS
-from ldp_design.authoring.overview import MAX_LOCAL_EPSILON
+from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 
 NONE, LABELS, RELAY = "none", "labels", "relay"
 REPLACE_LABEL = "replace-label"
@@ -78,7 +78,7 @@ class Trust:
             opens=0,
             closes=0,
         )
-        return max(epsilon, min(largest_local_epsilon(promise), MAX_LOCAL_EPSILON))
+        return max(epsilon, min(largest_epsilon(promise, []), MAX_LOCAL_EPSILON))
 
 
 def parse_trust(text: str) -> Trust:

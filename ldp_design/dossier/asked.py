@@ -22,7 +22,6 @@ from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.features import Choices, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.wording.statement import Statement
-from ldp_design.authoring.overview import report_bytes
 from ldp_design.authoring.sample_row import format_value, make_sample_row
 from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.sizing.size_summary import Cell
@@ -129,7 +128,7 @@ def describe_questions(plan: Plan) -> QuestionFacts:
     alone = [each.name for each in plan.questions if plan.label.exists and not each.label.exists]
     projection, languages = plan.row_schema.projection, plan.texts.languages if plan.texts else {}
     worded = {name for each in languages.values() for name in each.get("features", {})}
-    lengths = [report_bytes(plan, question) for question in plan.questions]
+    lengths = [plan.report_bytes(question) for question in plan.questions]
     return QuestionFacts(
         entries=len(plan.entries),
         one_entry=len(plan.entries) == 1,

@@ -17,7 +17,7 @@ from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_report_privacy, update_belief
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share
-from ldp_design.authoring.overview import find_setting_warnings, report_bytes
+from ldp_design.authoring.overview import find_setting_warnings
 from ldp_design.dossier.accuracy import AccuracyFacts, describe_accuracy
 from ldp_design.dossier.asked import (
     QuestionFacts,
@@ -139,7 +139,7 @@ def render_dossier(source: DossierSource) -> bytes:
                 question.name,
                 Share(plan.question_probability(question)),
                 question.mechanism.name,
-                report_bytes(plan, question),
+                plan.report_bytes(question),
                 f"{realised_epsilon(question.mechanism.ratio):f}",
             )
             for question in plan.questions

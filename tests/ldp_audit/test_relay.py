@@ -53,7 +53,7 @@ def test_the_command_audits_a_survey_with_a_relay(tmp_path, monkeypatch, size):
     assert "a retry sends the same message, and none follows a 202" in shown
 
 
-SEAL = sealing.seal_report
+SEAL = sealing.seal_envelope
 
 
 def seal_by_size(plan: object, report: bytes) -> bytes:
@@ -90,7 +90,9 @@ def leave_the_report_open(plan: object, report: bytes) -> bytes:
     ],
 )
 def test_a_wrong_seal_is_detected(monkeypatch, seal: Callable[..., bytes], expected):
-    monkeypatch.setattr(sealing, "seal_report", lambda plan, report, _: seal(plan, report) if report else b"")
+    monkeypatch.setattr(
+        sealing, "seal_envelope", lambda plan, each, _: seal(plan, each[0]) if each[0] else b""
+    )
     assert expected <= failed()
 
 
@@ -98,7 +100,7 @@ def test_a_message_that_is_sealed_again_for_each_attempt_is_detected(monkeypatch
     post = JournalEntry.post.fget
 
     def seal_again(entry: JournalEntry) -> tuple[str, bytes]:
-        return post(entry)[0], SEAL(PLAN, b"another message")
+        return post(entry)[0], SEAL(PLAN, [b"another message"])
 
     monkeypatch.setattr(JournalEntry, "post", property(seal_again))
     assert "a retry sends the same message" in failed()

@@ -156,8 +156,8 @@ def test_only_the_relay_s_own_words_are_final(build, response, state, reason):
 
 def test_the_journal_never_contains_the_report(build, tmp_path, monkeypatch):
     made = []
-    seal = sealing_module.seal_report
-    monkeypatch.setattr(sealing_module, "seal_report", lambda *parts: made.append(parts[1]) or seal(*parts))
+    seal = sealing_module.seal_envelope
+    monkeypatch.setattr(sealing_module, "seal_envelope", lambda *parts: made.append(parts[1]) or seal(*parts))
     fake = FakeRelay(TransportError("away"))
     client = build(fake)
     client.grant()
@@ -165,7 +165,7 @@ def test_the_journal_never_contains_the_report(build, tmp_path, monkeypatch):
     client.flush(1)
     entry = Journal(tmp_path / "j.db").find(client.identity)
     assert (entry.report, entry.sealed) == (None, fake.bodies[0])
-    [report] = filter(None, made)
+    [report] = filter(None, (each[0] for each in made))
     read_report(PLAN, report)
     for path in tmp_path.iterdir():
         assert report not in path.read_bytes()
@@ -522,7 +522,7 @@ def test_without_hpke_nothing_is_drawn(build, monkeypatch):
     def missing(*_: object) -> None:
         raise MissingExtraError("sealing reports needs cryptography 47 or later")
 
-    monkeypatch.setattr(sealing_module, "seal_report", missing)
+    monkeypatch.setattr(sealing_module, "seal_envelope", missing)
     assert refusal(build(FakeRelay(), survey=PLAN)) == ("unavailable", "relay-unsupported")
 
 

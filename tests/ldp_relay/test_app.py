@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from encoders.survey import read_survey
 from encoders.survey.invitation import read_code
 from encoders.survey.plan_files import signature_path, texts_path
-from encoders.survey.sealing import seal_report
+from encoders.survey.sealing import seal_envelope
 from encoders.survey.signature import signature_text
 from ldp_relay import held_messages
 from ldp_relay.held_messages import HeldMessages
@@ -49,7 +49,7 @@ def web(tmp_path: Path) -> FlaskClient:
 
 
 def message() -> bytes:
-    return seal_report(PLAN, relayed_report(PLAN))
+    return seal_envelope(PLAN, [relayed_report(PLAN)])
 
 
 def post(web: FlaskClient, body: bytes, url: str = URL, method: str = "POST") -> tuple[int, object]:
@@ -75,7 +75,7 @@ def test_a_message_is_held_once(web):
 def test_the_same_report_in_another_outer_seal_is_another_message_that_the_collector_counts_once(web):
     report = relayed_report(PLAN)
     for _ in range(2):
-        assert post(web, seal_report(PLAN, report)) == (202, None)
+        assert post(web, seal_envelope(PLAN, [report])) == (202, None)
     assert waiting(web) == 2
 
 
@@ -141,7 +141,7 @@ def test_messages_are_held_between_opening_and_closing(tmp_path, old, new, expec
     survey = SURVEY.replace(old, new)
     plan = read_survey(survey).compile()
     web = make_web(tmp_path, survey)
-    body = seal_report(plan, relayed_report(plan))
+    body = seal_envelope(plan, [relayed_report(plan)])
     url = f"/{plan.id}/{plan.digest}"
     assert post(web, body, url) == expected
     assert ("Retry-After" in web.post(url, data=body).headers) == (expected[0] == 403)
@@ -215,7 +215,7 @@ def test_a_survey_with_codes_holds_one_message_for_each(tmp_path):
     web = app.test_client()
 
     def sealed(code: str, report: bytes) -> bytes:
-        return seal_report(PLAN, report, read_code(PLAN, code))
+        return seal_envelope(PLAN, [report], read_code(PLAN, code))
 
     first, second = relayed_report(PLAN), relayed_report(PLAN)
     used = sealed(codes[0], first)
@@ -224,7 +224,7 @@ def test_a_survey_with_codes_holds_one_message_for_each(tmp_path):
     assert post(web, sealed(codes[1], second)) == (202, None)
     assert post(web, sealed(codes[0], relayed_report(PLAN)), method="DELETE") == (204, None)
     assert post(web, message()) == (403, "code-missing")
-    unknown = seal_report(PLAN, relayed_report(PLAN), bytes(16))
+    unknown = seal_envelope(PLAN, [relayed_report(PLAN)], bytes(16))
     assert post(web, unknown) == (403, "code-unknown")
     assert held.counts(PLAN.digest)["codes used"] == 2
     content = b"".join(each.read_bytes() for each in tmp_path.glob("relay.db*"))

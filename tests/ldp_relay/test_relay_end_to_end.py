@@ -13,7 +13,7 @@ from tests.support.http_servers import QuietHandler, serve
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
-from encoders.survey.sealing import inner_bytes, seal_report
+from encoders.survey.sealing import column_bytes, seal_envelope
 from encoders.survey.unsealing import open_inner
 from ldp_relay.held_messages import TOO_FEW
 from tests.support.commands import run_program
@@ -85,7 +85,7 @@ def test_at_the_end_all_leave_or_too_few_are_deleted(tmp_path):
             assert site.counts()["waiting"] == count
             is_over.touch()
             wait_for(lambda site=site: site.counts()["waiting"] == 0)
-            late = seal_report(site.plan, relayed_report(site.plan))
+            late = seal_envelope(site.plan, [relayed_report(site.plan)])
             assert send(site.url, late)[0] == 410
             wait_for(lambda site=site: site.counts()["leaving"] == 0)
         assert site.counted() == expected
@@ -126,7 +126,7 @@ def test_a_collector_sees_only_the_messages_and_the_same_array_until_it_answers(
     answers = [(503, b""), (302, b""), (200, b"a sign-in page"), (200, b'{"recorded": "x"}')]
 
     def answer(body: bytes) -> tuple[int, bytes]:
-        size = len(body) // inner_bytes(site.plan)
+        size = len(body) // sum(column_bytes(site.plan))
         return answers.pop(0) if answers else (200, b'{"recorded": %d, "duplicate": 0, "rejected": 0}' % size)
 
     with spy(answer) as (base, seen), relay(site.settings(base), HOUR, prelude=SHORT_PAUSE):
@@ -146,7 +146,7 @@ def test_a_collector_sees_only_the_messages_and_the_same_array_until_it_answers(
         "host",
         "user-agent",
     }
-    size = inner_bytes(site.plan)
+    size = sum(column_bytes(site.plan))
     arrived = [seen[0][1][start : start + size] for start in range(0, len(seen[0][1]), size)]
     assert len(arrived) == 20
     for each in arrived:

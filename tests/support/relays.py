@@ -16,7 +16,7 @@ from urllib.error import HTTPError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise
-from encoders.survey.sealing import seal_report
+from encoders.survey.sealing import seal_envelope
 from encoders.survey.unsealing import make_private_key, open_outer
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.store import count_reports
@@ -50,7 +50,7 @@ def relayed_report(plan: Plan, **more: object) -> bytes:
 
 def inner_message(plan: Plan, report: bytes) -> bytes:
     """Seal a report, and open the outer seal as the relay does."""
-    return open_outer(plan, seal_report(plan, report), RELAY)
+    return open_outer(plan, seal_envelope(plan, [report]), RELAY)
 
 
 # -- a relay that runs -------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class RelayedSite:
 
     def send(self, count: int) -> list[bytes]:
         """Send new messages; each must be held."""
-        messages = [seal_report(self.plan, relayed_report(self.plan)) for _ in range(count)]
+        messages = [seal_envelope(self.plan, [relayed_report(self.plan)]) for _ in range(count)]
         for each in messages:
             assert send(self.url, each)[0] == 202
         return messages

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from encoders.survey import Plan, read_survey
-from encoders.survey.sealing import inner_bytes
+from encoders.survey.sealing import column_bytes
 from encoders.survey.unsealing import open_outer
 from ldp_client import Journal
 from tests.support.relay_histories import History
@@ -176,7 +176,7 @@ def _observe(folder: Path, *, fails_first: bool) -> list[dict[int, int]]:
 @contextmanager
 def _spy(plans: Sequence[Plan], arrays: dict[str, list[bytes]]) -> Iterator[str]:
     """Serve a collector that keeps the arrays of each survey; yield its URL."""
-    sizes = {plan.id: inner_bytes(plan) for plan in plans}
+    sizes = {plan.id: sum(column_bytes(plan)) for plan in plans}
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -205,7 +205,7 @@ def _spy(plans: Sequence[Plan], arrays: dict[str, list[bytes]]) -> Iterator[str]
 
 def _find_places(plan: Plan, arrays: Sequence[bytes], journals: Path) -> dict[int, int]:
     """Return the place of each device's report in what a collector saw."""
-    size, seen = inner_bytes(plan), b"".join(arrays)
+    size, seen = sum(column_bytes(plan)), b"".join(arrays)
     places = {seen[start : start + size]: start // size for start in range(0, len(seen), size)}
     found = {}
     for person in range(DEVICES):

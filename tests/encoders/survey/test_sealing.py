@@ -23,8 +23,8 @@ from encoders.late_imports import MissingExtraError
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module
-from encoders.survey.relay import is_key
-from encoders.survey.sealing import CODE_BYTES, SealError, inner_bytes, outer_bytes, seal_report
+from encoders.survey.relay import CODE_BYTES, is_key
+from encoders.survey.sealing import SealError, column_bytes, outer_bytes, seal_envelope
 from encoders.survey.unsealing import KeyFileError, load_private_key, open_inner, open_outer
 from tests.support.relays import COLLECTOR, RELAY, relayed_plan, relayed_report
 from tests.support.surveys import RELAY_KEYS, RELAYED
@@ -66,16 +66,16 @@ def seal_inner(plan: Plan, padded: bytes) -> bytes:
 
 def test_the_relay_opens_the_outer_seal_and_the_collector_the_inner_one():
     report = make_report()
-    message = seal_report(PLAN, report)
+    message = seal_envelope(PLAN, [report])
     inner = open_outer(PLAN, message, RELAY)
     assert open_inner(PLAN, inner, COLLECTOR) == report
-    assert (len(message), len(inner)) == (outer_bytes(PLAN), inner_bytes(PLAN))
+    assert (len(message), len(inner)) == (outer_bytes(PLAN), sum(column_bytes(PLAN)))
 
 
 def test_all_messages_of_a_plan_have_one_length():
     reports = [make_report(WIDE_PLAN, work="7") for _ in range(40)]
     assert len(set(map(len, reports))) > 1
-    messages = [seal_report(WIDE_PLAN, each) for each in reports]
+    messages = [seal_envelope(WIDE_PLAN, [each]) for each in reports]
     assert set(map(len, messages)) == {WIDE_PLAN.longest_report + 100}
     for report, message in zip(reports, messages, strict=True):
         assert open_inner(WIDE_PLAN, open_outer(WIDE_PLAN, message, RELAY), COLLECTOR) == report
@@ -83,7 +83,7 @@ def test_all_messages_of_a_plan_have_one_length():
 
 def test_two_messages_of_one_report_have_nothing_in_common_but_the_id_of_the_key():
     report = make_report()
-    first, second = seal_report(PLAN, report), seal_report(PLAN, report)
+    first, second = seal_envelope(PLAN, [report]), seal_envelope(PLAN, [report])
     inner = [open_outer(PLAN, each, RELAY) for each in (first, second)]
     for one, other in ((first, second), inner):
         assert one[:1] == other[:1]
@@ -93,7 +93,7 @@ def test_two_messages_of_one_report_have_nothing_in_common_but_the_id_of_the_key
 
 
 def test_neither_key_opens_the_other_seal():
-    message = seal_report(PLAN, make_report())
+    message = seal_envelope(PLAN, [make_report()])
     with pytest.raises(SealError):
         open_outer(PLAN, message, COLLECTOR)
     with pytest.raises(SealError):
@@ -102,7 +102,7 @@ def test_neither_key_opens_the_other_seal():
 
 def test_a_message_opens_for_its_plan_only():
     other = relayed_plan(RELAYED.replace("night-work", "day-work"))
-    message = seal_report(PLAN, make_report())
+    message = seal_envelope(PLAN, [make_report()])
     assert outer_bytes(other) == outer_bytes(PLAN)
     with pytest.raises(SealError, match="not sealed for this survey"):
         open_outer(other, message, RELAY)
@@ -111,7 +111,7 @@ def test_a_message_opens_for_its_plan_only():
 
 
 def test_a_changed_byte_is_refused_wherever_it_is():
-    message = seal_report(PLAN, make_report())
+    message = seal_envelope(PLAN, [make_report()])
     for at in range(len(message)):
         changed = bytearray(message)
         changed[at] ^= 1
@@ -121,7 +121,7 @@ def test_a_changed_byte_is_refused_wherever_it_is():
 
 @pytest.mark.parametrize("change", [b"", -1, 1])
 def test_a_message_of_another_length_is_refused(change):
-    message = seal_report(PLAN, make_report())
+    message = seal_envelope(PLAN, [make_report()])
     changed = b"" if change == b"" else message[:change] if change < 0 else message + b"\0"
     with pytest.raises(SealError, match=f"{outer_bytes(PLAN)} bytes"):
         open_outer(PLAN, changed, RELAY)
@@ -143,7 +143,7 @@ def test_the_longest_report_is_the_one_of_the_widest_question():
 
 def test_a_report_that_is_longer_than_those_of_the_plan_is_refused():
     with pytest.raises(SealError, match=f"at most {PLAN.longest_report} bytes"):
-        seal_report(PLAN, bytes(PLAN.longest_report + 1))
+        seal_envelope(PLAN, [bytes(PLAN.longest_report + 1)])
 
 
 @pytest.mark.parametrize("point", LOW_ORDER)
@@ -153,11 +153,11 @@ def test_a_key_of_low_order_is_refused(point, whose):
     assert is_key(key)
     plan = relayed_plan(**{whose: key})
     with pytest.raises(SealError, match="public key of the relay's entry"):
-        seal_report(plan, make_report(plan))
+        seal_envelope(plan, [make_report(plan)])
 
 
 def test_a_message_with_an_ephemeral_key_of_low_order_is_refused():
-    message = seal_report(PLAN, make_report())
+    message = seal_envelope(PLAN, [make_report()])
     for point in LOW_ORDER:
         with pytest.raises(SealError):
             open_outer(PLAN, message[:1] + bytes.fromhex(point) + message[33:], RELAY)
@@ -166,7 +166,7 @@ def test_a_message_with_an_ephemeral_key_of_low_order_is_refused():
 def test_a_survey_without_a_relay_is_refused():
     plan = read_survey(RELAYED[: RELAYED.index("[relay]")] + RELAYED[RELAYED.index("[features.nights]") :])
     with pytest.raises(SealError, match="no relay"):
-        seal_report(plan.compile(), b"")
+        seal_envelope(plan.compile(), [b""])
 
 
 def test_a_private_key_is_read_again_from_its_file(tmp_path):
@@ -224,7 +224,7 @@ def test_the_longest_message_of_any_plan_is_one_that_every_relay_takes():
     plan = relayed_plan(f"{RELAYED}\n[features.work]\nvalues = [{values}]\n{mechanism}")
     assert plan.longest_report > MAX_REPORT_BYTES - 8
     report = bytes(plan.longest_report)
-    message = seal_report(plan, report, bytes(CODE_BYTES))
+    message = seal_envelope(plan, [report], bytes(CODE_BYTES))
     assert len(message) == outer_bytes(plan) + CODE_BYTES <= 4212
     content = open_outer(plan, message, RELAY, has_code=True)
     assert open_inner(plan, content[CODE_BYTES:], COLLECTOR) == report
@@ -232,7 +232,7 @@ def test_the_longest_message_of_any_plan_is_one_that_every_relay_takes():
 
 def test_a_message_that_was_sealed_for_other_keys_cannot_be_opened():
     plan = read_survey(RELAYED.replace("[features.nights]", f"{RELAY_KEYS}[features.nights]")).compile()
-    message = seal_report(plan, make_report(plan))
+    message = seal_envelope(plan, [make_report(plan)])
     key_id = base64.b64decode(RELAY.public_key)[:1]
     for sealed, why in ((message, "names another key"), (key_id + message[1:], "not sealed for this survey")):
         with pytest.raises(SealError, match=why):
@@ -244,4 +244,4 @@ def test_an_installation_without_hpke_names_the_extra_to_install(monkeypatch):
     with pytest.raises(
         MissingExtraError, match=r"cryptography 47 or later: pip install 'ldp-bayes\[relay\]'"
     ):
-        seal_report(PLAN, make_report())
+        seal_envelope(PLAN, [make_report()])

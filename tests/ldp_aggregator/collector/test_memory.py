@@ -17,7 +17,7 @@ from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.compiled_plan import report_id_prefix
-from encoders.survey.sealing import inner_bytes
+from encoders.survey.sealing import column_bytes
 from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.intake import Intake
@@ -156,7 +156,7 @@ class Web:
 
     def refuse_sealed(self) -> list[Reason]:
         """Pass on messages, one of which does not open; return the reasons that are counted."""
-        bad = MARK.ljust(inner_bytes(RELAYED), b"\0")
+        bad = MARK.ljust(sum(column_bytes(RELAYED)), b"\0")
         headers = {"Authorization": f"Bearer {RELAY_TOKEN}", BATCH_HEADER: "600 162"}
         path = f"/v1/surveys/{RELAYED.id}/sealed"
         assert self.ask("POST", path, data=bad, headers=headers, content_type=MESSAGES_TYPE) is None

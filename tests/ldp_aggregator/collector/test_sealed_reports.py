@@ -20,7 +20,7 @@ from encoders.report import MEDIA_TYPE, Report, pack, unpack
 from encoders.survey import read_survey
 from encoders.survey import sealing as module
 from encoders.survey.plan_files import key_path
-from encoders.survey.sealing import inner_bytes, seal_report
+from encoders.survey.sealing import column_bytes, seal_envelope
 from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, load_private_key, make_private_key
 from ldp_aggregator.collector import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
@@ -112,7 +112,7 @@ def test_bad_messages_are_refused_alone_and_the_response_does_not_say_which(web,
 
 def test_a_batch_with_too_few_honest_messages_is_counted_once(web, store):
     """The plan promises 438 honest messages in each batch of 600."""
-    nonsense = bytes(inner_bytes(PLAN))
+    nonsense = bytes(sum(column_bytes(PLAN)))
     for batch, broken in (
         ("600 0", 0),
         ("600 161", 0),  # now 162 of 600 are rejected
@@ -149,8 +149,8 @@ def test_two_reports_in_one_message_are_refused():
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (bytes(inner_bytes(PLAN) + 1), (400, "malformed")),
-        (bytes(1001 * inner_bytes(PLAN)), (413, "too-large")),
+        (bytes(sum(column_bytes(PLAN)) + 1), (400, "malformed")),
+        (bytes(1001 * sum(column_bytes(PLAN))), (413, "too-large")),
     ],
     ids=["part", "many"],
 )
@@ -166,7 +166,7 @@ def test_a_relay_that_asks_without_messages_is_refused_and_not_counted(web):
 
 
 def test_an_outer_message_is_refused(web):
-    assert post(web, seal_report(PLAN, relayed_report(PLAN))) == (400, "malformed")
+    assert post(web, seal_envelope(PLAN, [relayed_report(PLAN)])) == (400, "malformed")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,97 @@
+"""Opens the SQLite file of a relay; a file of an earlier version gets the present tables."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+SECRET_BYTES = 32
+_BUSY_SECONDS = 30.0
+_BATCHES = """
+CREATE TABLE IF NOT EXISTS batches (
+    number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL,
+    secret BLOB, next_record INTEGER NOT NULL DEFAULT 0, rejected TEXT NOT NULL DEFAULT ''
+)"""
+_SCHEMA = f"""{_BATCHES};
+CREATE TABLE IF NOT EXISTS surveys (number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS messages (
+    name BLOB PRIMARY KEY, survey INTEGER NOT NULL, content BLOB, batch INTEGER,
+    has_left INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS codes (
+    hash BLOB PRIMARY KEY, survey INTEGER NOT NULL, is_used INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+    survey INTEGER NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, event)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS held_messages ON messages (survey, batch) WHERE content NOT NULL;
+"""
+# A row without content is a message that is gone: it has left, or it was withdrawn or deleted. A batch has a
+# secret until all its messages have left. `rejected` has a number for each column, with blanks in between.
+# Which message used a code is not stored, but shows in the file until the next full hour.
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open the file; it is created if it is missing, for its owner only.
+
+    Raises
+    ------
+    sqlite3.Error, OSError
+        If the file cannot be used.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+        database.execute(f"PRAGMA {pragma}")
+    with transaction(database):
+        _replace_positions(database)
+        for statement in _SCHEMA.split(";"):
+            database.execute(statement)
+    return database
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Return a context that writes everything in it, or nothing."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+
+
+def _replace_positions(database: sqlite3.Connection) -> None:
+    """Change a file whose rows have their places in a batch; what is left of a batch gets a new order."""
+    messages, batches = (_columns(database, table) for table in ("messages", "batches"))
+    if "position" not in messages:
+        return
+    if "rejected" not in batches:
+        database.execute("ALTER TABLE batches ADD COLUMN rejected TEXT NOT NULL DEFAULT ''")
+    database.execute("DROP INDEX IF EXISTS held")
+    database.execute("ALTER TABLE messages DROP COLUMN position")
+    database.execute("ALTER TABLE messages ADD COLUMN has_left INTEGER NOT NULL DEFAULT 0")
+    database.execute(
+        "UPDATE messages SET has_left = 1, batch = NULL WHERE content IS NULL AND batch NOT NULL"
+    )
+    database.execute("ALTER TABLE batches RENAME TO old_batches")
+    database.execute(_BATCHES)
+    database.execute(
+        "INSERT INTO batches (number, survey, hour, size, rejected) "
+        "SELECT number, survey, hour, size, rejected FROM old_batches"
+    )
+    database.execute("DROP TABLE old_batches")
+    for (number,) in database.execute("SELECT DISTINCT batch FROM messages WHERE batch NOT NULL").fetchall():
+        secret = secrets.token_bytes(SECRET_BYTES)
+        database.execute("UPDATE batches SET secret = ? WHERE number = ?", (secret, number))
+
+
+def _columns(database: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in database.execute(f"PRAGMA table_info({table})")}

@@ -46,6 +46,7 @@ LAYERS = {
         {"lazy_numpy"},
         {
             "argument_parser",
+            "composition",
             "epsilon_proof",
             "file_kind",
             "installation",
@@ -101,7 +102,8 @@ LAYERS = {
     ],
     "ldp_relay": [
         {"__init__", "networks", "release"},
-        {"held_messages", "relay_settings"},
+        {"relay_database", "relay_settings"},
+        {"held_messages"},
         {"delivery"},
         {"relay_app"},
         {"serving"},

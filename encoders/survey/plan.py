@@ -42,7 +42,7 @@ from encoders.survey.features import (
     split_choices,
 )
 from encoders.survey.parse_value import row_entry
-from encoders.survey.plan_checks import check_envelope, check_plan, check_validation
+from encoders.survey.plan_checks import check_envelope, check_plan, check_spending, check_validation
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import (
     Question,
@@ -73,15 +73,8 @@ class Plan(CompiledPlan[Question]):
     """The relay that hides who sent which report, if the survey has one."""
 
     def __post_init__(self) -> None:
-        check_plan(
-            self.id,
-            self.epsilon,
-            self.label,
-            self.features,
-            self.questions,
-            self.projection,
-            asks_all=self.asks_all,
-        )
+        check_plan(self.id, self.label, self.features, self.questions, self.projection)
+        check_spending(self.epsilon, self.questions, asks_all=self.asks_all)
         if self.validation:
             check_validation(self.validation, self.label, self.features, self.questions)
         self._check_publication()

@@ -43,33 +43,46 @@ WEIGHT_SCALE = 12
 
 def check_plan(
     survey: object,
-    epsilon: Decimal,
     label: Label,
     features: Sequence[Feature],
     questions: Sequence[Question],
     projection: Projection | None,
-    *,
-    asks_all: bool = False,
 ) -> None:
-    """Check every part of a plan; `asks_all` if each person answers all questions.
+    """Check every part of a plan but what it spends.
 
     Raises
     ------
     SurveyError
         If a part is invalid. `problems` has one error for each invalid feature, or each invalid question.
-    PrivacyError
-        If a question's tables spend more than epsilon, or those of all questions that a person answers.
     """
     check_id(survey)
-    check_epsilon(epsilon, MAX_SUM if asks_all else MAX_EPSILON)
     check_row_schema(label, features, projection)
     _check_questions(questions, features)
     map_collecting_errors(_check_size, questions)
+
+
+def check_spending(epsilon: Decimal, questions: Sequence[Question], *, asks_all: bool) -> None:
+    """Prove that what a person sends spends at most epsilon: one report, or those of all questions.
+
+    Raises
+    ------
+    SurveyError
+        If epsilon is not possible, or a person cannot answer all questions.
+    PrivacyError
+        If the tables of a question, or of all questions that a person answers, spend more.
+    """
+    check_epsilon(epsilon, MAX_SUM if asks_all else MAX_EPSILON)
+    most = epsilon
     if asks_all:
-        _check_all_answers(epsilon, questions)
-    else:
-        for question in questions:
-            question.mechanism.prove(epsilon)
+        check_count(len(questions))
+        if any(each.weight != 1 for each in questions):
+            raise SurveyError("everybody answers every question, so each weight must be 1", "questions")
+        most = min(epsilon, MAX_EACH)
+    for question in questions:
+        question.mechanism.prove(most)
+    if asks_all:
+        ratios = [each.mechanism.ratio for each in questions]
+        require_private(prod(ratios, start=Fraction(1)), epsilon)
 
 
 def check_count(questions: int) -> None:
@@ -80,17 +93,6 @@ def check_count(questions: int) -> None:
             f'"all" is for 2 to {MAX_COLUMNS} questions, and this survey has {questions:,}: {fix}',
             "relay.ask",
         )
-
-
-def _check_all_answers(epsilon: Decimal, questions: Sequence[Question]) -> None:
-    """Check that a person can answer all questions, and spends at most epsilon."""
-    check_count(len(questions))
-    if any(each.weight != 1 for each in questions):
-        raise SurveyError("everybody answers every question, so each weight must be 1", "questions")
-    for question in questions:
-        question.mechanism.prove(min(epsilon, MAX_EACH))
-    ratios = [each.mechanism.ratio for each in questions]
-    require_private(prod(ratios, start=Fraction(1)), epsilon)
 
 
 def check_envelope(longest: Sequence[int]) -> None:

@@ -176,11 +176,11 @@ def test_another_network_is_not_full(tmp_path):
 def test_what_cannot_be_held_counts_nothing(tmp_path, monkeypatch):
     web = make_web(tmp_path, more="messages_per_network = 1")
 
-    def fail(self: HeldMessages) -> None:
+    def fail(database: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError("disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(HeldMessages, "_transaction", fail)
+        patch.setattr(held_messages, "transaction", fail)
         assert post(web, message()) == (503, "store-unavailable")
     assert post(web, message()) == (202, None)
 
@@ -255,10 +255,10 @@ def test_pages_of_every_origin_may_send_and_withdraw_without_credentials(web):
 
 
 def test_a_database_that_fails_is_an_outage_and_not_a_202(web, monkeypatch, caplog):
-    def fail(self: HeldMessages) -> None:
+    def fail(database: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError("disk is full at 192.0.2.1")
 
-    monkeypatch.setattr(held_messages.HeldMessages, "_transaction", fail)
+    monkeypatch.setattr(held_messages, "transaction", fail)
     response = web.post(URL, data=message())
     assert (response.status_code, response.json["reason"]) == (503, "store-unavailable")
     assert response.json["retryable"] is True

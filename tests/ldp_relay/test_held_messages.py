@@ -7,18 +7,20 @@ import sqlite3
 import stat
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ldp_relay import held_messages as module
-from ldp_relay.held_messages import TOO_FEW, HeldMessages, Outcome
+from ldp_relay.held_messages import TOO_FEW, HeldMessages, Outcome, Passage
 from ldp_relay.networks import Admission, NetworkLimit, read_address
 from tests.support.servers import wait_for
 
 OPEN = 1 << 32
 BATCH = 10
+SIZES = [len(b"message 000")]
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def held(tmp_path: Path) -> HeldMessages:
 
 
 def messages(count: int, first: int = 0) -> list[bytes]:
-    return [b"message %d" % number for number in range(first, first + count)]
+    return [b"message %03d" % number for number in range(first, first + count)]
 
 
 def hold(held: HeldMessages, count: int, first: int = 0, survey: str = "s") -> None:
@@ -41,13 +43,14 @@ def release(held: HeldMessages, survey: str = "s", *, is_closed: bool = False) -
 
 def pass_on(held: HeldMessages, survey: str = "s", most: int = 4) -> list[list[bytes]]:
     bodies = []
-    while passage := held.next_passage(survey, most):
-        names = [module.name_of(each) for each in messages(200)]
-        by_name = dict(zip(names, messages(200), strict=True))
-        bodies.append([by_name[name] for name in passage.names])
-        assert passage.body == b"".join(bodies[-1])
-        held.mark_passed_on(survey, passage, {"recorded": len(passage.names)})
+    while passage := held.next_passage(survey, most, SIZES):
+        bodies.append(split(passage))
+        held.mark_passed_on(survey, passage, {"recorded": passage.records}, [0])
     return bodies
+
+
+def split(passage: Passage) -> list[bytes]:
+    return [passage.body[start : start + SIZES[0]] for start in range(0, len(passage.body), SIZES[0])]
 
 
 def test_every_message_leaves_once_and_in_arrays_of_one_batch(held):
@@ -69,13 +72,13 @@ def test_every_message_leaves_once_and_in_arrays_of_one_batch(held):
 def test_the_same_array_comes_again_until_it_is_marked_also_after_a_restart(held, tmp_path):
     hold(held, 20)
     release(held)
-    first = held.next_passage("s", 4)
-    assert held.next_passage("s", 4) == first
+    first = held.next_passage("s", 4, SIZES)
+    assert held.next_passage("s", 4, SIZES) == first
     held.close()
     again = HeldMessages(tmp_path / "relay.db")
-    assert again.next_passage("s", 4) == first
-    again.mark_passed_on("s", first, {"recorded": 4})
-    assert not set(again.next_passage("s", 4).names) & set(first.names)
+    assert again.next_passage("s", 4, SIZES) == first
+    again.mark_passed_on("s", first, {"recorded": 4}, [0])
+    assert not set(split(again.next_passage("s", 4, SIZES))) & set(split(first))
 
 
 def test_a_message_that_is_sent_again_is_held_once_also_after_it_left(held):
@@ -93,7 +96,7 @@ def test_messages_are_deleted_if_too_few_came(held):
     hold(held, 9)
     assert release(held) == 0
     assert release(held, is_closed=True) == 0
-    assert held.next_passage("s", 4) is None
+    assert held.next_passage("s", 4, SIZES) is None
     assert held.counts("s") == {"received": 9, "waiting": 0, "leaving": 0, TOO_FEW: 9}
 
 
@@ -138,23 +141,24 @@ def test_after_the_end_names_stay_and_nothing_leaves_twice_if_the_clock_is_set_b
     assert held.counts("s")["received"] == count
 
 
-def test_a_passed_message_keeps_no_place_in_its_batch(held):
+def test_of_messages_that_left_only_names_stay(held):
     hold(held, 20)
     release(held)
     pass_on(held)
-    sql = "SELECT COUNT(*), COUNT(position) FROM messages WHERE batch NOT NULL"
-    assert held._database.execute(sql).fetchone() == (10, 0)
+    sql = "SELECT COUNT(*), COUNT(batch), COUNT(content) FROM messages WHERE has_left"
+    assert held._database.execute(sql).fetchone() == (10, 0, 0)
+    assert held._database.execute("SELECT COUNT(secret) FROM batches").fetchone() == (0,)
 
 
 def test_rejected_messages_are_counted_for_their_batch(held):
     hold(held, 30)
     release(held)
     found = []
-    while passage := held.next_passage("s", 4):
+    while passage := held.next_passage("s", 4, SIZES):
         found.append((passage.batch, passage.size, passage.rejected))
-        outcomes = {"recorded": len(passage.names) - 1, "duplicate": 0, "rejected": 1}
-        held.mark_passed_on("s", passage, outcomes)
-    assert found == [(batch, 10, rejected) for batch in (1, 2) for rejected in (0, 1, 2)]
+        outcomes = {"recorded": passage.records - 1, "duplicate": 0, "rejected": 1}
+        held.mark_passed_on("s", passage, outcomes, [1])
+    assert found == [(batch, 10, [rejected]) for batch in (1, 2) for rejected in (0, 1, 2)]
     assert held.batches("s") == [(7, 10, 3)] * 2
 
 
@@ -191,16 +195,46 @@ def test_two_devices_with_one_code_at_once_are_one_message(held):
     assert sorted(outcomes) == [Outcome.CODE_USED] * 15 + [Outcome.NEW]
 
 
-def test_a_file_of_an_earlier_version_keeps_its_messages(held, tmp_path):
+OLD_SCHEMA = """
+CREATE TABLE surveys (number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE);
+CREATE TABLE messages (
+    name BLOB PRIMARY KEY, survey INTEGER NOT NULL, content BLOB, batch INTEGER, position INTEGER
+) WITHOUT ROWID;
+CREATE INDEX held ON messages (survey, batch, position) WHERE content NOT NULL;
+CREATE TABLE batches (
+    number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL{}
+);
+CREATE TABLE events (
+    survey INTEGER NOT NULL, event TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (survey, event)
+) WITHOUT ROWID;
+INSERT INTO surveys VALUES (1, 's');
+"""
+
+
+@pytest.mark.parametrize("rejected", ["", ", rejected INTEGER NOT NULL DEFAULT 0"])
+def test_a_file_of_an_earlier_version_is_carried_on(tmp_path, rejected):
+    """Of the first batch 4 messages have left, the second one waits, and 10 messages are in no batch."""
+    with closing(sqlite3.connect(tmp_path / "relay.db")) as old:
+        old.executescript(OLD_SCHEMA.format(rejected))
+        for number, each in enumerate(messages(30)):
+            batch, left = (number // 10 + 1 if number < 20 else None), number < 4
+            place = None if left or batch is None else number % 10
+            row = (module.name_of(each), 1, None if left else each, batch, place)
+            old.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?)", row)
+        for number in (1, 2):
+            old.execute("INSERT INTO batches (number, survey, hour, size) VALUES (?, 1, 7, 10)", (number,))
+        old.commit()
+    for _ in range(2):  # opened again
+        held = HeldMessages(tmp_path / "relay.db")
+        assert held.batches("s") == [(7, 10, 0)] * 2
+        assert held.withdraw("s", messages(1)[0], OPEN) is Outcome.LEFT
+        assert held.withdraw("s", messages(5)[4], OPEN) is Outcome.LEFT
+        assert held.counts("s") == {"received": 0, "waiting": 10, "leaving": 16}
+    bodies = pass_on(held)
+    assert [len(each) for each in bodies] == [4, 2, 4, 4, 2]
+    assert {each for body in bodies for each in body} == set(messages(16, 4))
     hold(held, 30)
-    release(held)
-    held._database.execute("ALTER TABLE batches DROP COLUMN rejected")
-    held._database.execute("DROP TABLE codes")
-    held.close()
-    again = HeldMessages(tmp_path / "relay.db")
-    assert again.batches("s") == [(7, 10, 0)] * 2
-    assert sum(map(len, pass_on(again))) == 20
-    assert again.counts("s")["waiting"] == 10
+    assert held.counts("s")["waiting"] == 10
 
 
 def test_plans_with_messages_are_listed(held):
@@ -230,11 +264,11 @@ def test_requests_at_the_same_time_share_a_write(held, monkeypatch):
 
 
 def test_a_failed_write_is_an_error_of_every_request_and_holds_nothing(held, monkeypatch):
-    def fail(self: HeldMessages) -> None:
+    def fail(database: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError("disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(HeldMessages, "_transaction", fail)
+        patch.setattr(module, "transaction", fail)
         with pytest.raises(sqlite3.OperationalError, match="disk is full"):
             held.hold("s", b"message", OPEN)
     assert held.counts("s")["received"] == 0
@@ -298,14 +332,13 @@ def test_deleted_bytes_and_the_order_of_arrival_are_not_in_the_files(held, tmp_p
 def test_the_order_of_one_survey_says_nothing_about_another(held):
     """Devices answer two surveys in one order; a false alarm has a probability below 1e-7."""
     count = 2_000
+    size = len("other 000000")
     for survey in ("s", "other"):
         for number in range(count):
-            assert held.hold(survey, f"{survey} {number:06}".encode(), OPEN)
+            assert held.hold(survey, f"{survey:5} {number:06}".encode(), OPEN)
         release(held, survey, is_closed=True)
-    places = [
-        [int(body[-6:]) for body in re.findall(rb"[a-z]+ [0-9]{6}", held.next_passage(survey, count).body)]
-        for survey in ("s", "other")
-    ]
+    bodies = [held.next_passage(survey, count, [size]).body for survey in ("s", "other")]
+    places = [[int(each[-6:]) for each in re.findall(rb"[a-z]+ +[0-9]{6}", body)] for body in bodies]
     assert all(sorted(each) == list(range(count)) for each in places)
     correlation = np.corrcoef(*map(np.argsort, places))[0, 1]
     assert abs(correlation) < 5.4 / count**0.5

@@ -27,7 +27,6 @@ def test_a_survey_is_read_with_its_key_and_its_token(path):
     survey = settings.surveys["night-work"]
     assert (survey.plan.digest, survey.key, survey.token) == (relayed_plan().digest, RELAY, RELAY_TOKEN)
     assert survey.collector == "https://collector.example/v1/surveys/night-work"
-    assert survey.passage_size == 1000
     assert settings.database == path.parent / "relay.db"
     assert RELAY_TOKEN not in repr(settings)
     assert "PRIVATE" not in repr(settings)

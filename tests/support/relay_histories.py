@@ -15,6 +15,7 @@ from ldp_relay.held_messages import HeldMessages, Outcome
 from ldp_relay.relay_settings import RelayedSurvey
 from tests.support.relays import RELAY, SMALL, relayed_plan
 
+MESSAGE_BYTES = len(b"message 000000")
 _PLAN = relayed_plan(SMALL)
 _HOUR = 3600
 _STEPS = 200
@@ -80,7 +81,7 @@ class History:
         self._start()
 
     def _send(self) -> None:
-        self.sent.append(b"message %d" % len(self.sent))
+        self.sent.append(b"message %06d" % len(self.sent))
         self._hold(self.sent[-1])
 
     def _flood(self) -> None:
@@ -123,7 +124,7 @@ class History:
     def _deliver(self) -> None:
         digest = self._survey.plan.digest
         for _ in range(self._draw.randint(1, 6)):
-            passage = self._held.next_passage(digest, self._draw.randint(1, 7))
+            passage = self._held.next_passage(digest, self._draw.randint(1, 7), [MESSAGE_BYTES])
             if passage is None:
                 return
             is_received, is_marked = self._draw.random() < 0.8, self._draw.random() < 0.7
@@ -132,10 +133,10 @@ class History:
                     assert each not in self.withdrawn, "a withdrawn message has left"
                     assert self.batch_of.setdefault(each, passage.batch) == passage.batch, "in two batches"
             if is_received and is_marked:  # else the collector's answer is lost
-                self._held.mark_passed_on(digest, passage, {"recorded": len(passage.names)})
+                self._held.mark_passed_on(digest, passage, {"recorded": passage.records}, [0])
 
     def _messages(self, body: bytes) -> list[bytes]:
-        return [b"message " + each for each in body.split(b"message ")[1:]]
+        return [body[start : start + MESSAGE_BYTES] for start in range(0, len(body), MESSAGE_BYTES)]
 
     def _check_batches(self) -> None:
         sizes = [size for _, size, _ in self._held.batches(self._survey.plan.digest)]

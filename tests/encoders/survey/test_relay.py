@@ -13,10 +13,11 @@ import pytest
 
 from encoders.canonical import dump_canonical_json
 from encoders.errors import PrivacyError, SurveyError
+from encoders.mechanisms import DE
 from encoders.shuffling import shuffled_delta
 from encoders.survey import Plan, read_survey
 from encoders.survey.relay import Relay, is_relay_url
-from encoders.survey.relay_promise import largest_local_epsilon, require_author_promise, smallest_batch
+from encoders.survey.relay_promise import largest_epsilon, require_author_promise, smallest_batch
 from tests.support.mistakes import refuse
 from tests.support.surveys import RELAY_KEYS, RELAYED
 
@@ -52,7 +53,7 @@ def test_a_plan_has_the_relay_and_is_read_again():
         "relay_key": plan.relay.relay_key,
     }
     assert Plan.from_json(plan.json).relay == plan.relay
-    assert plan.ratio == pytest.approx(math.exp(2))
+    assert max(each.ratio for each in plan.messages) == pytest.approx(math.exp(2))
 
 
 def test_a_plan_without_keys_is_no_plan_to_answer():
@@ -132,16 +133,17 @@ def test_honest_reports_are_counted_in_exact_decimals():
 
 def test_the_largest_local_epsilon_and_the_smallest_batch_just_keep_the_promise():
     relay, limit = relay_of(), 0.999 * 1e-6
-    largest = float(largest_local_epsilon(relay))
+    largest = float(largest_epsilon(relay, []))
     assert (
         shuffled_delta(math.exp(largest), 438, 1) <= limit < shuffled_delta(math.exp(largest + 0.01), 438, 1)
     )
-    batch = smallest_batch(relay, math.exp(2))
-    require_author_promise(relay_of(batch=batch), math.exp(2))
+    mechanisms = [DE.design(2, Decimal(2)), DE.design(3, Decimal(1))]
+    batch = smallest_batch(relay, mechanisms)
+    require_author_promise(relay_of(batch=batch), mechanisms)
     with pytest.raises(PrivacyError):
-        require_author_promise(relay_of(batch=batch - 1), math.exp(2))
-    assert smallest_batch(relay_of(epsilon=Decimal("0.001")), math.exp(30)) is None
-    assert largest_local_epsilon(relay_of(batch=2)) == 1
+        require_author_promise(relay_of(batch=batch - 1), mechanisms)
+    assert smallest_batch(relay_of(epsilon=Decimal("0.001")), [DE.design(2, Decimal(30))]) is None
+    assert largest_epsilon(relay_of(batch=2), []) == 1
 
 
 @pytest.mark.parametrize(

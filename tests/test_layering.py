@@ -46,7 +46,6 @@ LAYERS = {
         {"lazy_numpy"},
         {
             "argument_parser",
-            "composition",
             "epsilon_proof",
             "file_kind",
             "installation",
@@ -58,7 +57,7 @@ LAYERS = {
             "rows_csv",
             "shuffling",
         },
-        {"exact_samplers", "probability_tables"},
+        {"composition", "exact_samplers", "probability_tables"},
         {"extras"},
         {"mechanisms"},
         {"survey"},

@@ -136,7 +136,7 @@ def reports(survey: str) -> Response:
 # -- for relays -------------------------------------------------------------------------------
 
 
-_BATCH = re.compile(r"\d{1,9}( \d{1,9}){1,256}")
+_BATCH = re.compile(r"[0-9]{1,9}( [0-9]{1,9})+")
 
 
 @pages.post("/v1/surveys/<survey>/sealed")
@@ -167,19 +167,21 @@ def sealed(survey: str) -> Response:
     rejected.update(
         column for column, each in zip(opened.columns, outcomes, strict=True) if each.status == REJECTED
     )
-    if _breaks_promise_now(plan.relay, rejected):
+    if _breaks_promise_now(plan, plan.relay, rejected):
         intake.count_rejection(Reason.PROMISE_BROKEN)
     found = {"recorded": counts[RECORDED], "duplicate": counts[DUPLICATE], "rejected": rejected.total()}
     by_question = {"rejected_by_question": [rejected[each.index] for each in plan.questions]}
     return jsonify(found | by_question if plan.asks_all else found)
 
 
-def _breaks_promise_now(relay: Relay, rejected: Mapping[int, int]) -> bool:
+def _breaks_promise_now(plan: Plan, relay: Relay, rejected: Mapping[int, int]) -> bool:
     """Return whether the messages that are rejected now prove that their batch has too few honest ones."""
     header = request.headers.get(BATCH_HEADER, "")
     if not _BATCH.fullmatch(header):
         return False
     size, *before = map(int, header.split())
+    if len(before) != len(plan.longest_by_column):
+        return False
     after = [count + rejected[column] for column, count in enumerate(before)]
     return breaks_promise(relay, size, max(after)) and not breaks_promise(relay, size, max(before))
 

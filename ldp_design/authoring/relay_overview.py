@@ -26,7 +26,6 @@ def describe_relay(plan: Plan, relay: Relay) -> dict[str, Any]:
     mechanisms = [each.mechanism for each in plan.questions]
     facts = {
         "url": relay.url,
-        "ask": relay.ask,
         "epsilon": float(relay.epsilon),
         "delta": float(relay.delta),
         "batch": relay.batch,
@@ -37,6 +36,7 @@ def describe_relay(plan: Plan, relay: Relay) -> dict[str, Any]:
         "has_keys": relay.has_keys,
     }
     if relay.asks_all:
+        facts["ask"] = relay.ask
         each = max(_answer_epsilons(plan))
         facts["epsilon_of_each"] = float(each)
         facts["epsilon_of_one_feature"] = float(_largest_sum(plan))

@@ -15,11 +15,11 @@ from urllib.error import HTTPError
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
-from encoders.survey.randomise import randomise
+from encoders.survey.randomise import randomise, randomise_all
 from encoders.survey.sealing import seal_envelope
 from encoders.survey.unsealing import make_private_key, open_outer
+from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
-from ldp_aggregator.stores.store import count_reports
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.relay_settings import read_settings
 from tests.support.servers import collector, free_port, inherited_environment, stop
@@ -48,9 +48,14 @@ def relayed_report(plan: Plan, **more: object) -> bytes:
     return randomise(plan, ROW | more, None, _STREAM).report
 
 
-def inner_message(plan: Plan, report: bytes) -> bytes:
-    """Seal a report, and open the outer seal as the relay does."""
-    return open_outer(plan, seal_envelope(plan, [report]), RELAY)
+def relayed_reports(plan: Plan, **more: object) -> list[bytes]:
+    """Make all that one person sends."""
+    return [each.report for each in randomise_all(plan, plan.encode(ROW | more, None), _STREAM)]
+
+
+def inner_message(plan: Plan, *reports: bytes) -> bytes:
+    """Seal a person's reports, and open the outer seal as the relay does."""
+    return open_outer(plan, seal_envelope(plan, reports), RELAY)
 
 
 # -- a relay that runs -------------------------------------------------------------------------
@@ -62,6 +67,8 @@ SMALL = (
     .replace("2026-12-31", "2200-12-31")
 )
 """A survey that is always open, with small batches: its promise is the local epsilon."""
+ALL = SMALL.replace("batch = 20\n", 'batch = 20\nask = "all"\n')
+"""The same survey, of which each person answers both questions."""
 
 
 def small_text(port: int, survey: str = SMALL) -> str:
@@ -129,9 +136,9 @@ def send(url: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
 class RelayedSite:
     """A survey, its relay and its collector on this machine."""
 
-    def __init__(self, folder: Path, closes: int | None = None) -> None:
+    def __init__(self, folder: Path, closes: int | None = None, survey: str = SMALL) -> None:
         self.folder, self.port = folder, free_port()
-        survey = small_text(self.port)
+        survey = small_text(self.port, survey)
         if closes:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(closes))
             survey = survey.replace("2200-12-31T00:00:00Z", stamp)
@@ -150,7 +157,7 @@ class RelayedSite:
 
     def send(self, count: int) -> list[bytes]:
         """Send new messages; each must be held."""
-        messages = [seal_envelope(self.plan, [relayed_report(self.plan)]) for _ in range(count)]
+        messages = [seal_envelope(self.plan, relayed_reports(self.plan)) for _ in range(count)]
         for each in messages:
             assert send(self.url, each)[0] == 202
         return messages
@@ -166,8 +173,11 @@ class RelayedSite:
             held.close()
 
     def counted(self) -> int:
+        return sum(self.counted_by_question())
+
+    def counted_by_question(self) -> list[int]:
         store = open_store(self.store)
         try:
-            return count_reports(store.totals(self.plan.id))
+            return [each.n for each in take_snapshot(store, self.plan.id).totals.values()]
         finally:
             store.close()

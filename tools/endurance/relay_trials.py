@@ -22,7 +22,7 @@ from encoders.survey.sealing import column_bytes
 from encoders.survey.unsealing import open_outer
 from ldp_client import Journal
 from tests.support.relay_histories import History
-from tests.support.relays import RELAY, SMALL, RelayedSite, relay, small_text, write_relay_files
+from tests.support.relays import ALL, RELAY, SMALL, RelayedSite, relay, small_text, write_relay_files
 from tests.support.servers import free_port, inherited_environment, wait_for
 from tools.endurance.client_trials import Trial
 from tools.endurance.collector_trials import scaled
@@ -49,9 +49,9 @@ for person in range(int(first), int(last)):
 """
 
 
-def kills(folder: Path, count: int) -> str:
-    """Kill devices, relay and collector at random moments; each person's report must be counted once."""
-    site, draw, port = RelayedSite(folder), random.Random(33), free_port()
+def kills(folder: Path, count: int, survey: str = SMALL) -> str:
+    """Kill devices, relay and collector at random moments; each person must be counted once."""
+    site, draw, port = RelayedSite(folder, survey=survey), random.Random(33), free_port()
     # the first three of these draws end a device, the collector and the relay
     settings = site.settings(f"http://127.0.0.1:{port}")
     journals = folder / "journals"
@@ -77,7 +77,8 @@ def kills(folder: Path, count: int) -> str:
         wait_for(lambda: site.counts()["waiting"] < 2 * BATCH and site.counts()["leaving"] == 0)
     counts = site.counts()
     assert counts["received"] == people, (counts, people)
-    assert site.counted() == people - counts["waiting"]
+    counted, left = site.counted_by_question(), people - counts["waiting"]
+    assert (counted == [left] * len(counted)) if site.plan.asks_all else (sum(counted) == left)
     assert set(counts["sizes"]) == {BATCH}
     names = ", ".join(f"{killed[name]} {name}" for name in sorted(killed))
     return f"{names} killed; {people:,} reports, each counted once; {len(counts['sizes'])} batches of {BATCH}"
@@ -226,5 +227,7 @@ def histories(folder: Path, count: int) -> str:
 
 def every() -> Iterator[tuple[str, Trial]]:
     yield "pairing the reports of one device", pairing
-    yield "kill -9 of devices, relay and collector", lambda folder: kills(folder, scaled(200))
+    for name, survey in (("", SMALL), (", each person answers all", ALL)):
+        trial = partial(kills, count=scaled(200), survey=survey)
+        yield f"kill -9 of devices, relay and collector{name}", trial
     yield "random histories with wrong clocks", lambda folder: histories(folder, scaled(500))

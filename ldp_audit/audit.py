@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_audit.blackbox import ALPHA, compare, required_requests
@@ -97,7 +98,7 @@ def audit(
     _check_options(trials, alpha, copies, requests)
     requests = requests or max(required_requests(float(plan.epsilon)), trials // _TRIALS_PER_REQUEST)
     audited = plan  # with the relay that it may have
-    plan = replace(plan, relay=None)
+    plan = _take_relay_out(plan)
     tested_questions = len(plan.questions) if len(plan.questions) > 1 else 0
     run = _AuditRun(
         plan=plan,
@@ -122,12 +123,21 @@ def audit(
     run.check_others(audited, timed)
     return AuditResult(
         plan=audited,
+        epsilon=plan.epsilon,
         trials=trials,
         alpha=alpha,
         exact=exact,
         black_box=tuple(run.black_box),
         checks=tuple(run.checks),
     )
+
+
+def _take_relay_out(plan: Plan) -> Plan:
+    """Return the plan of the reports that are sealed; its epsilon is what each of them may spend."""
+    if not plan.asks_all:
+        return replace(plan, relay=None)
+    largest = max(realised_epsilon(each.mechanism.ratio) for each in plan.questions)
+    return replace(plan, relay=None, epsilon=largest)
 
 
 def list_stages(plan: Plan, timed: int = 0) -> list[str]:

@@ -71,12 +71,17 @@ def _list_conclusions(result: AuditResult) -> list[Statement]:
         for kind, several in sentences.items()
         for each in several
     ]
-    passed = TEXTS.find("conclusions.passed", epsilon=result.plan.epsilon)
+    passed = TEXTS.find(
+        "conclusions.passed",
+        epsilon=result.epsilon,
+        asks_all=result.plan.asks_all,
+        together=result.plan.epsilon,
+    )
     return [*found, passed] if result.passed else found
 
 
 def _list_tables(result: AuditResult) -> list[ExplainedTable]:
-    epsilon = result.plan.epsilon
+    epsilon = result.epsilon
     return [
         _explain("exact", ("question", "mechanism"), (_exact_row(each, epsilon) for each in result.exact)),
         _explain(

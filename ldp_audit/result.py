@@ -63,6 +63,8 @@ class AuditResult:
     """The result of the audit of a plan."""
 
     plan: Plan
+    epsilon: Decimal
+    """What one report may spend: the plan's epsilon, unless a person sends several."""
     trials: int
     """Number of messages of each person that were compared."""
     alpha: float
@@ -74,7 +76,7 @@ class AuditResult:
     @property
     def faults(self) -> list[str]:
         """One sentence per fault, which begins with the layer that found it; empty if there is no fault."""
-        leaks = [each for each in self.black_box if each.exceeds(self.plan.epsilon)]
+        leaks = [each for each in self.black_box if each.exceeds(self.epsilon)]
         failed = [each for each in self.checks if each.passed is False]
         return [
             *(_state("unproved", question=each.question) for each in self.exact if not each.passed),
@@ -88,7 +90,7 @@ class AuditResult:
         return [
             _state("undetectable", question=each.question, largest=f"{each.leak.max_detectable_epsilon:.2f}")
             for each in self.black_box
-            if not each.can_exceed(self.plan.epsilon)
+            if not each.can_exceed(self.epsilon)
         ]
 
     @property

@@ -21,6 +21,7 @@ from ldp_relay.delivery import probe
 from ldp_relay.held_messages import HeldMessages, Outcome
 from ldp_relay.networks import WIDER
 from ldp_relay.relay_settings import RelayedSurvey, RelaySettings, read_settings
+from ldp_relay.selftest import run_selftest
 
 _SERVE_SETTINGS = LateImport("ldp_relay.serving:serve")  # gunicorn is slow to import
 MAX_CODES = 1_000_000
@@ -57,6 +58,15 @@ def _parser() -> ArgumentParser:
     key.add_argument("keyfile", type=Path, metavar="KEYFILE", help="The new file for the private key.")
     key.set_defaults(run=lambda options: print(write_private_key(options.keyfile)))  # noqa: T201
     _add_codes(commands)
+    selftest = commands.add_parser(
+        "selftest",
+        help="Test that this installation mixes well.",
+        description="Test that this installation mixes well: made-up envelopes leave once, in independent "
+        "orders. No survey is touched. Run it after every update.",
+        examples="ldp-relay selftest",
+        usage="ldp-relay selftest [OPTIONS]",
+    )
+    selftest.set_defaults(run=lambda _: _print(run_selftest()))
     for name, run, text in (
         ("serve", _serve, "Serve the surveys of SETTINGS until stopped."),
         ("status", _status, "Print how many messages wait, were passed on or were refused, and the batches."),

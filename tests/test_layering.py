@@ -103,7 +103,7 @@ LAYERS = {
         {"__init__", "networks", "release"},
         {"relay_database", "relay_settings"},
         {"held_messages"},
-        {"delivery"},
+        {"delivery", "selftest"},
         {"relay_app"},
         {"serving"},
         {"cli"},

@@ -1,4 +1,4 @@
-"""Tests the mixing of this installation: made-up envelopes go through a real database, release and records."""
+"""Tests the mixing of this installation: made-up envelopes go through a database, release and records."""
 
 from __future__ import annotations
 

@@ -62,11 +62,11 @@ def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
     likely, unlikely = ratio / (ratio + 1), 1 / (ratio + 1)
     gain = likely - growth * unlikely
     slope = min(1.0, (growth * likely - unlikely) / ((likely - unlikely) * (1 + growth)))
-    least, weights = _binomial(reports - 1, 2 * unlikely)
+    least, weights = binomial(reports - 1, 2 * unlikely)
     # with k = t - 1 for the best t, P(U_c >= t) - e^epsilon P(V_c >= t) is
     # gain P(Bin(c, 1/2) = k) - (e^epsilon - 1) P(Bin(c, 1/2) > k)
     k = math.ceil((least + 1) * slope) - 1
-    start, coins = _binomial(least, 0.5)
+    start, coins = binomial(least, 0.5)
     point = coins[k - start] if start <= k < start + len(coins) else 0.0  # P(Bin(c, 1/2) = k)
     tail = first_tail = math.fsum(coins[max(k + 1 - start, 0) :])  # P(Bin(c, 1/2) > k)
     delta = 0.0
@@ -99,7 +99,7 @@ def shuffled_epsilon(ratio: float, reports: int, delta: float) -> float:
     return min(local, high * _EPSILON_ACCURACY)
 
 
-def _binomial(count: int, probability: float) -> tuple[int, Sequence[float]]:
+def binomial(count: int, probability: float) -> tuple[int, Sequence[float]]:
     """Return a binomial distribution without its negligible ends: the least value, and the probabilities."""
     odds = probability / (1 - probability)
     mode = min(count, int((count + 1) * probability))

@@ -122,8 +122,8 @@ def _walk_half(message: Message, people: int, powers: Sequence[float]) -> list[f
     ratio, move = message.ratio, min(1.0, message.move)
     least, weights = binomial(people - 1, 2 / (ratio + 1))
     width = max(1, int(math.sqrt(2 * people * (ratio - 1)) / (ratio + 1) / 8))
-    # x N is at least edges[k] N if the loss is at least k steps
-    edges = [(power - 1) / (power + 1) * (ratio + 1) / (ratio - 1) for power in powers[:-1]]
+    # the loss is at least k steps if s is at least edges[k] N
+    edges = [math.tanh(k / 2 / _STEPS) * (ratio + 1) / (ratio - 1) for k in range(len(powers) - 1)]
     first, second = [0.0] * len(powers), [0.0] * len(powers)
     ends = _walk(least + 1, move)
     for start in range(0, len(weights), width):
@@ -135,7 +135,7 @@ def _walk_half(message: Message, people: int, powers: Sequence[float]) -> list[f
         for k in range(len(edges)):
             end = math.ceil(edges[k + 1] * size) if k + 1 < len(edges) else len(ends)
             part = ends[begin:end]
-            if begin == 0 and part:
+            if k == 0:
                 part[0] /= 2
             minus = sum(map(mul, part, range(size - begin, 0, -1)))
             plus = 2 * size * sum(part) - minus
@@ -161,21 +161,19 @@ def _walk(steps: int, move: float) -> list[float]:
             ends = [each * 1e-200 for each in ends]
     ends.reverse()
     total = 2 * math.fsum(ends) - ends[0]
-    return _without_far_ends([each / total for each in ends])
+    return [each / total for each in ends]
 
 
 def _step(ends: Sequence[float], move: float) -> list[float]:
     """Return the probabilities of the ends after one more step."""
     stay, side = 1 - move, move / 2
     inner = zip(ends, ends[1:], [*ends[2:], 0.0], strict=False)
-    after = [stay * here + side * (below + above) for below, here, above in inner]
-    return _without_far_ends([stay * ends[0] + move * ends[1], *after, side * ends[-1]])
-
-
-def _without_far_ends(ends: list[float]) -> list[float]:
-    while len(ends) > 2 and ends[-1] < _NEGLIGIBLE:
-        ends.pop()
-    return ends
+    after = [stay * ends[0] + move * ends[1]]
+    after += [stay * here + side * (below + above) for below, here, above in inner]
+    after.append(side * ends[-1])
+    while len(after) > 2 and after[-1] < _NEGLIGIBLE:
+        after.pop()
+    return after
 
 
 def _split(first: Sequence[float], second: Sequence[float], powers: Sequence[float]) -> list[float]:

@@ -33,6 +33,12 @@ const CURVE_ERROR = 1e-12;
  */
 
 /**
+ * The least loss in steps, the masses of P from there on, and the mass that was cut off at the top.
+ *
+ * @typedef {[number, number[], number]} Losses
+ */
+
+/**
  * Return an upper bound on the delta of a person who sends one message for every question, from 0 to 1.
  *
  * Throws SurveyError if `people` is below 1, if there are no messages, or if a ratio or a move is out of range.
@@ -43,33 +49,34 @@ const CURVE_ERROR = 1e-12;
  */
 export function composedDelta(messages, people, epsilon) {
   requireValid(people >= 1 && messages.length > 0 && messages.every(({ ratio, move }) => ratio > 1 && move > 0));
-  let low = 0;
-  let masses = [1];
-  let delta = 0;
+  /** @type {Losses} */
+  let [low, masses, lost] = [0, [1], 0];
   let error = ABSOLUTE_ERROR;
-  /** @type {Map<string, ReturnType<typeof trim>>} */
+  /** @type {Map<string, Losses>} */
   const known = new Map();
-  for (const message of messages) {
-    const key = JSON.stringify([message.ratio, message.move, message.isYesNo]);
-    const losses = known.get(key) ?? trim(...findLosses(message, people));
-    known.set(key, losses);
-    const total = trim(low + losses.low, convolve(masses, losses.masses));
-    ({ low, masses } = total);
-    delta += losses.cut + LEFT_OUT + total.cut;
-    if (message.isYesNo) error += CURVE_ERROR;
+  for (const { ratio, move, isYesNo } of messages) {
+    const key = [ratio, move, isYesNo].join();
+    const [first, factors, cut] = known.get(key) ?? trim(...findLosses(ratio, move, isYesNo, people));
+    known.set(key, [first, factors, cut]);
+    const total = trim(low + first, convolve(masses, factors));
+    [low, masses] = total;
+    lost += cut + LEFT_OUT + total[2];
+    if (isYesNo) error += CURVE_ERROR;
   }
-  masses.forEach((mass, index) => (delta += mass * Math.max(0, 1 - Math.exp(epsilon - (low + index) / STEPS))));
-  return Math.min(1, delta * (1 + RELATIVE_ERROR) + error);
+  const above = masses.map((mass, index) => mass * Math.max(0, 1 - Math.exp(epsilon - (low + index) / STEPS)));
+  return Math.min(1, (lost + sum(above)) * (1 + RELATIVE_ERROR) + error);
 }
 
 /**
- * Return the losses of one question: the least, in steps, and the mass of P at it and at each after it.
+ * Return the least loss of one question, in steps, and the masses of P from there on.
  *
- * @param {Message} message
+ * @param {number} ratio
+ * @param {number} move
+ * @param {boolean} isYesNo
  * @param {number} people
  * @returns {[number, number[]]}
  */
-function findLosses({ ratio, move, isYesNo }, people) {
+function findLosses(ratio, move, isYesNo, people) {
   const crowd = Math.min(people, Math.floor((CLONES / 2) * (ratio + 1)));
   const length = Math.floor(Math.log(ratio) * STEPS) + 3;
   const powers = Array.from({ length }, (_, k) => Math.exp(k / STEPS));
@@ -89,7 +96,8 @@ function findLosses({ ratio, move, isYesNo }, people) {
 function findWalkHalf(ratio, move, people, powers) {
   const [least, weights] = binomial(people - 1, 2 / (ratio + 1));
   const width = Math.max(1, Math.floor(Math.sqrt(2 * people * (ratio - 1)) / (ratio + 1) / 8));
-  const edges = powers.slice(0, -1).map((power) => (((power - 1) / (power + 1)) * (ratio + 1)) / (ratio - 1));
+  // the loss is at least k steps if s is at least edges[k] * size
+  const edges = powers.slice(1).map((_, k) => (Math.tanh(k / 2 / STEPS) * (ratio + 1)) / (ratio - 1));
   const first = powers.map(() => 0);
   const second = powers.map(() => 0);
   let ends = walk(least + 1, move);
@@ -126,9 +134,7 @@ function walk(steps, move) {
   let before = 0;
   for (let j = 0; j < steps; j++) {
     const here = ends[j];
-    ends.push(
-      ((1 - move) * (steps - j) * here + (move / 2) * (2 * steps - j + 1) * before) / ((move / 2) * (j + 1)),
-    );
+    ends.push((2 * (1 - move) * (steps - j) * here + move * (2 * steps - j + 1) * before) / (move * (j + 1)));
     before = here;
     if (ends[j + 1] > 1e200) {
       before *= 1e-200;
@@ -137,7 +143,7 @@ function walk(steps, move) {
   }
   ends.reverse();
   const total = 2 * sum(ends) - ends[0];
-  return withoutFarEnds(ends.map((each) => each / total));
+  return ends.map((each) => each / total);
 }
 
 /**
@@ -150,13 +156,8 @@ function step(ends, move) {
   const after = [...ends, 0].map(
     (_, s) => (1 - move) * (ends[s] ?? 0) + (move / 2) * (ends[Math.abs(s - 1)] + (ends[s + 1] ?? 0)),
   );
-  return withoutFarEnds(after);
-}
-
-/** @param {number[]} ends */
-function withoutFarEnds(ends) {
-  while (ends.length > 2 && ends[ends.length - 1] < NEGLIGIBLE) ends.pop();
-  return ends;
+  while (after.length > 2 && after[after.length - 1] < NEGLIGIBLE) after.pop();
+  return after;
 }
 
 /**
@@ -173,7 +174,8 @@ function findYesNoHalf(ratio, people, powers) {
     const crowd = findCrowdCurve(ratio, noes, Math.max(0, people - group - noes), powers);
     curve = curve.map((value, k) => Math.max(value, crowd[k]));
   }
-  const slopes = curve.map((value, k) => (k + 1 < curve.length ? (curve[k + 1] - value) / (powers[k + 1] - powers[k]) : 0));
+  // 0 after the last value, which is 0
+  const slopes = curve.map((value, k) => (value ? (curve[k + 1] - value) / (powers[k + 1] - powers[k]) : 0));
   return slopes.map((slope, k) => Math.max(0, k ? (slope - slopes[k - 1]) * powers[k] : slope + (1 - curve[0]) / 2));
 }
 
@@ -210,21 +212,21 @@ function findCrowdCurve(ratio, noes, yeses, powers) {
 }
 
 /**
- * Round the least losses up, and cut off the largest: return the least loss, the masses, and what was cut.
+ * Round the least losses up, and cut off the largest.
  *
  * @param {number} low
- * @param {readonly number[]} masses
+ * @param {number[]} masses
+ * @returns {Losses}
  */
 function trim(low, masses) {
   let first = 0;
   let small = 0;
   while (small + masses[first] < TRIMMED) small += masses[first++];
+  masses[first] += small;
   let end = masses.length;
   let cut = 0;
   while (cut + masses[end - 1] < TRIMMED) cut += masses[--end];
-  const kept = masses.slice(first, end);
-  kept[0] += small;
-  return { low: low + first, masses: kept, cut };
+  return [low + first, masses.slice(first, end), cut];
 }
 
 /**

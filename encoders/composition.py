@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, SupportsFloat
 
 from encoders.errors import SurveyError
 from encoders.shuffling import binomial
@@ -94,7 +94,7 @@ def composed_delta(messages: Sequence[Message], people: int, epsilon: float) -> 
     return min(1.0, math.fsum([lost, *above]) * (1 + _RELATIVE_ERROR) + error)
 
 
-def round_up(value: float) -> float:
+def round_up(value: SupportsFloat) -> float:
     """Return a number that is larger by more than the rounding of a fraction to a float."""
     return float(value) * (1 + 1e-12)
 
@@ -265,6 +265,8 @@ def _convolve(one: Sequence[float], other: Sequence[float]) -> list[float]:
     """Return the masses of the sum of two losses."""
     sums = [0.0] * (len(one) + len(other) - 1)
     for j, factor in enumerate(other):
+        if not factor:
+            continue
         here = sums[j : j + len(one)]
         sums[j : j + len(one)] = [each + factor * mass for each, mass in zip(here, one, strict=True)]
     return sums

@@ -1,4 +1,4 @@
-"""Bounds on the privacy of people who answer every question through a relay, which every language computes alike."""
+"""Bounds on the privacy of people who answer every question through a relay, for all languages to compute."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def _message_losses(message: Message, people: int) -> tuple[int, list[float]]:
 
 
 def _walk_half(message: Message, people: int, powers: Sequence[float]) -> list[float]:
-    """Return the right half of the pair with told clones.
+    """Return the right half of the pair for every mechanism, and for direct encoding.
 
     The number of clones is known. Each of them, and the person, makes a step of +1 or -1, or stays; only the
     person's step depends on the row. The collector sees the sum s of N steps. P and P' are b(s) (1 + x) and

@@ -57,7 +57,7 @@ LAYERS = {
             "rows_csv",
             "shuffling",
         },
-        {"exact_samplers", "probability_tables"},
+        {"composition", "exact_samplers", "probability_tables"},
         {"extras"},
         {"mechanisms"},
         {"survey"},

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from encoders import composition
 from encoders.composition import Message, composed_delta, round_up
 from encoders.errors import SurveyError
 from encoders.shuffling import shuffled_delta
@@ -348,6 +349,12 @@ def test_one_person_alone_has_the_product_of_randomised_responses():
         for message in (Message(3.0), Message(3.0, 1.0, True)):
             assert exact <= composed_delta([message] * 2, 1, epsilon) <= exact * 1.01
     assert composed_delta([Message(3.0)] * 2, 1, 2.3) < 2e-14
+
+
+def test_what_is_left_out_is_added():
+    assert composed_delta([Message(1.5)] * 30, 10, 50.0) >= 1e-14 + 30 * 1e-17
+    low, kept, cut = composition._trim(-2, [3e-19, 4e-19, 0.5, 0.25, 6e-19, 3e-19])
+    assert (low, kept, cut) == (0, [0.5 + 7e-19, 0.25], pytest.approx(9e-19))
 
 
 def test_what_has_no_bound_is_refused():

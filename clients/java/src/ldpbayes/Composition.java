@@ -119,7 +119,7 @@ final class Composition {
         return new Masses(-top, both, 0);
     }
 
-    /** Returns the right half of the pair with told clones. */
+    /** Returns the right half of the pair for every mechanism, and for direct encoding. */
     private static double[] findWalkHalf(double ratio, double move, int people, double[] powers) {
         Masses clones = binomial(people - 1, 2 / (ratio + 1));
         int width = Math.max(1, (int) (Math.sqrt(2.0 * people * (ratio - 1)) / (ratio + 1) / 8));

@@ -86,7 +86,7 @@ function findLosses(ratio, move, isYesNo, people) {
 }
 
 /**
- * Return the right half of the pair with told clones.
+ * Return the right half of the pair for every mechanism, and for direct encoding.
  *
  * @param {number} ratio
  * @param {number} move

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from operator import mul
-from typing import NamedTuple
+from typing import NamedTuple, SupportsFloat
 
 from encoders.errors import SurveyError
 from encoders.shuffling import binomial
@@ -95,7 +94,7 @@ def composed_delta(messages: Sequence[Message], people: int, epsilon: float) -> 
     return min(1.0, math.fsum([lost, *above]) * (1 + _RELATIVE_ERROR) + error)
 
 
-def round_up(value: Fraction | float) -> float:
+def round_up(value: SupportsFloat) -> float:
     """Return a number that is larger by more than the rounding of a fraction to a float."""
     return float(value) * (1 + 1e-12)
 
@@ -114,7 +113,7 @@ def _message_losses(message: Message, people: int) -> tuple[int, list[float]]:
 
 
 def _walk_half(message: Message, people: int, powers: Sequence[float]) -> list[float]:
-    """Return the right half of the pair with told clones.
+    """Return the right half of the pair for every mechanism, and for direct encoding.
 
     The number of clones is known. Each of them, and the person, makes a step of +1 or -1, or stays; only the
     person's step depends on the row. The collector sees the sum s of N steps. P and P' are b(s) (1 + x) and
@@ -266,6 +265,8 @@ def _convolve(one: Sequence[float], other: Sequence[float]) -> list[float]:
     """Return the masses of the sum of two losses."""
     sums = [0.0] * (len(one) + len(other) - 1)
     for j, factor in enumerate(other):
+        if not factor:
+            continue
         here = sums[j : j + len(one)]
         sums[j : j + len(one)] = [each + factor * mass for each, mass in zip(here, one, strict=True)]
     return sums

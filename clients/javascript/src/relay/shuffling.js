@@ -63,7 +63,7 @@ export function shuffledDelta(ratio, reports, epsilon) {
  * @param {number} probability
  * @returns {[number, number[]]}
  */
-function binomial(count, probability) {
+export function binomial(count, probability) {
   const odds = probability / (1 - probability);
   const mode = Math.min(count, Math.floor((count + 1) * probability));
   const above = [1];
@@ -86,7 +86,7 @@ function binomial(count, probability) {
  *
  * @param {readonly number[]} numbers
  */
-function sum(numbers) {
+export function sum(numbers) {
   let total = 0;
   let lost = 0;
   for (const number of numbers) {

@@ -49,7 +49,12 @@ class Message(NamedTuple):
     ratio: float
     """p, above 1: at least the largest ratio of the probabilities of one message for any two answers."""
     move: float = 1.0
-    """h: 1 is valid for every mechanism, (p + 1)/(p + k - 1) for direct encoding of k values."""
+    """h: 1 is valid for every mechanism, (p + 1)/(p + k - 1) for direct encoding of k values.
+
+    If probabilities R(x, y) of messages y were rounded, a value below 1 needs R(x, y) + R(x', y) <=
+    (p + 1) min_z R(z, y) for any two answers, and is (p + 1)/(p - 1) times the largest distance of two rows
+    of R in total variation. Numbers p and h are rounded up.
+    """
     is_yes_no: bool = False
     """Whether the answer has two values; the bound is then smaller, and does not use `move`."""
 

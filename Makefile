@@ -1,7 +1,7 @@
 # make demo       run the whole protocol on real answers, with a real collector; the results page and the model are
 #                 then in build/demo. KEEP=1 leaves the collector running until Ctrl-C; STORE=redis counts in a
 #                 Redis server that the demo starts and stops
-# make relay-demo run a collector, a relay and 1,500 devices that answer through it, each step shown
+# make relay-demo run a collector, a relay and 1,060 devices that answer ten questions through it, each step shown
 # make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests but those of the next two targets, in web pages with Chromium; list what was skipped

@@ -1,8 +1,9 @@
 """Measures sealed reports: `python -m benchmarks.relay`.
 
 Sealing and opening on one processor; messages per second at a relay over HTTP; reports per second at a
-collector, sealed and open; and the memory and disk of a relay that holds a million messages. The relay, the
-collector and the devices share this machine.
+collector, sealed and open; and the memory and disk of a relay that holds a million messages. Then the same
+for people who answer ten questions at once, and how long a relay and a collector take for 10,000 of them. The
+relay, the collector and the devices share this machine.
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.servers import free_port
+from encoders.composition import composed_delta
 from encoders.randomness import SystemEntropy
 from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan, read_survey
-from encoders.survey.randomise import randomise
+from encoders.survey.randomise import randomise, randomise_all
 from encoders.survey.sealing import seal_envelope
 from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
+from ldp_relay.delivery import pass_on
 from ldp_relay.held_messages import HeldMessages, _Ticket
+from ldp_relay.relay_settings import RelayedSurvey
 
-MESSAGES, ARRAY = 6_000, 1_000
+MESSAGES, ARRAY, PEOPLE = 6_000, 1_000, 10_000
 HELD = 1_000_000
 SURVEY = """
 [survey]
@@ -72,6 +76,45 @@ def main() -> None:
         _time_relay(Path(folder), plan, port, relay_key, messages)
         _time_collector(Path(folder), plan, collector_key, inner)
         _measure_held(Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        _measure_envelopes(Path(folder), collector_key, relay_key)
+
+
+def _measure_envelopes(folder: Path, collector: PrivateKey, relay: PrivateKey) -> None:
+    """Print the times of people who answer all of ten questions with four values."""
+    port, collector_port = free_port(), free_port()
+    keys = {"collector": collector.public_key, "relay": relay.public_key}
+    entry = RELAY.format(port=port, **keys).replace("batch = 600", f'ask = "all"\nbatch = {PEOPLE}')
+    features = "".join(f'[features.f{number}]\nvalues = ["a", "b", "c", "d"]\n' for number in range(10))
+    plan = read_survey(f'[survey]\nid = "nights"\nepsilon = 13.6\n{entry}{features}').compile()
+    assert plan.relay
+    start, people = time.process_time(), plan.relay.honest_reports
+    composed_delta(plan.messages, people, 1.0)
+    seconds = time.process_time() - start
+    print(f"ten questions: verify the promise: {1000 * seconds:.0f} ms of processor")
+    row = plan.encode({f"f{number}": "b" for number in range(10)}, None)
+    answers = [[each.report for each in randomise_all(plan, row, SystemEntropy())] for _ in range(PEOPLE)]
+    seconds, envelopes = _processor_seconds(lambda: [seal_envelope(plan, each) for each in answers])
+    print(f"seal an envelope of ten: {1000 * seconds / PEOPLE:.2f} ms of processor")
+    _time_relay(folder, plan, port, relay, envelopes[:2000])
+    os.environ["LDP_RELAY_TOKEN"] = token = secrets.token_hex(16)
+    (folder / "plan.json.key").write_bytes(collector.pem)
+    store = f"sqlite:///{folder}/ldp.db"
+    serve = ["serve", str(folder / "plan.json"), "--store", store, "--bind", f"127.0.0.1:{collector_port}"]
+    with _command("ldp-collector", *serve):
+        held = HeldMessages(folder / "released.db")
+        inner = [open_outer(plan, each, relay) for each in envelopes]
+        held._write([_Ticket(plan.digest, each, 1 << 40, b"", None) for each in inner])
+        url = f"http://127.0.0.1:{collector_port}/v1/surveys/nights"
+        survey = RelayedSurvey(plan, relay, url, token, 0, codes=False)
+        start = time.perf_counter()
+        held.release(plan.digest, PEOPLE, is_closed=True, hour=0)
+        while pass_on(survey, held) == 0:
+            pass
+        seconds = time.perf_counter() - start
+    [(_, size, rejected)] = held.batches(plan.digest)
+    assert (size, rejected, held.counts(plan.digest)["leaving"]) == (PEOPLE, 0, 0)
+    print(f"release {PEOPLE:,} envelopes, pass them on and count them: {seconds:.0f} s")
 
 
 def _report(plan: Plan) -> bytes:

@@ -15,12 +15,13 @@ import pytest
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
+from encoders.canonical import dump_canonical_json, load_canonical_json
 from encoders.late_imports import MissingExtraError
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as sealing_module
 from encoders.survey.invitation import format_token
 from encoders.survey.randomise import read_report
-from encoders.survey.sealing import outer_bytes
+from encoders.survey.sealing import column_bytes, outer_bytes
 from encoders.survey.unsealing import open_inner, open_outer
 from ldp_client import Client, Journal, LdpError, Response, State, TransportError
 from ldp_client.debug_log import log
@@ -590,3 +591,94 @@ def test_an_application_with_default_options_answers_through_a_real_relay(tmp_pa
             assert client.withdraw().state is State.WITHDRAWN
         assert held.counts(plan.digest)["waiting"] == 0
         held.close()
+
+
+# -- each person answers all questions ----------------------------------------------------------
+
+ALL_PLAN = relayed_plan(
+    RELAYED.replace("epsilon = 2\n", "epsilon = 2.8\n").replace("[relay]", '[relay]\nask = "all"')
+)
+"""Two questions of epsilon 1.4 each; the promise is 1."""
+ALL_OPTIONS = {"digest": ALL_PLAN.digest, "relay": ORIGIN}
+
+
+def answered(
+    build: object, *responses: Response | TransportError, **options: object
+) -> tuple[object, FakeRelay]:
+    fake = FakeRelay(*responses, plan=ALL_PLAN)
+    client = build(fake, **ALL_OPTIONS | options)
+    client.grant()
+    return client, fake
+
+
+def test_all_answers_are_one_message_and_one_entry(build, tmp_path):
+    client, fake = agreed(build)
+    receipt = client.report(ROW)
+    assert (receipt.state, receipt.epsilon) == (State.QUEUED, 2.8)
+    assert client.flush().state is State.SENT
+    [envelope] = fake.bodies
+    assert len(envelope) == outer_bytes(ALL_PLAN)
+    content, start = open_outer(ALL_PLAN, envelope, RELAY), 0
+    for column, size in enumerate(column_bytes(ALL_PLAN)):
+        report = read_report(ALL_PLAN, open_inner(ALL_PLAN, content[start : start + size], COLLECTOR, column))
+        assert report.question == column
+        start += size
+    [entry] = Journal(tmp_path / "j.db").entries()
+    assert (entry.epsilon, entry.report, entry.sealed) == ("2.8", None, envelope)
+
+
+def test_the_same_envelope_is_sent_until_the_relay_has_it(build, tmp_path):
+    client, fake = agreed(build, TransportError("away"), Response(503, b""), HELD)
+    client.report(ROW)
+    for _ in range(3):
+        client.flush(5)
+    client.close(0)
+    again = build(fake, **ALL_OPTIONS)
+    assert again.report(ROW).state is State.ALREADY_REPORTED
+    again.flush()
+    assert len(fake.bodies) == 3
+    assert len(set(fake.bodies)) == 1
+
+
+def test_withdrawing_is_one_request_for_all_answers(build):
+    client, fake = agreed(build, HELD, Response(204, b""))
+    client.report(ROW)
+    client.flush()
+    assert client.withdraw().state is State.WITHDRAWN
+    assert [method for method, _, _ in fake.requests if method != "GET"] == ["POST", "DELETE"]
+    assert len({body for method, _, body in fake.requests if method != "GET"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_local_epsilon": 2.79}, "the plan's epsilon is 2.8, but max_local_epsilon is 2.79"),
+        ({"max_epsilon": 0.99}, "the plan promises epsilon 1, but max_epsilon is 0.99"),
+        ({"max_total_epsilon": 2.79}, "the survey would spend epsilon 2.8"),
+    ],
+)
+def test_the_sum_and_the_promise_have_limits(build, options, words):
+    client, fake = agreed(build, **options)
+    assert words in client.grant().why + client.report(ROW).why
+    assert client.flush(0.1).state is not State.SENT
+    assert fake.bodies == []
+
+
+def test_a_row_that_cannot_be_coded_draws_and_sends_nothing(build, tmp_path):
+    client, fake = agreed(build)
+    receipt = client.report({"nights": "some", "rested": "maybe"})
+    assert (receipt.state, receipt.field, receipt.epsilon) == (State.INVALID, "rested", 0)
+    client.flush(0.1)
+    assert fake.bodies == []
+    assert Journal(tmp_path / "j.db").entries()[0].sealed is None
+
+
+def test_a_plan_that_asks_all_without_the_relay_s_promise_is_refused(build, tmp_path: Path):
+    document = load_canonical_json(ALL_PLAN.json)
+    document["relay"]["batch"] = 100
+    forged = dump_canonical_json(document)
+    fake = FakeRelay(plan=ALL_PLAN)
+    fake.plan = type("Served", (), {"json": forged})()
+    client = build(fake, relay=ORIGIN, digest=None, public_key=None)
+    assert client.grant().state is not State.READY
+    assert fake.bodies == []

@@ -602,7 +602,7 @@ ALL_PLAN = relayed_plan(
 ALL_OPTIONS = {"digest": ALL_PLAN.digest, "relay": ORIGIN}
 
 
-def answered(
+def agreed(
     build: object, *responses: Response | TransportError, **options: object
 ) -> tuple[object, FakeRelay]:
     fake = FakeRelay(*responses, plan=ALL_PLAN)

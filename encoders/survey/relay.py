@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import floor
 from typing import Any, Self
 
@@ -167,7 +168,7 @@ class Relay:
         """
         people, epsilon = self.honest_reports, float(self.epsilon)
         if self.asks_all:
-            return composed_delta(messages, people, epsilon)
+            return _composed_delta(tuple(messages), people, epsilon)
         return shuffled_delta(max(each.ratio for each in messages), people, epsilon)
 
     def require_promise(self, messages: Sequence[Message], *, part: float = 1.0) -> None:
@@ -187,6 +188,10 @@ class Relay:
                 f"{delta:.3g}",
                 "relay.epsilon",
             )
+
+
+_composed_delta = lru_cache(maxsize=16)(composed_delta)
+"""An author's commands compile the same survey several times."""
 
 
 def is_key(text: object) -> bool:

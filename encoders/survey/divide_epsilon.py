@@ -87,7 +87,7 @@ def divide_by_margins(relay: Relay, epsilon: Decimal, questions: Sequence[Questi
     questions : sequence of Question
         With equal parts.
     """
-    kinds = [_Kind(each.mechanism.message, _margin(each)) for each in questions]
+    kinds = [_Kind(each.mechanism.message, typical_error(each)) for each in questions]
     counts = Counter(kinds)
     budget = max(rough_budget(relay), sum(rough_cost(each.message, each.message.ratio) for each in kinds))
     best = dict(zip(counts, _find_parts(counts, epsilon, budget), strict=True))
@@ -116,7 +116,7 @@ def _holds(relay: Relay, questions: Sequence[Question]) -> bool:
     return keeps_promise(relay, [each.mechanism for each in questions])
 
 
-def _margin(question: Question) -> float:
+def typical_error(question: Question) -> float:
     """Return the standard error of a typical share, or mean as a share of the range, from one report."""
     mechanism, labels = question.mechanism, len(question.label.values)
     if isinstance(mechanism, FrequencyOracle):

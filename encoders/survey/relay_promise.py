@@ -68,8 +68,8 @@ def largest_epsilon(relay: Relay, mechanisms: Sequence[Mechanism]) -> Decimal:
         ratio = math.exp(step / 100 / len(messages))
         return _rough_excess(relay, sum(rough_cost(each, ratio) for each in messages))
 
-    start = math.ceil(least * 100) - 1 if relay.asks_all else math.floor(least * 100)
-    found = Decimal(_last(excess, roughly, start, int(most * 100) + 1)) / 100
+    low = math.ceil(least * 100) - 1 if relay.asks_all else math.floor(least * 100)
+    found = Decimal(_last(excess, roughly, low, int(most * 100) + 1)) / 100
     return found if found >= least or not relay.asks_all else Decimal(0)
 
 
@@ -98,18 +98,19 @@ def _last(excess: Callable[[int], float], roughly: Callable[[int], float], least
     The function is assumed to be at most 0 at `least`, and above 0 at `most`. `roughly` is cheap and similar:
     a straight line through the last two values corrects it.
     """
-    slope, shift, stride, before = 1.0, 0.0, 1, (0.0, 0.0)
+    slope, shift, stride = 1.0, 0.0, 1
+    before: tuple[float, float] | None = None
     while most - least > 1:
-        low, high = least, most
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if slope * roughly(middle) + shift <= 0 else (low, middle)
-        if low == least or high == most:  # the value there is known, so that the line is wrong
-            low = min(least + stride, most - 1) if low == least else max(most - stride, least + 1)
+        place, high = least, most
+        while high - place > 1:
+            middle = (place + high) // 2
+            place, high = (middle, high) if slope * roughly(middle) + shift <= 0 else (place, middle)
+        if place == least or high == most:  # the value there is known
+            place = min(least + stride, most - 1) if place == least else max(most - stride, least + 1)
             stride *= 2
-        value, rough = excess(low), roughly(low)
-        least, most = (low, most) if value <= 0 else (least, low)
-        if (value - before[1]) * (rough - before[0]) > 0 and any(before):
+        value, rough = excess(place), roughly(place)
+        least, most = (place, most) if value <= 0 else (least, place)
+        if before and (value - before[1]) * (rough - before[0]) > 0:
             slope = (value - before[1]) / (rough - before[0])
         shift, before = value - slope * rough, (rough, value)
     return least

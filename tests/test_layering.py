@@ -351,6 +351,8 @@ FOR_AUTHORS = tuple(
         "auto_questions",
         "compiler",
         "cross_tables",
+        "divide_epsilon",
+        "relay_promise",
         "row_cells",
         "schema_tables",
         "survey",

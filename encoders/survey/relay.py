@@ -190,9 +190,8 @@ class Relay:
             )
 
 
-@lru_cache(maxsize=8)  # a process may read the same plan many times
-def _composed_delta(messages: tuple[Message, ...], people: int, epsilon: float) -> float:
-    return composed_delta(messages, people, epsilon)
+_composed_delta = lru_cache(maxsize=16)(composed_delta)
+"""A process may read or compile the same survey many times."""
 
 
 def is_key(text: object) -> bool:

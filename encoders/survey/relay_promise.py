@@ -1,23 +1,34 @@
-"""What an author needs to know about the promise of a relay; devices do not load this module."""
+"""What an author needs to know about the promise of a relay; devices do not load this module.
+
+Searches compute the exact bound only a few times, because a *rough* bound tells them where: the messages of n
+people hide a person about as well as normal noise at the distance mu, where n mu^2 is the sum of a cost of
+each message.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from decimal import Decimal
-from math import exp, floor
+from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from encoders.composition import Message
-from encoders.epsilon_proof import MAX_EPSILON
+from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import PrivacyError
 from encoders.mechanisms import Mechanism
 from encoders.shuffling import MAX_REPORTS
-from encoders.survey.plan_checks import MAX_EACH
+from encoders.survey.plan_checks import MAX_EACH, MAX_SUM
 from encoders.survey.relay import Relay
 
 _MARGIN = 0.999
 """An author's promise keeps this part of delta, so that no rounding makes two readers disagree."""
+_STEP = Decimal("0.000001")
+"""Parts of epsilon are rounded down to this."""
+_WORST_CROWD = 1.09
+"""Measured: for answers yes and no, the worst crowd costs so many times as much as the average one."""
+_LEAST_DELTA = 1e-300
+"""Stands for 0 where a logarithm is needed."""
 
 
 def require_author_promise(relay: Relay, mechanisms: Sequence[Mechanism]) -> None:
@@ -26,57 +37,148 @@ def require_author_promise(relay: Relay, mechanisms: Sequence[Mechanism]) -> Non
         relay.require_promise([each.message for each in mechanisms], part=_MARGIN)
     except PrivacyError as error:
         largest, batch = largest_epsilon(relay, mechanisms), smallest_batch(relay, mechanisms)
-        remedies = [f"lower survey.epsilon to {largest}"]
+        remedies = [f"lower survey.epsilon to {largest}"] if largest else []
         remedies += [f"raise batch to {batch:,}"] if batch else []
         raise PrivacyError(f"{error.why}: {', or '.join(remedies)}", error.field) from error
+
+
+def keeps_promise(relay: Relay, mechanisms: Iterable[Mechanism]) -> bool:
+    """Return whether an author's promise holds with the mechanisms of a person's messages."""
+    return _excess(relay, [each.message for each in mechanisms]) <= 0
 
 
 def largest_epsilon(relay: Relay, mechanisms: Sequence[Mechanism]) -> Decimal:
     """Return the largest survey.epsilon that keeps the promise, rounded down to hundredths.
 
     If a person answers one question, it does not depend on the mechanisms, and is at least the promised
-    epsilon. If they answer all, it is the sum of equal parts for these mechanisms.
+    epsilon. If they answer all, it is the sum of equal parts for these mechanisms; 0 if there is none.
     """
-    if not relay.asks_all:
-        return _hundredths(lambda step: _holds(relay, [Message(exp(step / 100))]), relay.epsilon, MAX_EPSILON)
-    each = _hundredths(lambda step: _holds(relay, _redesign(mechanisms, step)), Decimal(0), MAX_EACH)
-    return each * len(mechanisms)
+    least, most, messages = relay.epsilon, MAX_EPSILON, [Message(math.e)]
+    if relay.asks_all:
+        messages = [each.message for each in mechanisms]
+        least, most = MIN_EPSILON * len(messages), min(MAX_SUM, MAX_EACH * len(messages))
+
+    def excess(step: int) -> float:
+        if relay.asks_all:
+            changed = redesign_equally(mechanisms, Decimal(step) / 100)
+            return _excess(relay, [each.message for each in changed])
+        return _excess(relay, [Message(math.exp(step / 100))])
+
+    def roughly(step: int) -> float:
+        ratio = math.exp(step / 100 / len(messages))
+        return _rough_excess(relay, sum(rough_cost(each, ratio) for each in messages))
+
+    low = math.ceil(least * 100) - 1 if relay.asks_all else math.floor(least * 100)
+    found = Decimal(_last(excess, roughly, low, int(most * 100) + 1)) / 100
+    return found if found >= least or not relay.asks_all else Decimal(0)
 
 
 def smallest_batch(relay: Relay, mechanisms: Sequence[Mechanism]) -> int | None:
     """Return the smallest batch that keeps the promise with these mechanisms; None if no batch does."""
     messages = [each.message for each in mechanisms]
-    least = most = relay.batch
-    while least > 1 and _holds(relay, messages, least):
-        least, most = least // 2, least
-    while not _holds(relay, messages, most):
-        if most == MAX_REPORTS:
-            return None
-        least, most = most, min(2 * most, MAX_REPORTS)
-    return _last(lambda batch: not _holds(relay, messages, batch), least, most) + 1
+    cost = sum(rough_cost(each, each.ratio) for each in messages)
+    found = _last(
+        lambda batch: -_excess(replace(relay, batch=batch), messages),
+        lambda batch: -_rough_excess(replace(relay, batch=batch), cost),
+        1,
+        MAX_REPORTS + 1,
+    )
+    return found + 1 if found < MAX_REPORTS else None
 
 
-def _redesign(mechanisms: Iterable[Any], step: int) -> list[Message]:
-    """Return the messages of mechanisms of the same kinds for an epsilon in hundredths."""
-    epsilon = Decimal(step) / 100
-    kinds = {(type(each), each.domain) for each in mechanisms}
-    made = {(kind, domain): kind.design(domain, epsilon).message for kind, domain in kinds}
-    return [made[type(each), each.domain] for each in mechanisms]
+def _excess(relay: Relay, messages: Sequence[Message]) -> float:
+    """Return the logarithm of the part of delta that is too much; above 0 if the promise does not hold."""
+    delta = relay.attained_delta(messages) if relay.honest_reports else 1.0
+    return math.log(max(delta, _LEAST_DELTA)) - math.log(_MARGIN * float(relay.delta))
 
 
-def _holds(relay: Relay, messages: Sequence[Message], batch: int | None = None) -> bool:
-    changed = replace(relay, batch=relay.batch if batch is None else batch)
-    is_possible = changed.honest_reports > 0
-    return is_possible and changed.attained_delta(messages) <= _MARGIN * float(relay.delta)
+def _last(excess: Callable[[int], float], roughly: Callable[[int], float], least: int, most: int) -> int:
+    """Return the last whole number for which a rising function is at most 0.
 
-
-def _hundredths(holds: Callable[[int], bool], least: Decimal, most: Decimal) -> Decimal:
-    return Decimal(_last(holds, floor(least * 100), int(most * 100))) / 100
-
-
-def _last(holds: Callable[[int], bool], least: int, most: int) -> int:
-    """Return the last whole number below `most` for which a condition holds; at least `least`."""
+    The function is assumed to be at most 0 at `least`, and above 0 at `most`. `roughly` is cheap and similar:
+    a straight line through the last two values corrects it.
+    """
+    slope, shift, stride = 1.0, 0.0, 1
+    before: tuple[float, float] | None = None
     while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if holds(middle) else (least, middle)
+        place, high = least, most
+        while high - place > 1:
+            middle = (place + high) // 2
+            place, high = (middle, high) if slope * roughly(middle) + shift <= 0 else (place, middle)
+        if place == least or high == most:  # the value there is known
+            place = min(least + stride, most - 1) if place == least else max(most - stride, least + 1)
+            stride *= 2
+        value, rough = excess(place), roughly(place)
+        least, most = (place, most) if value <= 0 else (least, place)
+        if before and (value - before[1]) * (rough - before[0]) > 0:
+            slope = (value - before[1]) / (rough - before[0])
+        shift, before = value - slope * rough, (rough, value)
     return least
+
+
+# -- the rough bound -----------------------------------------------------------------------------
+
+
+def rough_cost(message: Message, ratio: float) -> float:
+    """Return the cost of a message whose largest ratio is changed: the square of what a person's row moves.
+
+    It is in units of the variance of what n = 1 other person sends.
+    """
+    if message.is_yes_no:
+        return _WORST_CROWD * (ratio - 1) ** 2 / ratio
+    return 2 * (ratio - 1) ** 2 / (ratio + effective_size(message) - 1)
+
+
+def effective_size(message: Message) -> float:
+    """Return k: direct encoding of as many values hides as well as this message."""
+    return 2.0 if message.is_yes_no else (message.ratio + 1) / message.move - message.ratio + 1
+
+
+def rough_budget(relay: Relay) -> float:
+    """Return the sum of the costs of all messages with which the rough bound equals the promise."""
+    low, high = 0.0, 1.0
+    while _rough_excess(relay, high) < 0:
+        high *= 2
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _rough_excess(relay, middle) > 0 else (middle, high)
+    return low
+
+
+def _rough_excess(relay: Relay, cost: float) -> float:
+    """Return what :func:`_excess` returns, with delta of normal noise (Balle and Wang 2018, theorem 8)."""
+    mu, epsilon = math.sqrt(cost / max(relay.honest_reports, 1)), float(relay.epsilon)
+    delta = _normal(mu / 2 - epsilon / mu) - math.exp(epsilon) * _normal(-mu / 2 - epsilon / mu)
+    return math.log(max(delta, _LEAST_DELTA)) - math.log(_MARGIN * float(relay.delta))
+
+
+def _normal(value: float) -> float:
+    """Return the probability that a standard normal number is at most this."""
+    return math.erfc(-value / math.sqrt(2)) / 2
+
+
+# -- parts of epsilon ----------------------------------------------------------------------------
+
+
+def equal_part(epsilon: Decimal, count: int) -> Decimal:
+    """Return the epsilon of each of `count` answers that share a sum equally."""
+    return round_part(epsilon / count)
+
+
+def round_part(part: Decimal | float) -> Decimal:
+    """Return a part of epsilon rounded down to six decimals."""
+    return Decimal(part).quantize(_STEP, ROUND_FLOOR)
+
+
+def redesign(mechanism: Any, epsilon: Decimal) -> Any:
+    """Return a mechanism of the same kind with another epsilon."""
+    theta = mechanism.parameters.get("theta")
+    return type(mechanism).design(mechanism.domain, epsilon, *([] if theta is None else [Decimal(theta)]))
+
+
+def redesign_equally(mechanisms: Sequence[Any], epsilon: Decimal) -> list[Any]:
+    """Return mechanisms of the same kinds that share another sum equally."""
+    each = equal_part(epsilon, len(mechanisms))
+    kinds = {(type(it), it.domain): it for it in mechanisms}
+    made = {kind: redesign(it, each) for kind, it in kinds.items()}
+    return [made[type(it), it.domain] for it in mechanisms]

@@ -232,13 +232,11 @@ class SchemaReader(EntryReader):
             return OPEN
         return str(value)
 
-    def read_epsilon(self, table: Table) -> Decimal:
+    def read_epsilon(self, table: Table, most: Decimal = MAX_EPSILON) -> Decimal:
         """Read the budget of one report."""
         value = parse_decimal(table.get("epsilon"))
-        if value is None or not MIN_EPSILON <= value <= MAX_EPSILON:
-            self.note(
-                ("survey", "epsilon"), f"needs a number from {MIN_EPSILON} to {MAX_EPSILON}, for example 1.0"
-            )
+        if value is None or not MIN_EPSILON <= value <= most:
+            self.note(("survey", "epsilon"), f"needs a number from {MIN_EPSILON} to {most}, for example 1.0")
             return Decimal(1)
         return value
 

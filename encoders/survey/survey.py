@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
 
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.errors import SurveyError
 from encoders.survey.compiled_plan import LOCAL, OPEN, REFUSALS
 from encoders.survey.compiler import Compiler
 from encoders.survey.cross_tables import CrossTable
+from encoders.survey.divide_epsilon import EQUAL, MARGINS, divide_by_margins
 from encoders.survey.features import Feature, Label
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question
 from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import require_author_promise
+from encoders.survey.relay_promise import equal_part, require_author_promise
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
-
-_STEP = Decimal("0.000001")
-"""Parts of epsilon are rounded down to this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +56,9 @@ class Survey:
     """A model that devices validate, see :meth:`with_validation`."""
     relay: Relay | None = None
     """The relay that hides who sent which report, if the survey has one."""
+    divide: str = EQUAL
+    """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
+    see :mod:`encoders.survey.divide_epsilon`."""
     texts: SurveyTexts | None = None
     """What people read when they are asked."""
     kind: str = LOCAL
@@ -132,20 +133,23 @@ class Survey:
         return self.relay is not None and self.relay.asks_all
 
     def _compile_all(self) -> tuple[Question, ...]:
-        """Return the questions that each person answers all of: each gets an equal part of epsilon."""
+        """Return the questions that each person answers all of: each gets a part of epsilon."""
         if not {*self.weights, *(each.weight for each in self.tables)} <= {None, 0, 1}:
             raise SurveyError('"all": everybody answers every question, so delete the weights', "relay.ask")
         if not MIN_EPSILON <= self.epsilon <= MAX_SUM:
             raise SurveyError(f"must be from {MIN_EPSILON} to {MAX_SUM}", "survey.epsilon")
         count = len(self._compiler(Decimal(1)).compile_questions())
         check_count(count)
-        each = (self.epsilon / count).quantize(_STEP, ROUND_FLOOR)
+        each = equal_part(self.epsilon, count)
         if not MIN_EPSILON <= each <= MAX_EACH:
             raise SurveyError(
                 f"gives {each} to each of {count} answers, which must be from {MIN_EPSILON} to {MAX_EACH}",
                 "survey.epsilon",
             )
-        return self._compiler(each).compile_questions()
+        questions = self._compiler(each).compile_questions()
+        if self.divide == MARGINS and self.relay:
+            return tuple(divide_by_margins(self.relay, self.epsilon, questions))
+        return questions
 
     def _compiler(self, epsilon: Decimal) -> Compiler:
         return Compiler(

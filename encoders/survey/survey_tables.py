@@ -9,13 +9,16 @@ from decimal import Decimal
 from typing import Any
 
 from encoders.canonical import decimal_text, parse_decimal
+from encoders.epsilon_proof import MAX_EPSILON
 from encoders.errors import SurveyError
 from encoders.mechanisms import check_name, check_numeric_name
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, TOKEN
 from encoders.survey.cross_tables import CrossTable, read_cross_tables
+from encoders.survey.divide_epsilon import EQUAL, MARGINS
 from encoders.survey.features import Feature, NumericFeature
+from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.projection import Component, Projection
-from encoders.survey.relay import DECIMALS, ONE, RELAY_REFUSES_TOKENS, TIMES, Relay
+from encoders.survey.relay import ALL, DECIMALS, ONE, RELAY_REFUSES_TOKENS, TIMES, Relay
 from encoders.survey.schema_tables import HINTS, Mistake, Path, SchemaReader, Table, survey_kind
 from encoders.survey.survey import Survey
 from encoders.survey.validation_round import Validation
@@ -28,7 +31,7 @@ _TABLE_KEYS = {
     "mechanism": {"frequency", "numeric"},
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
-    "relay": {each.name for each in fields(Relay)},
+    "relay": {each.name for each in fields(Relay)} | {"divide"},
 }
 _INPUT_KEYS = {"range", "missing", "missing_codes"}
 _CENTRAL_KEYS = {"survey": {"id", "kind", "users"}, "label": {"name", "values"}, "projection": {"inputs"}}
@@ -87,6 +90,7 @@ class _SurveyReader(SchemaReader):
             enrolment=self.read_enrolment(tables["survey"]),
             users=self.read_users(tables["survey"]),
             relay=self.read_relay(),
+            divide=self.read_division(),
             texts=self.read_texts(label, features),
             kind=self.kind,
         )
@@ -120,6 +124,11 @@ class _SurveyReader(SchemaReader):
         ]
 
     # -- [survey] and [mechanism] ------------------------------------------------------------
+
+    def read_epsilon(self, table: Table, most: Decimal = MAX_EPSILON) -> Decimal:
+        """Read the budget of what one person sends."""
+        asks_all = self.read_table("relay").get("ask") == ALL
+        return super().read_epsilon(table, MAX_SUM if asks_all else most)
 
     def read_users(self, table: Table) -> int | None:
         value = table.get("users")
@@ -155,6 +164,16 @@ class _SurveyReader(SchemaReader):
         if self.read_table("survey").get("enrolment") == TOKEN:
             self.note(("relay",), RELAY_REFUSES_TOKENS)
         return relay
+
+    def read_division(self) -> str:
+        """Read how epsilon is divided among the questions that each person answers."""
+        table = self.read_table("relay")
+        divide = table.get("divide", EQUAL)
+        if divide not in (EQUAL, MARGINS):
+            self.note(("relay", "divide"), 'must be "equal" (the default) or "margins"')
+        elif divide != EQUAL and table.get("ask") != ALL:
+            self.note(("relay", "divide"), 'is for ask = "all": delete it')
+        return str(divide)
 
     # -- [projection] ----------------------------------------------------------------------
 
@@ -254,7 +273,7 @@ class _CentralReader(_SurveyReader):
     hints = HINTS | _CENTRAL_HINTS
     feature_keys = SchemaReader.feature_keys - {"weight"}
 
-    def read_epsilon(self, table: Table) -> Decimal:
+    def read_epsilon(self, table: Table, most: Decimal = MAX_EPSILON) -> Decimal:
         return Decimal(1)  # of the plan that codes rows
 
 

@@ -49,7 +49,8 @@ def format_overview(plan: Plan) -> str:
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     if plan.relay:
-        lines += ["", f"relay {plan.relay.url}", *wrap_text(format_relay(plan, plan.relay))]
+        lines += ["", f"relay {plan.relay.url}"]
+        lines += [line for each in format_relay(plan, plan.relay) for line in wrap_text(each)]
     lines += ["", *(f"warning: {each.message}" for each in find_warnings(plan))]
     return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
-from math import exp
+from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
+from math import exp, fsum
 from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
-from encoders.survey import Plan
-from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import largest_epsilon, smallest_batch
+from encoders.mechanisms import FrequencyOracle, Mechanism, design
+from encoders.mechanisms.registry import AUTO
+from encoders.survey import Plan, Question
+from encoders.survey.divide_epsilon import typical_error
+from encoders.survey.relay import ONE, Relay
+from encoders.survey.relay_promise import largest_epsilon, redesign, smallest_batch
 
 MAX_LOCAL_EPSILON = Decimal(5)
 """A larger local epsilon would hardly protect anybody if relay and collector work together."""
 _MAX_EACH = Decimal(3)
 """With this epsilon, 95% of yes/no answers are sent as they are."""
+_STEP = Decimal("0.000001")
+"""What questions spend is rounded up to this, as their parts of epsilon are rounded down."""
+_MOST = ", and would learn most answers"
 _MAX_BATCH_SHARE = Decimal("0.6")
 _MAX_FAILURES = Decimal("0.01")
 
@@ -26,6 +33,7 @@ def describe_relay(plan: Plan, relay: Relay) -> dict[str, Any]:
     mechanisms = [each.mechanism for each in plan.questions]
     facts = {
         "url": relay.url,
+        "ask": relay.ask,
         "epsilon": float(relay.epsilon),
         "delta": float(relay.delta),
         "batch": relay.batch,
@@ -35,51 +43,86 @@ def describe_relay(plan: Plan, relay: Relay) -> dict[str, Any]:
         "messages_per_network": relay.messages_per_network,
         "has_keys": relay.has_keys,
     }
-    if relay.asks_all:
-        facts["ask"] = relay.ask
-        each = max(_answer_epsilons(plan))
-        facts["epsilon_of_each"] = float(each)
-        facts["epsilon_of_one_feature"] = float(_largest_sum(plan))
-        facts["sent_as_they_are"] = 1 / (1 + exp(-each))
-    return facts
+    return facts | _describe_all(plan, relay) if relay.asks_all else facts
 
 
-def format_relay(plan: Plan, relay: Relay) -> str:
-    """Return sentences about a relay."""
+def _describe_all(plan: Plan, relay: Relay) -> dict[str, Any]:
+    """Return the facts about a relay through which each person answers all questions."""
+    largest = max(_answer_epsilons(plan))
+    local = min(largest_epsilon(replace(relay, ask=ONE), []), MAX_LOCAL_EPSILON)
+    one = fsum(typical_error(_ask_alone(each, local)) ** 2 for each in plan.questions)
+    people = len(plan.questions) * one / fsum(typical_error(each) ** 2 for each in plan.questions)
+    return {
+        "epsilon_of_each": float(largest),
+        "epsilon_of_one_feature": float(_largest_sum(plan)),
+        "sent_as_they_are": 1 / (1 + exp(-largest)),
+        "ask_one": {"largest_local_epsilon": float(local), "people": people},
+    }
+
+
+def _ask_alone(question: Question, epsilon: Decimal) -> Question:
+    """Return a question of the same domain for people who answer no other one."""
+    mechanism: Mechanism = question.mechanism
+    is_oracle = isinstance(mechanism, FrequencyOracle)
+    changed = design(AUTO, question.domain, epsilon) if is_oracle else redesign(mechanism, epsilon)
+    return replace(question, mechanism=changed)
+
+
+def format_relay(plan: Plan, relay: Relay) -> list[str]:
+    """Return paragraphs about a relay."""
     facts = describe_relay(plan, relay)
-    what, epsilon = (
-        ("envelopes", "the survey's epsilon") if relay.asks_all else ("reports", "the local epsilon")
-    )
-    first = f"Each person answers all {len(plan.questions)} questions. " if relay.asks_all else ""
-    return (
+    what, epsilon, first = "reports", "the local epsilon", ""
+    if relay.asks_all:
+        what, epsilon = "envelopes", "the survey's epsilon"
+        first = f"Each person answers all {len(plan.questions)} questions, in one envelope. "
+    promise = (
         f"{first}Towards everybody but the relay, epsilon is {decimal_text(relay.epsilon)} with delta "
         f"{facts['delta']:g}. This holds if {relay.honest_reports:,} of the {relay.batch:,} {what} of each "
-        "batch come from people who do not help the collector. "
-        f"{_describe_together(plan, facts) if relay.asks_all else ''}"
+        "batch come from people who do not help the collector."
+    )
+    limits = (
         f"With this batch, {epsilon} may be up to {facts['largest_local_epsilon']:g}; with this epsilon, the "
         f"batch must have at least {facts['smallest_batch']:,} {what}. By default, a relay takes "
         f"{relay.messages_per_network:,} messages of one network, so that ten networks cannot break this "
         "promise. If more people answer from one office or behind one address, ask the relay to raise "
         "messages_per_network, or to give codes."
     )
+    if not relay.asks_all:
+        return [f"{promise} {limits}"]
+    return [promise, _describe_together(plan, facts), f"{limits} {_compare_with_one(facts)}"]
 
 
 def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
     """Return sentences about what relay and collector learn if they work together."""
-    sum_text, each = decimal_text(plan.epsilon), facts["epsilon_of_each"]
-    of_one = facts["epsilon_of_one_feature"]
-    what = "the label" if plan.label.exists else "the same feature"
-    of_feature = f"The answers about {what} have epsilon {of_one:.4g} together. " if of_one > each else ""
+    each, of_one = facts["epsilon_of_each"], facts["epsilon_of_one_feature"]
+    together, is_large = decimal_text(plan.epsilon), plan.epsilon > MAX_LOCAL_EPSILON
+    first = (
+        f"Together: {together} ({each:.3g} for each answer) if relay and collector work together. They then "
+        f"see which randomised answers come from the same person{_MOST * is_large}. With {each:.3g}, "
+        f"{facts['sent_as_they_are']:.0%} of yes/no answers are sent as they are."
+    )
+    texts = [first]
+    if of_one > each:
+        what = "the label" if plan.label.exists else "one feature"
+        texts += [f"The answers that contain {what} have epsilon {of_one:.4g} together."]
+    if is_large:
+        texts += [f"Applications must allow this: max_local_epsilon = {together}."]
+    return " ".join(texts)
+
+
+def _compare_with_one(facts: dict[str, Any]) -> str:
+    """Return a sentence about the same promise if each person answers one question."""
+    one = facts["ask_one"]
     return (
-        f"Together: all answers of a person have epsilon {sum_text}, and each has at most {each:.3g}. This "
-        "holds even if relay and collector work together, and they would then learn most answers of a "
-        f"person: {facts['sent_as_they_are']:.0%} of yes/no answers are sent as they are. {of_feature}"
-        f"Applications must allow it: max_local_epsilon = {sum_text}. "
+        f'With ask = "one", each person would send one answer, whose epsilon could be '
+        f"{one['largest_local_epsilon']:g}. The same margins would then need about {one['people']:.2g} times "
+        "as many people."
     )
 
 
 def _answer_epsilons(plan: Plan) -> list[Decimal]:
-    return [realised_epsilon(each.mechanism.ratio) for each in plan.questions]
+    ratios = (each.mechanism.ratio for each in plan.questions)
+    return [realised_epsilon(ratio).quantize(_STEP, ROUND_CEILING) for ratio in ratios]
 
 
 def _largest_sum(plan: Plan) -> Decimal:

@@ -73,7 +73,9 @@ class SettingFacts:
     has_labels: bool
     """Whether randomised labels were compared."""
     relayed: str
-    """The local epsilons of relays; empty without relays."""
+    """The epsilons of all that a device sends to relays; empty without relays."""
+    asks_all: bool
+    """Whether people answer all questions through one of them."""
     relay_delta: str
     relay_honest: RoundShare
 
@@ -105,6 +107,7 @@ def state_comparison(
         majority=comparison.majority,
         has_labels=bool(comparison.find(LABELS)),
         relayed=_list_local_epsilons(comparison),
+        asks_all=any(each.asks_all for each in comparison.trusts),
         relay_delta=f"{RELAY_DELTA:g}",
         relay_honest=RoundShare(RELAY_HONEST),
     )
@@ -124,13 +127,14 @@ def state_comparison(
 
 def explain_trust(trust: Trust) -> Statement:
     """Return the statement that says who sees which rows under a trust model."""
-    return TEXTS.find(f"names.{trust.kind}", silos=Count(trust.silos), batch=Count(trust.batch))
+    name = f"names.{trust.kind}{'-all' * trust.asks_all}"
+    return TEXTS.find(name, silos=Count(trust.silos), batch=Count(trust.batch))
 
 
 def _list_local_epsilons(comparison: TrustComparison) -> str:
-    """Return the local epsilon for each promised one, of each relay; empty without relays."""
+    """Return what devices send for each promised epsilon, of each relay; empty without relays."""
     pairs = [
-        (trust, [f"{Number(trust.find_local_epsilon(Decimal(repr(each))))}" for each in comparison.epsilons])
+        (trust, [f"{Number(comparison.sent[trust, each])}" for each in comparison.epsilons])
         for trust in comparison.trusts
         if trust.kind == RELAY
     ]
@@ -149,8 +153,10 @@ class CandidateFacts:
     is_silo: bool
     is_relay: bool
     epsilon_to_write: str
+    asks_all: bool
+    """Whether each person answers all questions through a relay."""
     local_epsilon: str
-    """With a relay, the epsilon of devices."""
+    """With a relay, the epsilon of all that a device sends."""
     batch: Count
     several_rows: bool
     rows_per_person: int
@@ -245,7 +251,8 @@ def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> Ca
         is_silo=kind == SILO,
         is_relay=kind == RELAY,
         epsilon_to_write=decimal_text(exact / 2 if kind == SILO else exact),
-        local_epsilon=decimal_text(candidate.trust.find_local_epsilon(exact)),
+        asks_all=candidate.trust.asks_all,
+        local_epsilon=decimal_text(comparison.sent.get((candidate.trust, candidate.epsilon), exact)),
         batch=Count(candidate.trust.batch),
         several_rows=rows_per_person > 1,
         rows_per_person=rows_per_person,

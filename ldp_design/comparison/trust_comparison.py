@@ -191,6 +191,8 @@ class TrustComparison:
     """Ascending."""
     trusts: tuple[Trust, ...]
     """As they were asked for."""
+    sent: Mapping[tuple[Trust, float], Decimal]
+    """The epsilon of all that a device sends to each relay, for each promised epsilon."""
     curves: tuple[Curve, ...]
     """Of the trust models with a promise, in this order."""
     ceilings: Mapping[str, FloatArray]

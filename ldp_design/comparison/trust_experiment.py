@@ -222,7 +222,7 @@ def _require_possible(
             )
         for epsilon in epsilons:
             if trust.kind in (LOCAL, RELAY):
-                ask_as_written(survey, trust.find_local_epsilon(epsilon)).apply(survey).compile()
+                trust.ask(survey, epsilon).compile()
             elif trust.kind == CENTRAL:
                 make_promise(epsilon, rows_per_person)
 
@@ -278,6 +278,12 @@ def compare(experiment: Experiment, progress: Progress = int) -> TrustComparison
         plan=experiment.published,
         epsilons=tuple(map(float, experiment.epsilons)),
         trusts=experiment.trusts,
+        sent={
+            (trust, float(epsilon)): trust.ask(experiment.survey, epsilon).epsilon
+            for trust in experiment.trusts
+            for epsilon in experiment.epsilons
+            if trust.kind == RELAY
+        },
         curves=tuple(
             Curve(
                 trust=trust,
@@ -310,7 +316,7 @@ def _run_trials(
     settings: tuple[object, ...] = (trust.text,)
     local = epsilon
     if trust.kind in (LOCAL, RELAY):  # seeded as in simulate, so that the accuracies are the same
-        local = trust.find_local_epsilon(epsilon)
+        local = trust.ask(experiment.survey, epsilon).epsilon
         settings = ask_as_written(experiment.survey, local).seed_settings
     seeds = seed_trials(experiment.seed, len(experiment.repeats), local, *settings)
 
@@ -336,8 +342,9 @@ def _predict(
         return (experiment.coordinates[split.test] @ weights).argmax(axis=1), "logistic"
     source = FastStream(seeds)
     if trust.kind in (LOCAL, RELAY):
-        variant = ask_as_written(experiment.survey, trust.find_local_epsilon(epsilon))
-        return rows.predict(run_trial(rows, variant, source).model), NAIVE_BAYES
+        asked = trust.ask(replace(experiment.survey, users=experiment.users), epsilon)
+        variant = ask_as_written(asked, asked.epsilon)
+        return rows.predict(run_trial(rows, variant, source, asked).model), NAIVE_BAYES
     if trust.kind == SILO:  # the training rows of a split are in random order
         plan = experiment.silo_plans[epsilon]
         messages = simulate_silos(plan, rows.codes[split.train], labels[split.train], trust.silos, source)

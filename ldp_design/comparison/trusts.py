@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from encoders.errors import LdpError
+from encoders.survey import Survey
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO
-from encoders.survey.relay import Relay
+from encoders.survey.divide_epsilon import EQUAL
+from encoders.survey.plan_checks import MAX_SUM
+from encoders.survey.relay import ALL, ONE, Relay
 from encoders.survey.relay_promise import largest_epsilon
 from ldp_aggregator.privacy_statement import REPLACE
 from ldp_central.learner import AUTO, LEARNERS
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
+from ldp_design.sizing.relay_size import fit_promise
 
 NONE, LABELS, RELAY = "none", "labels", "relay"
 REPLACE_LABEL = "replace-label"
@@ -23,7 +27,7 @@ RELAY_HONEST, RELAY_DELTA = Decimal("0.73"), Decimal("1e-6")
 """What is assumed of every batch of a relay, and its delta."""
 
 _CENTRAL = re.compile(rf"{CENTRAL}(?::({'|'.join(LEARNERS)}))?")
-_NUMBERED = re.compile(rf"({SILO}|{RELAY}):([1-9][0-9]{{0,8}})")
+_NUMBERED = re.compile(rf"({SILO}|{RELAY}):([1-9][0-9]{{0,8}})(:{ALL})?")
 _RANKS = {LOCAL: 0, RELAY: 1, SILO: 2, CENTRAL: 3, NONE: 4}
 
 
@@ -44,7 +48,9 @@ class Trust:
     silos: int = 0
     """The number of silos."""
     batch: int = 0
-    """The number of reports in the smallest batch of a relay."""
+    """The number of people in the smallest batch of a relay."""
+    asks_all: bool = False
+    """Whether each person answers all questions through the relay."""
 
     @property
     def adjacency(self) -> str | None:
@@ -57,34 +63,43 @@ class Trust:
         return self.kind in _RANKS
 
     @property
-    def rank(self) -> tuple[int, int]:
+    def rank(self) -> tuple[int, bool, int]:
         """A key that sorts ranked trust models, the weakest first: there the fewest see the fewest rows."""
-        return _RANKS[self.kind], -self.silos - self.batch
+        return _RANKS[self.kind], self.asks_all, -self.silos - self.batch
 
-    def find_local_epsilon(self, epsilon: Decimal) -> Decimal:
-        """Return the epsilon with which devices randomise, if this one is promised.
+    def ask(self, survey: Survey, epsilon: Decimal) -> Survey:
+        """Return the survey that people answer, if this epsilon is promised.
 
-        Of a relay, it is the largest that keeps the promise, but at most the largest that clients accept by
-        default, unless a larger one is promised.
+        Of a relay, its epsilon is the largest that keeps the promise. If each person answers one question, it
+        is at most the largest that clients accept by default, unless a larger one is promised.
+
+        Raises
+        ------
+        SurveyError
+            If people cannot answer all questions of the survey.
         """
+        survey = replace(survey, epsilon=epsilon, relay=None, divide=EQUAL)
         if self.kind != RELAY:
-            return epsilon
+            return survey
         promise = Relay(
-            url="",
+            url=f"https://relay.example/{survey.id}",
             batch=self.batch,
             honest=RELAY_HONEST,
             epsilon=epsilon,
             delta=RELAY_DELTA,
-            opens=0,
-            closes=0,
+            opens=1,
+            closes=2,
+            ask=ALL if self.asks_all else ONE,
         )
-        return max(epsilon, min(largest_epsilon(promise, []), MAX_LOCAL_EPSILON))
+        if self.asks_all:
+            return fit_promise(replace(survey, relay=promise, epsilon=MAX_SUM))
+        return replace(survey, epsilon=max(epsilon, min(largest_epsilon(promise, []), MAX_LOCAL_EPSILON)))
 
 
 def parse_trust(text: str) -> Trust:
     """Return the trust model that a text names.
 
-    It is none, central, central:LEARNER, labels, silo:N, relay:N or local.
+    It is none, central, central:LEARNER, labels, silo:N, relay:N, relay:N:all or local.
 
     Raises
     ------
@@ -97,11 +112,11 @@ def parse_trust(text: str) -> Trust:
         return Trust(text=text, kind=CENTRAL, learner=match[1] or AUTO)
     match = _NUMBERED.fullmatch(text)
     if match and match[1] == RELAY and int(match[2]) > 1:
-        return Trust(text=text, kind=RELAY, batch=int(match[2]))
-    if match and match[1] == SILO and int(match[2]) <= MAX_SILOS:
+        return Trust(text=text, kind=RELAY, batch=int(match[2]), asks_all=bool(match[3]))
+    if match and match[1] == SILO and not match[3] and int(match[2]) <= MAX_SILOS:
         return Trust(text=text, kind=SILO, silos=int(match[2]))
     learners = ", ".join(f"{CENTRAL}:{each}" for each in LEARNERS[1:])
     raise TrustComparisonError(
         f"{text!r} is not a trust model: choose among none, central, {learners}, labels, silo:N with N from "
-        f"1 to {MAX_SILOS:,}, relay:N with N from 2, and local, for example {EXAMPLE}"
+        f"1 to {MAX_SILOS:,}, relay:N and relay:N:all with N from 2, and local, for example {EXAMPLE}"
     )

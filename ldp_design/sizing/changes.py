@@ -1,4 +1,4 @@
-"""Compares a survey with changed ones: when nothing is noise any more, and what tables and a relay cost.
+"""Compares a survey with changed ones: when nothing is noise any more, and what tables cost.
 
 Each remedy is the smallest change of its kind after which no feature or table that is asked about is noise:
 more people, more epsilon, or asking less. All are computed in closed form.
@@ -25,8 +25,8 @@ from ldp_design.sizing.margins import (
     Margin,
     compute_expected_margins,
     features_of,
-    find_users_for_margin,
 )
+from ldp_design.sizing.relay_size import fit_promise
 from ldp_design.sizing.sample_size import SizeError, find_min_users, find_smallest
 
 EPSILON_STEP = Decimal("0.01")
@@ -212,7 +212,7 @@ class TableCost:
     """Without the table, the margin of P(value) of each of its features."""
     other_people: float | None
     """Number of people that any other feature then needs for the same margin, as a multiple of today's; None
-    without other features."""
+    without other features, or if each person answers all questions."""
 
 
 def compute_table_costs(
@@ -222,7 +222,8 @@ def compute_table_costs(
     cells = {each.name: each.overall for each in margins if each.kind == "table"}
     for table in survey.tables:
         names = tuple(survey.features[index].name for index in table.feature_indices)
-        reduced = survey.keep_tables([each for each in survey.tables if each is not table]).compile()
+        kept = survey.keep_tables([each for each in survey.tables if each is not table])
+        reduced = (fit_promise(kept) if survey.asks_all else kept).compile()
         alone = compute_expected_margins(ExpectedTotals(reduced, population), users)
         [question] = [each for each in plan.questions if each.feature_indices == table.feature_indices]
         others = set(range(len(plan.features))) - set(table.feature_indices)
@@ -235,7 +236,7 @@ def compute_table_costs(
             question_probability=plan.question_probability(question),
             margin=cells[" x ".join(names)] or 0.0,
             without={each.name: _overall_margin(each) for each in alone if each.name in names},
-            other_people=max(ratios, default=None),
+            other_people=None if survey.asks_all else max(ratios, default=None),
         )
 
 
@@ -245,52 +246,3 @@ def _ask_rate(plan: Plan, feature: int) -> float:
 
 def _overall_margin(margin: Margin) -> float:
     return margin.margin if margin.overall is None else margin.overall
-
-
-# -- what the relay changes -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelaySize:
-    """A survey with a relay, compared with one of the same promise without."""
-
-    batch: int
-    promised_epsilon: float
-    users_without: int | None
-    """How many people would be needed without a relay for the same margins, if the promised epsilon were the
-    local one; None if no number is enough."""
-    too_few: float
-    """The probability that fewer people than a batch answer, if each decides independently."""
-
-
-def size_relay(
-    survey: Survey, population: SyntheticPopulation, users: int, margins: Sequence[Margin]
-) -> RelaySize | None:
-    """Return the comparison; None for a survey without a relay.
-
-    Parameters
-    ----------
-    survey : Survey
-    population : SyntheticPopulation
-        The assumed population.
-    users : int
-        Number of people who are expected to answer.
-    margins : sequence of Margin
-        The margins to expect with the relay.
-    """
-    if survey.relay is None:
-        return None
-    from scipy.special import pdtr  # late: seldom needed
-
-    plan = replace(survey, relay=None, epsilon=survey.relay.epsilon).compile()
-    try:
-        widest = max(each.share for each in margins)
-        without = find_users_for_margin(ExpectedTotals(plan, population), widest, survey.tables)
-    except SizeError:
-        without = None
-    return RelaySize(
-        batch=survey.relay.batch,
-        promised_epsilon=float(survey.relay.epsilon),
-        users_without=without,
-        too_few=float(pdtr(survey.relay.batch - 1, users)),
-    )

@@ -114,8 +114,6 @@ class RelayFacts:
 
     batch: Count
     promised_epsilon: Number
-    users_without: Count | None
-    """The people who would be needed without the relay; None if they are unknown."""
     too_few: ShareAtMost
     """The probability that too few people answer for a batch."""
     is_enough: bool
@@ -305,7 +303,6 @@ def _describe_relay(size: Size) -> RelayFacts | None:
     return RelayFacts(
         batch=Count(relay.batch),
         promised_epsilon=Number(relay.promised_epsilon),
-        users_without=_count(relay.users_without or None),
         too_few=ShareAtMost(relay.too_few),
         is_enough=relay.too_few < _LEAST_PROBABILITY,
     )

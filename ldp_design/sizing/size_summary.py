@@ -10,8 +10,9 @@ from typing import NamedTuple
 from encoders.canonical import decimal_text
 from encoders.explain.text import format_table, wrap_text
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, NumberMargin, RoundShare, Share, ShareMargin
+from ldp_aggregator.wording.values import Count, Number, NumberMargin, RoundShare, Share, ShareMargin
 from ldp_design.sizing.margins import Margin
+from ldp_design.sizing.relay_size import RelaySize
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
     MAX_NAMES_LENGTH,
@@ -199,6 +200,17 @@ def _comparison_head(size: Size | SiloSize) -> list[Cell]:
     return [TEXTS.find(f"cells.{name}", label=label.name) for name in names]
 
 
+def build_relay_table(relay: RelaySize) -> list[list[Cell]]:
+    """Return the head and the rows of the table that compares ways to keep the promise of a relay."""
+    names = ("same-promise", "epsilon", "widest-share", "same-margins")
+    rows: list[list[Cell]] = [[TEXTS.find(f"cells.{name}") for name in names]]
+    for each in relay.ways:
+        users = "-" if each.users is None else Count(each.users)
+        name = TEXTS.find(f"cells.ask-{each.ask or 'without'}")
+        rows.append([name, Number(each.epsilon), ShareMargin(each.margin), users])
+    return rows
+
+
 def build_accuracy_table(size: Size) -> list[list[Cell]]:
     """Return the head and the rows of the table of accuracies, for a size with forecasts."""
     names = ("accuracy", "average", "eight-of-ten", "best-possible")
@@ -221,6 +233,7 @@ def format_size(size: Size) -> str:
     lines += _format_cells(rows, "<>>" + "<" * (len(rows[0]) - 3))
     lines += ["", *_wrap_section("margins", facts)]
     if size.relay:
+        lines += ["", *_format_cells(build_relay_table(size.relay), "<>>>")]
         lines += ["", *_wrap_section("relay", facts)]
     for notes in (list_table_costs(size), list_narrower_ranges(size)):
         lines += ["", *_wrap(notes)] if notes else []

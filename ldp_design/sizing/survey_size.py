@@ -21,13 +21,11 @@ from ldp_design.sizing.assumed_people import (
     to_prior,
 )
 from ldp_design.sizing.changes import (
-    RelaySize,
     Remedies,
     TableCost,
     compute_table_costs,
     find_narrower_ranges,
     find_remedies,
-    size_relay,
 )
 from ldp_design.sizing.forecast import DEFAULT_REPEATS, Forecast, Forecaster
 from ldp_design.sizing.margins import (
@@ -37,6 +35,7 @@ from ldp_design.sizing.margins import (
     features_of,
     find_users_for_margin,
 )
+from ldp_design.sizing.relay_size import RelaySize, size_relay
 from ldp_design.sizing.sample_size import SizeError, round_up
 
 COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
@@ -257,6 +256,9 @@ def _build_size(
     margins = compute_expected_margins(ExpectedTotals(plan, population), users, survey.tables)
     has_noise = any(margin.is_noise for margin in features_of(margins))
 
+    # the promise limits the epsilon of one answer, which no remedy exceeds, or all answers together
+    promised = survey if survey.asks_all else replace(survey, relay=None)
+
     def compute_margins(features: tuple[Feature, ...]) -> tuple[Margin, ...]:
         return compare_sizes(replace(survey, features=features), None, (users,), label_shares)[0].margins
 
@@ -270,9 +272,7 @@ def _build_size(
         narrower_ranges=() if pilot else find_narrower_ranges(survey.features, compute_margins),
         tables=tuple(compute_table_costs(survey, plan, population, users, margins)),
         forecasts=forecasts,
-        remedies=find_remedies(replace(survey, relay=None), population, users, margins)
-        if has_noise
-        else None,
+        remedies=find_remedies(promised, population, users, margins) if has_noise else None,
         relay=size_relay(survey, population, users, margins),
     )
 
@@ -289,7 +289,15 @@ class PeopleNeeded(NamedTuple):
 
 
 def size_questions(survey: Survey, margin: float) -> list[PeopleNeeded]:
-    """Return the people that 1, 5 and 10 questions need with the epsilon and the mechanism of a survey."""
+    """Return the people that 1, 5 and 10 questions need with the epsilon and the mechanism of a survey.
+
+    Raises
+    ------
+    SizeError
+        If each person answers all questions: epsilon is then the sum for the questions of this survey.
+    """
+    if survey.asks_all:
+        raise SizeError('each person answers all questions of this survey: choose ask = "one" to compare')
     found = []
     for count in _QUESTION_COUNTS:
         features = tuple(CategoricalFeature(f"question {number}", TICKS) for number in range(count))

@@ -34,6 +34,7 @@ FOR_DESKS = {
     ("survey", "auto_questions.py"),
     ("survey", "compiler.py"),
     ("survey", "cross_tables.py"),
+    ("survey", "divide_epsilon.py"),
     ("survey", "row_cells.py"),
     ("survey", "unsealing.py"),
     ("survey", "relay_promise.py"),

@@ -1,6 +1,7 @@
 """Comparisons with made-up accuracies."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -18,7 +19,8 @@ CURVES = {
 }
 """Mean accuracies at these epsilons."""
 SPLITS = 10
-PLAN = read_survey(survey_text()).compile()
+SURVEY = read_survey(survey_text())
+PLAN = SURVEY.compile()
 
 
 def spread(mean: float, deviation: float) -> np.ndarray:
@@ -50,6 +52,12 @@ def make_comparison(
         plan=PLAN,
         epsilons=EPSILONS,
         trusts=(parse_trust("none"), *trusts),
+        sent={
+            (trust, each): trust.ask(SURVEY, Decimal(repr(each))).epsilon
+            for trust in trusts
+            for each in EPSILONS
+            if trust.kind == "relay"
+        },
         curves=tuple(
             Curve(
                 trust=trust,

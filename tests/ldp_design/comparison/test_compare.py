@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from encoders.errors import LdpError, RowError
+from encoders.errors import LdpError, PrivacyError, RowError
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.randomness import FastStream
 from encoders.survey import Survey, read_survey
@@ -72,7 +72,7 @@ def test_the_local_survey_has_the_accuracy_that_the_simulator_measures():
 @pytest.mark.slow
 def test_a_relay_is_a_local_survey_with_the_largest_epsilon_that_keeps_the_promise():
     relay = parse_trust("relay:300")
-    locals_of = [relay.find_local_epsilon(Decimal(each)) for each in ("1", "5")]
+    locals_of = [relay.ask(SURVEY, Decimal(each)).epsilon for each in ("1", "5")]
     assert Decimal(1) < locals_of[0] < locals_of[1] == 5
     through = compare(prepare_small("relay:300", epsilons=("1",)))
     direct = compare(prepare_small("local", epsilons=(str(locals_of[0]),)))
@@ -84,8 +84,24 @@ def test_a_relay_is_a_local_survey_with_the_largest_epsilon_that_keeps_the_promi
 
 def test_the_largest_local_epsilons_of_a_large_batch():
     relay = parse_trust("relay:5000")
-    found = [float(relay.find_local_epsilon(Decimal(each))) for each in ("0.5", "1", "2", "5", "7")]
+    found = [float(relay.ask(SURVEY, Decimal(each)).epsilon) for each in ("0.5", "1", "2", "5", "7")]
     assert found == pytest.approx([3.36, 4.47, 5, 5, 7], abs=0.05)
+
+
+def test_all_answers_through_a_relay_share_the_largest_sum_that_keeps_the_promise():
+    trust, one = parse_trust("relay:300:all"), parse_trust("relay:300")
+    asked = trust.ask(replace(SURVEY, divide="margins"), Decimal(1))
+    plan = asked.compile()
+    assert plan.asks_all
+    assert plan.relay
+    assert (plan.relay.batch, plan.relay.epsilon) == (300, 1)
+    with pytest.raises(PrivacyError, match=r"lower survey\.epsilon"):
+        replace(asked, epsilon=asked.epsilon + Decimal("0.01")).compile()
+    assert one.rank < trust.rank < parse_trust("silo:10").rank
+    experiment = prepare_small("relay:300:all", "relay:300", epsilons=("1",), splits=2)
+    found = compare(experiment)
+    assert found.sent[trust, 1.0] == trust.ask(SURVEY, Decimal(1)).epsilon > 5
+    assert found.sent[one, 1.0] < 5
 
 
 @pytest.mark.slow
@@ -244,7 +260,9 @@ def test_epsilons_are_sorted_and_equal_ones_run_once():
         ("silo:0", "'silo:0' is not a trust model"),
         ("silo:10001", "N from 1 to 10,000"),
         ("silo", "'silo' is not a trust model"),
-        ("relay:1", "relay:N with N from 2"),
+        ("relay:1", "relay:N and relay:N:all with N from 2"),
+        ("relay:300:one", "relay:N and relay:N:all with N from 2"),
+        ("silo:3:all", "relay:N and relay:N:all with N from 2"),
         ("central:svm", "central:nb, central:linear, central:tree"),
         ("", "'' is not a trust model"),
         ("Local", "'Local' is not a trust model"),

@@ -68,6 +68,7 @@ def test_the_terminal(compare_with_golden):
     [
         ("local", "Write epsilon = 0.1 into the survey."),
         ("relay:5000", "Write epsilon = 1.25 into the survey, and epsilon = 0.1 and batch = 5,000 into its"),
+        ("relay:5000:all", 'Write epsilon = 3.26 into the survey, and ask = "all", epsilon = 0.1 and batch'),
         ("silo:2", "Write epsilon = 0.05 into the silo survey: there epsilon hides"),
         ("central", "Train with ldp-central train --epsilon 0.1 --adjacency replace."),
     ],
@@ -85,6 +86,16 @@ def test_the_local_epsilons_of_a_relay_are_noted():
     assert not [
         each for each in state_comparison(make_comparison(LOCAL), None, 0.9).notes if "relay" in each.id
     ]
+
+
+def test_all_answers_through_a_relay_must_be_allowed():
+    comparison = make_comparison({"relay:300:all": [0.95] * 5})
+    notes = {each.id: str(each) for each in state_comparison(comparison, None, 0.9).notes}
+    assert "for relay:300:all." in notes["notes.relay"]
+    assert "they learn most answers of a person" in notes["notes.relay-all"]
+    assert "The limit of 5, which clients have by default, does not apply" in notes["notes.relay-all"]
+    [_, found] = recommend(comparison, 0.9)
+    assert "Applications must allow it: max_local_epsilon = " in str(found)
 
 
 def test_a_curator_learns_the_option_for_several_rows_of_a_person():

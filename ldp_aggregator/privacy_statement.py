@@ -222,10 +222,8 @@ class PrivacyStatement:
             is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= most
             require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {most}")
         asks = {each.ask for each in self.rounds}
-        require(
-            asks <= {ONE} or (asks == {ALL} and self.relay is not None),
-            "ask: needs one or, with a relay, all",
-        )
+        is_known = asks <= {ONE} or (asks == {ALL} and self.relay is not None)
+        require(is_known, "ask: needs one or, with a relay, all")
         has_messages = self.people is not None or bool(self.silos)
         is_one = has_messages != (self.curator is not None)
         require(is_one, "needs a statement about reports and messages of silos, or about a curator")

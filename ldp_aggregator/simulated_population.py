@@ -177,7 +177,7 @@ def simulate_survey(
     if not plan.asks_all:
         counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
         groups = [((each,), count) for each, count in zip(plan.questions, counts.tolist(), strict=True)]
-    totals = {}
+    totals: dict[str, Total] = {}
     for asked, count in groups:
         features = list(dict.fromkeys(index for each in asked for index in each.feature_indices))
         sizes = [min(_PEOPLE_PER_CHUNK, count - start) for start in range(0, count, _PEOPLE_PER_CHUNK)] or [0]

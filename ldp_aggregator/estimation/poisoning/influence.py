@@ -8,8 +8,8 @@ mechanism computes in closed form (`contribution_range`). This is exact for freq
 E[x 1(label)]. For ratios it is a first-order approximation, as their standard errors are. Estimates are not
 corrected, since it is unknown which reports are fake.
 
-If each person answers all questions, a fake message has a fake report to every question: the influences of all questions
-on one estimate add up.
+If each person answers all questions, a fake message has a fake report to every question: the influences of
+all questions on one estimate add up.
 """
 
 from __future__ import annotations

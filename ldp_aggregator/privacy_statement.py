@@ -17,6 +17,8 @@ from encoders.errors import LdpError, Reason
 from encoders.file_kind import describe_other
 from encoders.shuffling import shuffled_epsilon
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan_checks import MAX_SUM
+from encoders.survey.relay import ALL, ONE
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
@@ -44,20 +46,39 @@ class QuestionPrivacy:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportsPrivacy:
-    """The privacy of the reports of one plan; each person sends one."""
+    """The privacy of what each person sends under one plan: a report, or one to each question."""
 
     plan_digest: str
     epsilon: str
-    """The nominal epsilon of one report."""
+    """The nominal epsilon of one report, or of all reports of a person."""
     reports: int
+    """Each person counts once, see :attr:`Snapshot.people`."""
     questions: tuple[QuestionPrivacy, ...]
     rejected: Mapping[str, int]
     """Numbers of rejected reports by reason."""
+    ask: str = ONE
+    """Whether each person answers "one" question, or "all"."""
+
+    @property
+    def asks_all(self) -> bool:
+        """Whether each person answers all questions."""
+        return self.ask == ALL
 
     @property
     def spent(self) -> Decimal:
-        """The largest exact epsilon of any question."""
-        return max((Decimal(each.epsilon) for each in self.questions), default=Decimal(self.epsilon))
+        """The largest exact epsilon of any question, or the sum if each person answers all."""
+        exact = [Decimal(each.epsilon) for each in self.questions]
+        return sum(exact, Decimal()) if self.asks_all else max(exact, default=Decimal(self.epsilon))
+
+    @property
+    def omitted_entries(self) -> tuple[str, ...]:
+        """What a survey does not store in which each person answers one question."""
+        return () if self.asks_all else ("ask",)
+
+    @staticmethod
+    def complete_entries(values: dict[str, Any]) -> None:
+        """Add what such a survey does not store."""
+        values.setdefault("ask", ONE)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -65,7 +86,7 @@ class ReportsPrivacy:
         return cls(
             plan_digest=snapshot.plan.digest,
             epsilon=decimal_text(snapshot.plan.epsilon),
-            reports=snapshot.total(),
+            reports=snapshot.people,
             questions=tuple(
                 QuestionPrivacy(
                     question=each.name,
@@ -76,6 +97,7 @@ class ReportsPrivacy:
                 for each in snapshot.plan.questions
             ),
             rejected={why: n for why, n in snapshot.rejections.items() if why != Reason.PROMISE_BROKEN},
+            ask=ALL if snapshot.plan.asks_all else ONE,
         )
 
 
@@ -193,11 +215,15 @@ class PrivacyStatement:
 
     def check_entries(self) -> None:
         """Raise ValueError unless each epsilon is a number."""
-        epsilons = [*(each.epsilon for each in self.rounds), *(each.epsilon for each in self.silos)]
-        epsilons += [question.epsilon for each in self.rounds for question in each.questions]
-        for epsilon in epsilons:
-            is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= MAX_EPSILON
-            require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {MAX_EPSILON}")
+        epsilons = [(each.epsilon, MAX_SUM if each.asks_all else MAX_EPSILON) for each in self.rounds]
+        epsilons += [(each.epsilon, MAX_EPSILON) for each in self.silos]
+        epsilons += [(part.epsilon, MAX_EPSILON) for each in self.rounds for part in each.questions]
+        for epsilon, most in epsilons:
+            is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= most
+            require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {most}")
+        asks = {each.ask for each in self.rounds}
+        is_known = asks <= {ONE} or (asks == {ALL} and self.relay is not None)
+        require(is_known, "ask: needs one or, with a relay, all")
         has_messages = self.people is not None or bool(self.silos)
         is_one = has_messages != (self.curator is not None)
         require(is_one, "needs a statement about reports and messages of silos, or about a curator")

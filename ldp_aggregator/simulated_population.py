@@ -1,4 +1,4 @@
-"""Simulates people and their reports in memory: every user answers one question, like a device.
+"""Simulates people and their reports in memory: every user answers one question or all, like a device.
 
 The plan, the mechanisms and the integers are the same as on devices; only the network, the journal and the
 system's entropy are left out.
@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import reduce
-from operator import add
 from typing import Self
 
 import numpy as np
@@ -47,7 +45,10 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
 
 
 def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
-    """Return the index of the question of each of `count` users, drawn like :meth:`Plan.draw`."""
+    """Return the index of the question of each of `count` users, drawn like :meth:`Plan.draw`.
+
+    Only for a survey in which each person answers one question.
+    """
     limits = np.array(thresholds([question.weight for question in plan.questions]), dtype=np.uint64)
     return np.searchsorted(limits, np.frombuffer(rng.take(8 * count), "<u8"), side="right")
 
@@ -55,7 +56,7 @@ def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
 def simulate_reports(
     plan: Plan, codes: IntArray, labels: IntArray, rng: RandomSource, users: IntArray | None = None
 ) -> Snapshot:
-    """Return the totals after one report of each user; in a validation round the users validate the model.
+    """Return the totals after all reports of each user; in a validation round the users validate the model.
 
     Parameters
     ----------
@@ -73,10 +74,12 @@ def simulate_reports(
     if plan.validation:
         codes, labels = validate_table(plan.validation, codes[users], labels[users])
         users = np.arange(len(users))
-    questions = draw_questions(plan, len(users), rng)
-    order = users[np.argsort(questions, kind="stable")]
-    ends = np.cumsum(np.bincount(questions, minlength=len(plan.questions)))
-    groups = np.split(order, ends[:-1])
+    groups = [users] * len(plan.questions)
+    if not plan.asks_all:
+        questions = draw_questions(plan, len(users), rng)
+        order = users[np.argsort(questions, kind="stable")]
+        ends = np.cumsum(np.bincount(questions, minlength=len(plan.questions)))
+        groups = np.split(order, ends[:-1])
     totals = {
         question.key: simulate_total(question, question.value_array(codes, labels, group), rng)
         for question, group in zip(plan.questions, groups, strict=True)
@@ -170,17 +173,19 @@ def simulate_survey(
     plan: Plan, population: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
 ) -> Snapshot:
     """Simulate one survey; return its totals. Only the features that a person is asked about are drawn."""
-    counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
-    totals = {}
-    for question, count in zip(plan.questions, counts.tolist(), strict=True):
+    groups = [(plan.questions, users)]
+    if not plan.asks_all:
+        counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
+        groups = [((each,), count) for each, count in zip(plan.questions, counts.tolist(), strict=True)]
+    totals: dict[str, Total] = {}
+    for asked, count in groups:
+        features = list(dict.fromkeys(index for each in asked for index in each.feature_indices))
         sizes = [min(_PEOPLE_PER_CHUNK, count - start) for start in range(0, count, _PEOPLE_PER_CHUNK)] or [0]
-        parts = []
         for size in sizes:
-            codes, labels = population.draw_people(size, rng, question.feature_indices)
-            parts.append(
-                simulate_total(question, question.value_array(codes, labels, np.arange(size)), devices)
-            )
-        totals[question.key] = reduce(add, parts)
+            codes, labels = population.draw_people(size, rng, features)
+            for each in asked:
+                total = simulate_total(each, each.value_array(codes, labels, np.arange(size)), devices)
+                totals[each.key] = totals[each.key] + total if each.key in totals else total
     return Snapshot(plan, totals)
 
 

@@ -86,6 +86,13 @@ class CounterSnapshot(ABC, Generic[PlanT]):
         """Return the number of reports."""
         return count_reports(self.totals)
 
+    @property
+    def people(self) -> int:
+        """Number of people: of reports, or the largest of a question if each person answers all."""
+        if not self.plan.asks_all:
+            return self.total()
+        return max((total.n for total in self.totals.values()), default=0)
+
     def to_json(self) -> bytes:
         """Return the snapshot as JSON."""
         document = {

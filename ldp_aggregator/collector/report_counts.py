@@ -17,7 +17,7 @@ def describe_progress(snapshot: AnySnapshot) -> dict[str, Any]:
         "survey": plan.id,
         "plan_digest": plan.digest,
         "epsilon": decimal_text(plan.epsilon),
-        "reports": snapshot.total(),
+        "reports": snapshot.people,
         "questions": [
             {
                 "name": each.name,

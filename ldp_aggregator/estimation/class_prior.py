@@ -49,6 +49,8 @@ class LabelShares:
     value: FloatArray
     variance: FloatArray
     """The estimate and its variance. Shape (k,)."""
+    likely: FloatArray
+    """The P(label) at which the variance is evaluated. Shape (k,)."""
     between: ClassCovariance
     """Of two different classes."""
 
@@ -60,6 +62,7 @@ class LabelShares:
             question=frequencies.question.index,
             value=frequencies.raw.reshape(-1, k).sum(axis=0),
             variance=np.maximum(covariance.class_covariances(k)[1], 0.0),
+            likely=covariance.distribution.reshape(-1, k).sum(axis=0),
             between=ClassCovariance(
                 covariance.shared * values**2, covariance.slope * values, covariance.product
             ),
@@ -69,7 +72,13 @@ class LabelShares:
     def from_moments(cls, moments: Moments) -> Self:
         """Return the estimate G of P(label) in the moments of a mean or square question."""
         between = ClassCovariance.from_offset(moments.class_offset, moments.n)
-        return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2], between)
+        likely = moments.population.present + moments.population.missing
+        return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2], likely, between)
+
+    @property
+    def sampling(self) -> FloatArray:
+        """The part of the variance, (k,), that is the sampling of people: P(c) (1 - P(c)) / n."""
+        return self.between.product * self.likely * (1 - self.likely)
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,8 @@ class PooledPrior:
     """The weight of each question's estimate; the weights add up to one."""
     between: ClassCovariance = ClassCovariance()
     """Of two different classes."""
+    people: int = 0
+    """The number of people, if the same people answered all questions; else 0."""
 
     @property
     def known(self) -> bool:
@@ -89,16 +100,28 @@ class PooledPrior:
         return bool(np.isfinite(self.estimate.stderr).all())
 
 
-def pool_prior(shares: Sequence[LabelShares], k: int) -> PooledPrior:
+def pool_prior(shares: Sequence[LabelShares], k: int, people: int = 0) -> PooledPrior:
     """Return the weighted mean of the shares, weighted by the inverse of the mean variance over classes.
 
-    The share of a single class is 1, without an error.
+    The share of a single class is 1, without an error. If the same people answered all questions, the
+    estimates covary by P(c) (1 - P(c)) / n, the sampling of people. Their weights w are then inverse to the
+    variances of the noise alone, and the variance is the sum of w^2 noise, plus the sampling once.
+
+    Parameters
+    ----------
+    shares : sequence of LabelShares
+    k : int
+        Number of classes.
+    people : int
+        The number of people, if the same people answered all questions; else 0.
     """
     if k == 1:
-        return PooledPrior(IntervalEstimate.from_stderr(np.ones(1), np.zeros(1)), {})
+        between = ClassCovariance(product=1 / people if people else 0.0)
+        return PooledPrior(IntervalEstimate.from_stderr(np.ones(1), np.zeros(1)), {}, between, people)
     if not shares:
-        return PooledPrior(IntervalEstimate.unknown((k,)), {})
-    weights = np.array([1.0 / each.variance.mean() for each in shares])
+        return PooledPrior(IntervalEstimate.unknown((k,)), {}, people=people)
+    noises = [each.variance - each.sampling if people else each.variance for each in shares]
+    weights = np.array([1.0 / each.mean() for each in noises])
     weights /= weights.sum()
     value = weights @ np.stack([each.value for each in shares])
     variance = weights**2 @ np.stack([each.variance for each in shares])
@@ -106,8 +129,17 @@ def pool_prior(shares: Sequence[LabelShares], k: int) -> PooledPrior:
         (each.between.times(weight**2) for each, weight in zip(shares, weights.tolist(), strict=True)),
         start=ClassCovariance(),
     )
+    if people:
+        # what the estimates of each pair share: the root of 1/(n m) times P(c) (1 - P(c))
+        roots = weights @ np.sqrt([each.between.product for each in shares])
+        shared, likely = (
+            float(roots**2) - between.product,
+            weights @ np.stack([each.likely for each in shares]),
+        )
+        variance += shared * likely * (1 - likely)
+        between += ClassCovariance(product=shared)
     by_question = {each.question: float(weight) for each, weight in zip(shares, weights, strict=True)}
-    return PooledPrior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), by_question, between)
+    return PooledPrior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), by_question, between, people)
 
 
 def label_prior(label: Frequencies) -> IntervalEstimate:

@@ -55,7 +55,7 @@ class RawEstimates:
     prior: PooledPrior
     """Pooled from all questions."""
     reports: int
-    """Number of reports of all questions, and of messages of silos."""
+    """Number of people's reports, see :attr:`Snapshot.people`, and of messages of silos."""
     silos: tuple[SiloTables, ...] = ()
     """The tables of each survey of silos that the estimates are computed from."""
 
@@ -70,6 +70,7 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
     if isinstance(snapshot, SiloSnapshot):
         return estimate_silos(SiloTables.from_snapshot(snapshot))
     plan, k = snapshot.plan, len(snapshot.plan.label.values)
+    people = snapshot.people if plan.asks_all else 0
     estimates = [
         estimate_frequencies(each, total_of(snapshot, each)) for each in plan.questions if not each.moment
     ]
@@ -79,11 +80,11 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
             margins[feature].append(each.marginal(index))
     informing = [each for each in estimates if each.n and len(each.question.label.values) == k]
     label_shares = [LabelShares.from_frequencies(each, k) for each in informing]
-    prior, numbers = _estimate_numbers(snapshot, label_shares)
+    prior, numbers = _estimate_numbers(snapshot, label_shares, people)
 
     def combine(classes: int) -> list[TableEstimate | ClassMoments | None]:
         return [
-            numbers.get(index) or combine_questions(margins[index], feature, classes)
+            numbers.get(index) or combine_questions(margins[index], feature, classes, people > 0)
             for index, feature in enumerate(plan.features)
         ]
 
@@ -97,7 +98,7 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
         tables=[each for each in estimates if len(each.question.feature_indices) > 1],
         margins=margins,
         prior=prior,
-        reports=sum(total_of(snapshot, question).n for question in plan.questions),
+        reports=snapshot.people,
     )
 
 
@@ -121,7 +122,7 @@ def estimate_silos(silos: SiloTables) -> RawEstimates:
 
 
 def _estimate_numbers(
-    snapshot: Snapshot, label_shares: Sequence[LabelShares]
+    snapshot: Snapshot, label_shares: Sequence[LabelShares], people: int
 ) -> tuple[PooledPrior, dict[int, ClassMoments]]:
     """Return the pooled prior, and the moments of the numeric features by index.
 
@@ -130,7 +131,7 @@ def _estimate_numbers(
     """
     k, questions = len(snapshot.plan.label.values), find_moment_questions(snapshot.plan)
     if not questions:
-        return pool_prior(label_shares, k), {}
+        return pool_prior(label_shares, k, people), {}
     can_be_missing = {place: snapshot.plan.features[place].missing == "category" for place in questions}
     populations = {place: Population.even(k, can_be_missing[place]) for place in questions}
     for _ in range(_ITERATIONS):
@@ -138,7 +139,7 @@ def _estimate_numbers(
             place: _estimate_pair(snapshot, questions[place], place, populations[place])
             for place in questions
         }
-        prior = pool_prior([*label_shares, *_moment_label_shares(moments.values())], k)
+        prior = pool_prior([*label_shares, *_moment_label_shares(moments.values())], k, people)
         numbers = {
             place: ClassMoments(*pair, prior, can_be_missing[place]) for place, pair in moments.items()
         }

@@ -73,7 +73,7 @@ def hold_at_all_looks(estimates: Estimates, plan: Plan) -> Estimates:
 def _chance(plan: Plan, index: int) -> float:
     """Return the probability that a person is asked about a feature; of a number, for its mean."""
     asked = [each for each in plan.questions if index in each.feature_indices and each.moment != 2]
-    return sum(map(plan.question_probability, asked))
+    return min(sum(map(plan.question_probability, asked)), 1.0)  # one person can answer several
 
 
 def _chance_of_table(plan: Plan, table: TableResult) -> float:

@@ -98,11 +98,17 @@ class DataFacts:
     validation: bool
     """Whether it is a validation round."""
     rejected: RejectedFacts | None
+    asked: Counted | None
+    """The questions, if each person answered all."""
+    lacking: Names
+    """The questions that lack answers of some people, with their numbers."""
 
 
 def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Statement]:
     """Return statements on the data of people and silos; `validation` is true for a validation round."""
-    silos = estimates.silos
+    silos, people = estimates.silos, privacy.people
+    all_of = people.questions if people and people.asks_all else ()
+    lacks = [(each.question, people.reports - each.reports) for each in all_of] if people else []
     facts = DataFacts(
         sent=SentFacts.of(estimates),
         silos=SiloRowsFacts(
@@ -117,6 +123,8 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         simulated=privacy.simulated,
         validation=validation,
         rejected=RejectedFacts.of(privacy.rejected),
+        asked=Counted(len(all_of), "question") if all_of else None,
+        lacking=Names(f"{name} lacks {Counted(lack, 'answer')}" for name, lack in lacks if lack),
     )
     return TEXTS.section("data", facts)
 

@@ -104,6 +104,8 @@ class ResultsFacts:
 
     people: bool
     """Whether people reported."""
+    asks_all: bool
+    """Whether each person answered all questions."""
     silos: bool
     curator: bool
     classes: bool
@@ -121,6 +123,7 @@ class ResultsFacts:
         estimates = results.estimates
         return cls(
             people=results.has_people,
+            asks_all=results.plan.asks_all,
             silos=estimates.silos is not None,
             curator=results.is_curator,
             classes=results.has_label,

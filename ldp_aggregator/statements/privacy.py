@@ -150,8 +150,10 @@ class PrivacyFacts:
     """The facts of privacy.md."""
 
     report: ReportFacts | None = None
+    asks_all: bool = False
+    """Whether each person answered all questions."""
     spent: str = ""
-    """The largest exact epsilon of a question."""
+    """The largest exact epsilon of a question, or the sum if each person answered all."""
     message: MessageFacts | None = None
     relay: RelayFacts | None = None
     audit: AuditFacts | None = None
@@ -166,6 +168,7 @@ class PrivacyFacts:
         is_amplified = people and shuffled and not relay and shuffled.epsilon < float(people.epsilon)
         return cls(
             report=ReportFacts.of(people.epsilon, statement.simulated) if people else None,
+            asks_all=people is not None and people.asks_all,
             spent=format_epsilon(max(each.spent for each in statement.rounds)) if people else "",
             message=MessageFacts.of(statement.silos) if statement.silos else None,
             relay=RelayFacts.of(relay) if relay else None,

@@ -185,9 +185,11 @@ class PoisoningFacts:
     """Number of questions that can be tested."""
     questions: Counted
     influence: InfluenceFacts | None
+    asks_all: bool
+    """Whether each person answered all questions."""
 
 
-def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
+def find_poisoning(poisoning: PoisoningSummary, label: str, *, asks_all: bool) -> list[Statement]:
     """Return the result of the tests, the largest influence, and what the tests cannot show."""
     influence = None
     if largest := poisoning.largest_influence:
@@ -204,6 +206,7 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
         tested=len(poisoning.questions) - len(poisoning.untested),
         questions=Counted(len(poisoning.questions), "question"),
         influence=influence,
+        asks_all=asks_all,
     )
     return TEXTS.section("poisoning", facts)
 

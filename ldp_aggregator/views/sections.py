@@ -122,8 +122,9 @@ def build_validation(results: Results) -> Section | None:
     privacy = results.privacy
     own = privacy.people if results.is_validation else privacy.validation
     parts = _list_validation(validation, own)
-    if estimates.validation and estimates.validation.poisoning:
-        parts += find_poisoning(estimates.validation.poisoning, estimates.validation.label)[:1]
+    if estimates.validation and (poisoning := estimates.validation.poisoning):
+        asks_all = results.plan.asks_all
+        parts += find_poisoning(poisoning, estimates.validation.label, asks_all=asks_all)[:1]
     return make_section("validation", parts)
 
 
@@ -132,7 +133,7 @@ def build_fake_reports(results: Results) -> Section | None:
     poisoning = results.estimates.poisoning
     if not poisoning:
         return None
-    statements = find_poisoning(poisoning, results.estimates.label)
+    statements = find_poisoning(poisoning, results.estimates.label, asks_all=results.plan.asks_all)
     untested = find_untested(poisoning)
     return make_section("fake-reports", [*statements, *([Bullets(untested)] if untested else [])])
 

@@ -1,4 +1,4 @@
-"""What rows send: one report of each, by the protocol of a device."""
+"""What rows send: the reports of each, by the protocol of a device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from encoders.errors import RowError
 from encoders.randomness import RandomSource
 from encoders.survey import Plan, Survey
-from encoders.survey.randomise import randomise_coded
+from encoders.survey.randomise import randomise_all, randomise_coded
 from ldp_design.simulation.experiment import LabelledTable, read_labelled_table
 
 RowCodes = tuple[tuple[int, ...], int]
@@ -18,7 +18,7 @@ RowCodes = tuple[tuple[int, ...], int]
 def make_row_reports(
     survey: Survey, rows: Any, rng: RandomSource, progress: Callable[[int], object] = int
 ) -> list[bytes]:
-    """Return one packed report of each row, under the survey as written, for an archive of ldp-train.
+    """Return all packed reports of each row, under the survey as written, for an archive of ldp-train.
 
     A report of a private row spends the epsilon of its person: the rows must be made up or public.
 
@@ -31,7 +31,7 @@ def make_row_reports(
         Draws the questions, the report ids and the answers. The reports of a survey by invitation get random
         ids that could be invitations.
     progress : callable
-        Called with 1 after every report.
+        Called with 1 after every row.
 
     Raises
     ------
@@ -42,9 +42,11 @@ def make_row_reports(
     coded = _encode_rows(plan, read_labelled_table(survey, rows))
     reports = []
     for codes in coded:
-        # a report outside a survey by invitation draws its question itself
-        question = plan.draw(rng).name if plan.by_invitation else None
-        reports.append(randomise_coded(plan, codes, rng, question).report)
+        if plan.by_invitation:  # without an invitation, the question is drawn here
+            sent = [randomise_coded(plan, codes, rng, plan.draw(rng).name)]
+        else:
+            sent = randomise_all(plan, codes, rng)
+        reports += [each.report for each in sent]
         progress(1)
     return reports
 

@@ -25,6 +25,7 @@ from ldp_design.sizing.margins import (
     Margin,
     compute_expected_margins,
     features_of,
+    find_ask_rate,
 )
 from ldp_design.sizing.relay_size import fit_promise
 from ldp_design.sizing.sample_size import SizeError, find_min_users, find_smallest
@@ -227,9 +228,10 @@ def compute_table_costs(
         alone = compute_expected_margins(ExpectedTotals(reduced, population), users)
         [question] = [each for each in plan.questions if each.feature_indices == table.feature_indices]
         others = set(range(len(plan.features))) - set(table.feature_indices)
-        ratios = [
-            _ask_rate(plan, each) / _ask_rate(reduced, each) for each in others if _ask_rate(plan, each)
-        ]
+        asked = [each for each in others if find_ask_rate(plan, each)]
+        ratios = [find_ask_rate(plan, each) / find_ask_rate(reduced, each) for each in asked]
+        if plan.asks_all:  # without the table, each answer gets more of epsilon
+            ratios = [_compare_margins(plan.features[each].name, margins, alone) for each in asked]
         yield TableCost(
             features=names,
             cells=question.domain,
@@ -240,8 +242,12 @@ def compute_table_costs(
         )
 
 
-def _ask_rate(plan: Plan, feature: int) -> float:
-    return sum(plan.question_probability(each) for each in plan.questions if feature in each.feature_indices)
+def _compare_margins(feature: str, before: Sequence[Margin], after: Sequence[Margin]) -> float:
+    """Return the number of people for the margin after a change, as a multiple of that before."""
+    one, other = (
+        next(_overall_margin(each) for each in margins if each.name == feature) for margins in (after, before)
+    )
+    return (one / other) ** 2
 
 
 def _overall_margin(margin: Margin) -> float:

@@ -217,10 +217,7 @@ def compute_expected_margins(
     """Return the expected margins if `users` people answer: of label, asked features, and these tables."""
     snapshot, plan, population = expected.snapshot(users), expected.plan, expected.population
     estimates = estimate_snapshot(snapshot)
-    probabilities = [
-        sum(plan.question_probability(each) for each in plan.questions if index in each.feature_indices)
-        for index in range(len(plan.features))
-    ]
+    probabilities = [find_ask_rate(plan, index) for index in range(len(plan.features))]
     asked = math.fsum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
     labels = [
         build_label_margin(name, estimates.raw_prior, population.prior, asked, estimates.label_n or 0)
@@ -231,6 +228,12 @@ def compute_expected_margins(
     indices = {each.feature_indices for each in tables}
     asked_together = [each for each in raw.tables if each.question.feature_indices in indices]
     return *labels, *features, *(_table_margin(each, plan) for each in asked_together)
+
+
+def find_ask_rate(plan: Plan, feature: int) -> float:
+    """Return the probability that a person is asked about a feature, in one question or in several."""
+    asked = [each for each in plan.questions if feature in each.feature_indices]
+    return min(sum(map(plan.question_probability, asked)), 1.0)
 
 
 def features_of(margins: Sequence[Margin]) -> list[Margin]:

@@ -160,6 +160,11 @@ class FrequencyCovariance:
         )
         return cell_with_class, class_variance
 
+    @property
+    def noise_variance(self) -> FloatArray:
+        """The part of each cell's variance, (d,), that is not (f - f^2) / n, the sampling of people."""
+        return self.variance - self.product * (self.distribution - self.distribution**2)
+
     def evaluate_at(self, distribution: FloatArray) -> FrequencyCovariance:
         """Return the covariance with the same coefficients at other frequencies."""
         return self.from_coefficients(
@@ -189,9 +194,12 @@ class FrequencyCovariance:
         )
 
     def pool(
-        self, other: FrequencyCovariance, weight: float, distribution: FloatArray
+        self, other: FrequencyCovariance, weight: float, distribution: FloatArray, same_people: bool = False
     ) -> FrequencyCovariance:
-        """Return the covariance of weight x + (1 - weight) y, of independent estimates x and y.
+        """Return the covariance of weight x + (1 - weight) y, of estimates x and y with independent noise.
+
+        If the same n people answered both, the sampling of people is in both: x and y covary by
+        (diag(f) - ff') / n. If they have n and m reports, it is the root of 1/(n m) instead of 1/n, at most.
 
         Parameters
         ----------
@@ -200,13 +208,20 @@ class FrequencyCovariance:
         weight : float
         distribution : (d,) array
             The frequencies at which both are evaluated.
+        same_people : bool
+            Whether the same people answered, or other people of the same population.
         """
         names = ("floor", "growth", "shared", "slope", "product")
         mine, others = weight**2, (1 - weight) ** 2
         sums = {name: mine * getattr(self, name) + others * getattr(other, name) for name in names}
         fourth = mine**2 * self.fourth + others**2 * other.fourth
         offsets = mine * self.offsets + others * other.offsets
-        return self.from_coefficients(distribution, self.n + other.n, **sums, fourth=fourth, offsets=offsets)
+        n = self.n + other.n
+        if same_people:
+            n, sampling = max(self.n, other.n), math.sqrt(self.product * other.product)
+            sums["growth"] += 2 * weight * (1 - weight) * sampling
+            sums["product"] += 2 * weight * (1 - weight) * sampling
+        return self.from_coefficients(distribution, n, **sums, fourth=fourth, offsets=offsets)
 
 
 class TableEstimate(Protocol):

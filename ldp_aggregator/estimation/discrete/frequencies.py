@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -156,11 +156,12 @@ def oracle_of(question: Question) -> FrequencyOracle:
 
 
 # -- combining estimates of one feature -------------------------------------------------------------
-# Combines independent estimates of one feature: of several questions, and of the levels of an ordered one.
+# Combines estimates of one feature: of several questions, and of the levels of an ordered one.
 #
-# Estimates of the same cells are averaged, weighted by the inverse of their variances. The levels of a
-# feature are combined by weighted least squares, so that the share of an interval is the sum of its values'
-# shares (Hay et al. 2010).
+# Estimates of the same cells are averaged, weighted by the inverse of their variances. If the same people
+# answered all questions, the sampling of people is the same in all: it changes no weight, and counts once.
+# The levels of a feature are combined by weighted least squares, so that the share of an interval is the sum
+# of its values' shares (Hay et al. 2010).
 
 
 _VALUES = (1, 0)
@@ -192,7 +193,9 @@ class Level:
     Shape (A, intervals)."""
 
 
-def combine_questions(margins: Sequence[Frequencies], feature: Feature, k: int) -> TableEstimate | None:
+def combine_questions(
+    margins: Sequence[Frequencies], feature: Feature, k: int, same_people: bool = False
+) -> TableEstimate | None:
     """Return the frequencies of one feature from all questions that contain it; None without a question.
 
     Parameters
@@ -203,6 +206,8 @@ def combine_questions(margins: Sequence[Frequencies], feature: Feature, k: int) 
     k : int
         Number of classes. Questions without the label are left out, unless k is 1: then the frequencies are
         summed over the classes.
+    same_people : bool
+        Whether the same people answered all questions.
     """
     known: dict[tuple[int, int], list[TableEstimate]] = {}
     for each in margins:
@@ -210,7 +215,8 @@ def combine_questions(margins: Sequence[Frequencies], feature: Feature, k: int) 
         if classes == k or k == 1:
             summed = each if classes == k else sum_classes(each, classes)
             known.setdefault((each.question.width, each.question.shift), []).append(summed)
-    pooled = {interval: reduce(pool_tables, tables) for interval, tables in known.items()}
+    pool = partial(pool_tables, same_people=same_people)
+    pooled = {interval: reduce(pool, tables) for interval, tables in known.items()}
     return _combine_levels(pooled, feature) if len(pooled) > 1 else pooled.get(_VALUES)
 
 
@@ -226,30 +232,32 @@ def sum_classes(estimate: TableEstimate, k: int) -> CombinedFrequencies:
 
 
 def pool_covariances(
-    first: FrequencyCovariance, second: FrequencyCovariance
+    first: FrequencyCovariance, second: FrequencyCovariance, same_people: bool = False
 ) -> tuple[float, FrequencyCovariance]:
-    """Return the weight of the first of two independent estimates, and the covariance of their mean.
+    """Return the weight of the first of two estimates, and the covariance of their mean.
 
-    The weights are inverse to the mean variances, at the same frequencies.
+    The weights are inverse to the mean variances, at the same frequencies; of the same people, to those of
+    the noise alone.
     """
-    weight = _weigh(first, second)
+    weight = _weigh(first, second, same_people)
     likely = weight * first.distribution + (1 - weight) * second.distribution
-    weight = _weigh(first.evaluate_at(likely), second.evaluate_at(likely))
-    return weight, first.pool(second, weight, likely)
+    weight = _weigh(first.evaluate_at(likely), second.evaluate_at(likely), same_people)
+    return weight, first.pool(second, weight, likely, same_people)
 
 
-def _weigh(first: FrequencyCovariance, second: FrequencyCovariance) -> float:
-    one, other = float(first.variance.mean()), float(second.variance.mean())
+def _weigh(first: FrequencyCovariance, second: FrequencyCovariance, same_people: bool) -> float:
+    pair = first, second
+    one, other = (float((each.noise_variance if same_people else each.variance).mean()) for each in pair)
     return other / (one + other)
 
 
-def pool_tables(first: TableEstimate, second: TableEstimate) -> TableEstimate:
-    """Return the weighted mean of two independent estimates of the same cells."""
+def pool_tables(first: TableEstimate, second: TableEstimate, same_people: bool = False) -> TableEstimate:
+    """Return the weighted mean of two estimates of the same cells, of the same or of other people."""
     if not (first.n and second.n):
         return first if first.n else second
-    weight, covariance = pool_covariances(first.covariance, second.covariance)
+    weight, covariance = pool_covariances(first.covariance, second.covariance, same_people)
     return CombinedFrequencies(
-        n=first.n + second.n,
+        n=covariance.n,
         raw=weight * first.raw + (1 - weight) * second.raw,
         covariance=covariance,
         mechanism=_join((first, second)),

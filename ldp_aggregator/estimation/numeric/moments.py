@@ -15,7 +15,7 @@ import numpy as np
 
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
-from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.frequencies import project_simplex
 from ldp_aggregator.snapshot import Total
 
@@ -73,6 +73,8 @@ class Quantity:
 
 EQUAL_CLASS_PEOPLE = 30
 """Number of people by which the noise of a class counts as that of equal classes, to test for differences."""
+NOTHING = 5
+"""Instead of a power of the number, in :meth:`Population.expect`: a person whose number is present adds 0."""
 _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
 """E[x^2] and E[x^4] of a number that is uniform on [-1, 1]."""
 
@@ -86,8 +88,9 @@ class Population:
     """P(present, c) and P(missing, c); they add up to one."""
     first: FloatArray
     second: FloatArray
+    third: FloatArray
     fourth: FloatArray
-    """`first`, `second` and `fourth`: E[x 1(c)], E[x^2 1(c)] and E[x^4 1(c)]."""
+    """`first`, `second`, `third` and `fourth`: E[x 1(c)], E[x^2 1(c)], E[x^3 1(c)] and E[x^4 1(c)]."""
 
     @classmethod
     def even(cls, k: int, can_be_missing: bool) -> Self:
@@ -99,6 +102,7 @@ class Population:
             missing=missing,
             first=np.zeros(k),
             second=cell * _EVEN_SQUARE,
+            third=np.zeros(k),
             fourth=cell * _EVEN_FOURTH,
         )
 
@@ -113,9 +117,10 @@ class Population:
     ) -> Self:
         """Return a population near raw estimates that is possible, mixed with the uniform population.
 
-        The shares are projected on the simplex and the moments clipped to what these shares allow. The
-        fourth moment is a normal distribution's, E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the
-        uniform part no share is exactly zero, as in :class:`FrequencyCovariance`.
+        The shares are projected on the simplex and the moments clipped to what these shares allow. The third
+        and the fourth moment are a normal distribution's, E[x^3] = mu^3 + 3 mu v and E[x^4] = mu^4 + 6 mu^2 v
+        + 3 v^2, also clipped. With the uniform part no share is exactly zero, as in
+        :class:`FrequencyCovariance`.
 
         Parameters
         ----------
@@ -140,6 +145,7 @@ class Population:
             missing=missing_share,
             first=present * mean,
             second=present * square,
+            third=present * _normal_third(mean, square),
             fourth=present * _normal_fourth(mean, square),
         )
         return population._mix(cls.even(k, missing is not None), even)
@@ -157,15 +163,30 @@ class Population:
         share = self.present + self.missing
         equal = {name: share * part.sum() for name, part in vars(self).items()}
         present = equal["present"]
-        equal["fourth"] = present * _normal_fourth(equal["first"] / present, equal["second"] / present)
+        mean, square = equal["first"] / present, equal["second"] / present
+        equal["third"] = present * _normal_third(mean, square)
+        equal["fourth"] = present * _normal_fourth(mean, square)
         weight = EQUAL_CLASS_PEOPLE / (EQUAL_CLASS_PEOPLE + n * share)
         return type(self)(**{name: part + weight * (equal[name] - part) for name, part in vars(self).items()})
+
+    def expect(self, powers: IntArray, missing: IntArray) -> FloatArray:
+        """Return E[u 1(c)], (..., k), of u = x^power if the number x is present, and `missing` if not."""
+        present = np.stack(
+            [self.present, self.first, self.second, self.third, self.fourth, np.zeros_like(self.first)]
+        )
+        return np.asarray(present[np.minimum(powers, NOTHING)] + missing[..., None] * self.missing)
 
     def moments(self, moment: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the arguments of a mechanism's `covariance`, for a mean (1) or a square (2) question."""
         if moment == 1:
             return self.present, self.first, self.second, self.missing
         return self.present, self.second, self.fourth, self.missing
+
+
+def _normal_third(mean: FloatArray, square: FloatArray) -> FloatArray:
+    """Return E[x^3] of a normal distribution with this mean and E[x^2], clipped to the possible range."""
+    third: FloatArray = np.clip(mean * (3 * square - 2 * mean**2), -square, square)
+    return third
 
 
 def _normal_fourth(mean: FloatArray, square: FloatArray) -> FloatArray:
@@ -185,6 +206,8 @@ class Moments:
     """Index of the number among those that the question asks about."""
     n: int
     """Number of reports, above zero."""
+    population: Population
+    """The population at which the noise is evaluated."""
     raw: FloatArray
     """s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated. Shape (3, k)."""
     covariance: FloatArray
@@ -196,7 +219,7 @@ class Moments:
     def at_population(self, population: Population) -> Moments:
         """Return the same estimates with the noise of another population."""
         covariance, class_factor = _evaluate_noise(self.question, self.n, population)
-        return replace(self, covariance=covariance, class_factor=class_factor)
+        return replace(self, population=population, covariance=covariance, class_factor=class_factor)
 
     @property
     def class_offset(self) -> float:
@@ -236,7 +259,7 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
     raw = mechanism.moments(total.cells, total.n)[place]
     if not mechanism.estimates_prior:
         raw[2] = 0.0
-    return Moments(question, place, total.n, raw, *_evaluate_noise(question, total.n, population))
+    return Moments(question, place, total.n, population, raw, *_evaluate_noise(question, total.n, population))
 
 
 def _evaluate_noise(question: Question, n: int, population: Population) -> tuple[FloatArray, FloatArray]:

@@ -4,6 +4,13 @@ Yilmaz et al. 2019, section 3.2, with three changes. The divisor P(c) is the pri
 By chance, too many or too few people of a class answer a question; where the question estimates P(c) itself,
 its moments are corrected for this (a control variate). Every estimate has a standard error, which includes
 the error of the prior.
+
+If the same n people answer all questions, the noise of different questions is independent, and the sampling
+of people is the same in all. With u the true amount that one person adds to a source, two sources of
+different questions covary by (E[u v] - E[u] E[v]) / n: those of x and x^2 by (E[x^3] - E[x] E[x^2]) / n, and
+those of x and 1(c) by (E[x 1(c)] - E[x 1(c)] P(c)) / n. The third and fourth moments are unknown, and taken
+as normal: the interval of a variance is too narrow if nearly all people have one value, few a distant one,
+and noise is small; docs/intervals.md has figures.
 """
 
 from __future__ import annotations
@@ -15,7 +22,7 @@ from typing import Self
 
 import numpy as np
 
-from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import excess_kurtosis
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
@@ -26,12 +33,17 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     ratio_intervals,
 )
-from ldp_aggregator.estimation.numeric.moments import Moments, Population, Quantity
+from ldp_aggregator.estimation.numeric.moments import NOTHING, Moments, Population, Quantity
 
 _NO_NOISE = 1e-9
 """A variance of G below this share of that of s is due to rounding."""
 SOURCES = 7
 """s, M and G of the mean question, the same of the square question, and the prior from other questions."""
+_BLOCKS = np.array([0, 0, 0, 1, 1, 1, 2])
+"""The question of each source."""
+_POWERS = np.array([1, NOTHING, 0, 2, NOTHING, 0, 0])
+_MISSING = np.array([0, 1, 1, 0, 1, 1, 1])
+"""What a person of a class adds to each source: this power of the number x, or this if it is missing."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +59,43 @@ class ClassMoments:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Covariance of the sources, (7, 7, k); questions have different reporters, so they do not covary."""
-        rest = self.prior.estimate.stderr**2
-        noise = np.zeros((SOURCES, SOURCES, len(rest)))
+        """Covariance of the sources, (7, 7, k); questions with different reporters do not covary."""
+        noise = np.where(np.equal.outer(_BLOCKS, _BLOCKS)[..., None], 0.0, self.sampling)
         for index, moments in ((0, self.mean_question), (3, self.square_question)):
             if moments is not None:
                 noise[index : index + 3, index : index + 3] = moments.covariance
-                rest = rest - self.weight_of(moments) ** 2 * moments.covariance[2, 2]
-        noise[6, 6] = np.maximum(rest, 0.0)
+        # the prior is the sum of G of both questions, by their weights, and the last source
+        noise[6, 6] = np.maximum(self.prior.estimate.stderr**2 - self.class_share.variance(noise), 0.0)
         return noise
+
+    @cached_property
+    def expected(self) -> FloatArray:
+        """What a person adds to each source on average, over the root of n; (7, k)."""
+        return self._expect(_POWERS, _MISSING) * self._roots[:, None]
+
+    @cached_property
+    def sampling(self) -> FloatArray:
+        """Covariance of the sources by the sampling of people, (7, 7, k); 0 if not all people answer all."""
+        powers, missing = np.add.outer(_POWERS, _POWERS), np.outer(_MISSING, _MISSING)
+        products = self._expect(powers, missing) * np.outer(self._roots, self._roots)[..., None]
+        return products - self.expected[:, None] * self.expected
+
+    def _expect(self, powers: IntArray, missing: IntArray) -> FloatArray:
+        if not (self.prior.people and self.questions):
+            return np.zeros((*powers.shape, self.k))
+        return self.questions[0].population.expect(powers, missing)
+
+    @property
+    def _roots(self) -> FloatArray:
+        """The root of 1/n of each source; of the last, times the weight of the other questions."""
+        roots, weight = np.zeros(SOURCES), 1.0
+        for index, moments in ((0, self.mean_question), (3, self.square_question)):
+            if moments is not None:
+                roots[index : index + 3] = moments.n**-0.5
+                roots[index + 2] *= moments.estimates_prior
+                weight -= self.weight_of(moments)
+        roots[6] = weight / math.sqrt(max(self.prior.people, 1))
+        return roots
 
     @property
     def k(self) -> int:
@@ -90,9 +130,11 @@ class ClassMoments:
         raw = Quantity.from_source(moments.raw[part], index + part, SOURCES)
         if not moments.estimates_prior:
             return raw
-        noise = moments.covariance[2, 2]  # 0 if the mechanism counts exactly one class in every report
+        # P has the sampling of the same people, or is well known
+        covariance = moments.covariance - self.sampling[index : index + 3, index : index + 3]
+        noise = covariance[2, 2]  # 0 if the mechanism counts exactly one class in every report
         known = noise > _NO_NOISE * moments.covariance[part, part]
-        slope = np.divide(moments.covariance[part, 2], noise, out=np.zeros(self.k), where=known)
+        slope = np.divide(covariance[part, 2], noise, out=np.zeros(self.k), where=known)
         surplus = Quantity.from_source(moments.raw[2], index + 2, SOURCES) - self.class_share
         return raw - surplus.times(slope)
 
@@ -255,13 +297,20 @@ class ClassMoments:
     def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the noise of each class alone, and factors and signs of what classes have in common.
 
-        The first array, (7, 7, k), is the noise without the second part: factors u, (4, 7, k), and their
-        signs, (4,). Source i of class c and source j of another class d covary as the sum over f of
+        The first array, (7, 7, k), is the noise without the second part: factors u, (8, 7, k), and their
+        signs, (8,). Source i of class c and source j of another class d covary as the sum over f of
         signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each. The prior from
         other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
         is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
+        If the same people answer all questions, sources of different questions covary as -t(i, c) t(j, d),
+        with t as `expected`: this factor of all sources, without those of the sources of one question.
         """
-        rest, factors = self.prior.between, np.zeros((4, SOURCES, self.k))
+        rest, factors = self.prior.between, np.zeros((8, SOURCES, self.k))
+        own_roots = np.append(
+            [self.weight_of(each) * each.n**-0.5 for each in self.questions], self._roots[6]
+        )
+        if self.prior.people:
+            rest += ClassCovariance(product=float((own_roots**2).sum() - own_roots.sum() ** 2))
         for factor, index, moments in ((0, 0, self.mean_question), (1, 3, self.square_question)):
             if moments is not None:
                 factors[factor, index : index + 3] = moments.class_factor
@@ -273,7 +322,9 @@ class ClassMoments:
             factors[2, 6] = root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root
             constant = rest.constant + rest.linear**2 / rest.product
             factors[3, 6] = math.sqrt(abs(constant))
-        signs = np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant)])
+        factors[4] = self.expected
+        factors[5:] = np.where(np.equal.outer(np.arange(3), _BLOCKS)[..., None], self.expected, 0.0)
+        signs = np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant), -1.0, 1.0, 1.0, 1.0])
         return self.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors), factors, signs
 
     def _relative_error(self) -> float:

@@ -7,6 +7,9 @@ change is largest if all fake reports have the payload with the greatest or the 
 mechanism computes in closed form (`contribution_range`). This is exact for frequencies, priors and
 E[x 1(label)]. For ratios it is a first-order approximation, as their standard errors are. Estimates are not
 corrected, since it is unknown which reports are fake.
+
+If each person answers all questions, a fake message has a fake report to every question: the influences of
+all questions on one estimate add up.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ FAKE_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Influence:
-    """How far fake reports to one question can move the entries of an estimate, up or down."""
+    """How far fake reports can move the entries of an estimate, up or down: to one question, or to all."""
 
     estimate: str
     """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"; of a question about
@@ -57,16 +60,25 @@ class Influence:
             one_percent_in_stderrs=np.where(known, share / np.where(known, stderr, 1.0), np.nan),
         )
 
-    def weigh(self, weight: float) -> Influence:
-        """Return the influence on an average in which the estimate has this weight, by its variance.
+    def weigh(self, weight: float, variance: float) -> Influence:
+        """Return the influence on an average in which the estimate has this weight.
 
-        The variance of the average is `weight` times that of the estimate.
+        The variance of the average is `variance` times that of the estimate.
         """
         return Influence(
             self.estimate,
             weight * self.one,
             weight * self.one_percent,
-            math.sqrt(weight) * self.one_percent_in_stderrs,
+            weight / math.sqrt(variance) * self.one_percent_in_stderrs,
+        )
+
+    def add(self, other: Influence) -> Influence:
+        """Return the influence of the reports to both questions on one estimate."""
+        return Influence(
+            self.estimate,
+            self.one + other.one,
+            self.one_percent + other.one_percent,
+            self.one_percent_in_stderrs + other.one_percent_in_stderrs,
         )
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
@@ -194,11 +194,15 @@ def check_poisoning(
     prior : IntervalEstimate
         The raw prior that is shown to people: pooled, or of the label question.
     """
+    found = [*_feature_influences(snapshot, raw, features), *_prior_influences(snapshot, raw, prior)]
+    sums: dict[_Target, Influence] = {}
+    for _, target, influence in found:
+        sums[target] = sums[target].add(influence) if target in sums else influence
     influences: dict[int, list[Influence]] = defaultdict(list)
-    for index, influence in _feature_influences(snapshot, raw, features):
-        influences[index].append(influence)
-    for index, influence in _prior_influences(snapshot, raw, prior):
-        influences[index].append(influence)
+    for index, target, influence in found:
+        # a fake message has a report to every question, if each person answers all
+        total = replace(sums[target], estimate=influence.estimate) if raw.prior.people else influence
+        influences[index].append(total)
     questions = snapshot.plan.questions
     tests = 2 * sum(each.mechanism.support_counters is not None for each in questions)
     level = FALSE_ALARM_PROBABILITY / max(tests, 2)
@@ -225,10 +229,14 @@ def _test_support(snapshot: Snapshot, question: Question, level: float) -> Suppo
     return SupportTests.from_support(question, SupportCounts.from_cells(counters, counted.cells), level)
 
 
+_Target = tuple[int | None, str]
+"""An estimate: the index of its feature, None for the prior, and its name."""
+
+
 def _feature_influences(
     snapshot: Snapshot, raw: RawEstimates, features: Sequence[FeatureResult | NumberResult]
-) -> Iterator[tuple[int, Influence]]:
-    """Yield each influence on the estimates of features, with the index of the question it comes from.
+) -> Iterator[tuple[int, _Target, Influence]]:
+    """Yield each influence on the estimates of features, with the index of its question, and its target.
 
     If several questions are about a feature, the influence of each is on the estimate from all of them. At
     levels, it is on the question's own estimate.
@@ -238,37 +246,46 @@ def _feature_influences(
             if margin.n:
                 is_of_all = len(margin.question.label.values) == 1
                 pooled = (raw.share_estimates if is_of_all else raw.feature_estimates)[place]
-                weight = _find_weight(margin, pooled)
-                for index, influence in _margin_influences(margin, result.name):
-                    yield index, influence.weigh(weight)
+                weight, variance = _find_weight(margin, pooled, raw.prior.people > 0)
+                for influence in _margin_influences(margin, result.name):
+                    target = place, influence.estimate.partition(" of ")[0]
+                    yield margin.question.index, target, influence.weigh(weight, variance)
         if isinstance(estimate, ClassMoments) and estimate.prior.known and isinstance(result, NumberResult):
-            yield from _number_influences(snapshot, estimate, result)
+            for index, name, influence in _number_influences(snapshot, estimate, result):
+                yield index, (place, name), influence
 
 
-def _find_weight(margin: Frequencies, pooled: TableEstimate | ClassMoments | None) -> float:
-    """Return the weight of a question's estimate in that of several; weights are inverse to variances."""
+def _find_weight(
+    margin: Frequencies, pooled: TableEstimate | ClassMoments | None, same_people: bool
+) -> tuple[float, float]:
+    """Return the weight of a question's estimate in that of several, and the ratio of their variances.
+
+    Weights are inverse to variances; of the same people, to those of the noise alone.
+    """
     if pooled is None or isinstance(pooled, ClassMoments):
-        return 1.0
+        return 1.0, 1.0
     if isinstance(pooled, CombinedFrequencies) and pooled.levels:
-        return 1.0
-    return min(float(pooled.covariance.variance.mean() / margin.covariance.variance.mean()), 1.0)
+        return 1.0, 1.0
+    both = pooled.covariance, margin.covariance
+    variance = min(float(both[0].variance.mean() / both[1].variance.mean()), 1.0)
+    if not same_people:
+        return variance, variance
+    return min(float(both[0].noise_variance.mean() / both[1].noise_variance.mean()), 1.0), variance
 
 
-def _margin_influences(margin: Frequencies, name: str) -> Iterator[tuple[int, Influence]]:
+def _margin_influences(margin: Frequencies, name: str) -> Iterator[Influence]:
     question = margin.question
-    suffix, index = f" of {name}" if len(question.feature_indices) > 1 else "", question.index
-    k = len(question.label.values)
+    suffix, k = f" of {name}" if len(question.feature_indices) > 1 else "", len(question.label.values)
     if k == 1:
-        shares = estimate_share_intervals(margin, 1)
-        yield index, frequency_influence(margin, shares, f"shares{suffix}")
+        yield frequency_influence(margin, estimate_share_intervals(margin, 1), f"shares{suffix}")
         return
-    yield index, frequency_influence(margin, estimate_joint_intervals(margin, k), f"frequencies{suffix}")
-    yield index, conditional_influence(margin, estimate_conditional_intervals(margin, k), suffix)
+    yield frequency_influence(margin, estimate_joint_intervals(margin, k), f"frequencies{suffix}")
+    yield conditional_influence(margin, estimate_conditional_intervals(margin, k), suffix)
 
 
 def _number_influences(
     snapshot: Snapshot, estimate: ClassMoments, result: NumberResult
-) -> Iterator[tuple[int, Influence]]:
+) -> Iterator[tuple[int, str, Influence]]:
     present, share, width = estimate.present, estimate.class_share, result.width
     for moments in estimate.questions:
         question, total = moments.question, total_of(snapshot, moments.question)
@@ -281,24 +298,24 @@ def _number_influences(
         for name, top, bottom, intervals, unit in ratios:
             if top is not None and intervals is not None:
                 ratio = top.over(bottom)
-                yield (
-                    question.index,
-                    moment_influence(f"{name}{suffix}", ratio, moments, total, intervals, unit),
-                )
+                influence = moment_influence(f"{name}{suffix}", ratio, moments, total, intervals, unit)
+                yield question.index, name, influence
 
 
 def _prior_influences(
     snapshot: Snapshot, raw: RawEstimates, prior: IntervalEstimate
-) -> Iterator[tuple[int, Influence]]:
-    """Yield the influence of each question on the prior, with its index."""
+) -> Iterator[tuple[int, _Target, Influence]]:
+    """Yield the influence of each question on the prior, with its index, and the target."""
+    target = None, "prior"
     weights = raw.prior.weights
     if prior is not raw.prior.estimate and raw.label:
         weights = {raw.label.question.index: 1.0}
     discrete = [raw.label, *chain.from_iterable(raw.margins.values())]
     for frequencies in {each.question.index: each for each in discrete if each and each.n}.values():
         if weight := weights.get(frequencies.question.index, 0.0):
-            yield frequencies.question.index, prior_influence(frequencies, prior, weight)
+            yield frequencies.question.index, target, prior_influence(frequencies, prior, weight)
     for moments in (each for number in raw.numbers for each in number.questions):
         if weight := weights.get(moments.question.index, 0.0):
             total = total_of(snapshot, moments.question)
-            yield moments.question.index, moment_prior_influence(moments, total, prior, weight)
+            influence = moment_prior_influence(moments, total, prior, weight)
+            yield moments.question.index, target, influence

@@ -51,7 +51,8 @@ export async function makeSealer(publicKey, info) {
   return async (plaintext, keyPair) => {
     const own = keyPair ?? await makeKeyPair();
     const enc = await exportPublicKey(own);
-    const agreed = await importHmac(await extract(KEM_SUITE, noSalt, "eae_prk", await agree(recipient, own.privateKey)));
+    const agreement = await agree(recipient, own.privateKey);
+    const agreed = await importHmac(await extract(KEM_SUITE, noSalt, "eae_prk", agreement));
     const shared = await expand(KEM_SUITE, agreed, "shared_secret", concatenate(enc, publicKey), 32);
     const secret = await importHmac(await extract(SUITE, await importHmac(shared), "secret", NONE));
     const key = await expand(SUITE, secret, "key", context, 16);

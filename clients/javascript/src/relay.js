@@ -89,7 +89,7 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
         if (!(await isSealingSupported())) {
           throw new TransportError("this browser cannot seal reports: update it", "relay-unsupported");
         }
-        if (plan.relay?.ask) (await import("./relay/all_answers.js")).checkAllAnswers(plan);
+        if (plan.relay?.ask) (await import("./survey/all_answers.js")).checkAllAnswers(plan);
         await seal(plan, () => new Uint8Array()); // with a key that cannot be used, nothing is drawn
       },
 

@@ -17,7 +17,7 @@ const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", roo
 /** What the client loads when it is needed, and what stands beside the form. */
 const OTHERS = [
   "../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../client/client.js", "./german.js",
-  "./relay/all_answers.js",
+  "./survey/all_answers.js",
 ];
 /** @type {Record<string, { esbuild: number, terser: number }>} */
 const sizes = {};

@@ -41,8 +41,8 @@ import { requireDigest } from "./journal/consent.js";
  * @property {(plan: Plan) => Promise<void>} prepare throws unless a plan keeps its promise and its reports can be
  *   sealed
  * @property {(plan: Plan, token?: string | null) => undefined} readToken throws TokenError if a code cannot be used
- * @property {(plan: Plan, draw: Draw, token?: string | null) => Promise<Uint8Array>} seal draws all reports at once, and
- *   returns the message that contains them
+ * @property {(plan: Plan, draw: Draw, token?: string | null) => Promise<Uint8Array>} seal draws all reports at once,
+ *   and returns the message that contains them
  * @property {(participation: Participation, sender: Sender) => Promise<ReceiptFields | undefined>} withdraw withdraws
  *   as a client does, and asks the relay to delete the report; returns what the relay answered, or undefined if it has
  *   no report

@@ -172,7 +172,8 @@ test("a report that is too long, or another number of reports, is the caller's m
   const [short, long] = [new Uint8Array(HEAD), new Uint8Array(HEAD + 1)];
   await sealEnvelope(one, [long]);
   await sealEnvelope(all, [short, long]);
-  const wrong = [[one, [new Uint8Array(HEAD + 2)]], [one, []], [one, [short, long]], [all, [long, short]], [all, [short]]];
+  const tooLong = new Uint8Array(HEAD + 2);
+  const wrong = [[one, [tooLong]], [one, []], [one, [short, long]], [all, [long, short]], [all, [short]]];
   for (const [plan, reports] of /** @type {any[]} */ (wrong)) {
     await assert.rejects(sealEnvelope(plan, reports), RangeError);
   }

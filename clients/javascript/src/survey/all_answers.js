@@ -8,13 +8,13 @@ import { parseDecimal } from "../decimals.js";
 import { expLowerBound } from "../epsilon_proof.js";
 import { PrivacyError, requireValid } from "../errors.js";
 import { cellSizes, WORD } from "../probability_tables.js";
-import { composedDelta } from "./composition.js";
-import { honestReports, requirePromise } from "./plan_entry.js";
-import { columnLengths, envelopeBytes } from "./sealing.js";
+import { composedDelta } from "../relay/composition.js";
+import { honestReports, requirePromise } from "../relay/plan_entry.js";
+import { columnLengths, envelopeBytes } from "../relay/sealing.js";
 
 /** @typedef {import("../arithmetic.js").Fraction} Fraction */
-/** @typedef {import("../survey/plan.js").Plan} Plan */
-/** @typedef {import("../survey/questions.js").Question} Question */
+/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {import("./questions.js").Question} Question */
 
 /** The most questions that a person answers at once. */
 const MAX_COLUMNS = 256;
@@ -33,7 +33,7 @@ const ROUNDING = 1 + 1e-12;
  */
 export function checkAllAnswers(plan) {
   const { epsilon, questions } = plan;
-  const relay = /** @type {import("./plan_entry.js").RelayEntry} */ (plan.relay);
+  const relay = /** @type {import("../relay/plan_entry.js").RelayEntry} */ (plan.relay);
   requireValid(
     2 <= questions.length && questions.length <= MAX_COLUMNS &&
       questions.every(({ weight }) => weight === 1) &&
@@ -55,7 +55,7 @@ export function checkAllAnswers(plan) {
  * to at most p + 1 times the least one. Any other mechanism is bounded by its ratio.
  *
  * @param {Pick<Question, "domain" | "mechanism" | "mechanismName" | "tables">} question
- * @returns {import("./composition.js").Message}
+ * @returns {import("../relay/composition.js").Message}
  */
 export function boundMessage({ domain, mechanism, mechanismName, tables }) {
   if (mechanismName !== "DE" || domain === 2) {

@@ -94,10 +94,11 @@ def _bad() -> Iterator[tuple[str, Document]]:
     for question in document["questions"]:
         question["weight"] = 2
     yield "each weight is 2", document
-    for value in ("one", "All", "", "two", None, True, ["all"]):
+    asks: tuple[object, ...] = ("one", "All", "", "two", None, True, ["all"])
+    for ask in asks:
         document = _document(2, "1")
-        document["relay"]["ask"] = value
-        yield f"ask is {json.dumps(value)}", document
+        document["relay"]["ask"] = ask
+        yield f"ask is {json.dumps(ask)}", document
     document = _document(2, "1", epsilon="1")
     document["relay"]["ask"] = "one"
     yield "ask is written though each person answers one", document

@@ -15,11 +15,10 @@ from urllib.error import HTTPError
 
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
-from encoders.survey.randomise import randomise
+from encoders.survey.randomise import randomise, randomise_all
 from encoders.survey.sealing import seal_envelope
 from encoders.survey.unsealing import make_private_key, open_outer
 from ldp_aggregator.stores import open_store
-from ldp_aggregator.stores.store import count_reports
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.relay_settings import read_settings
 from tests.support.servers import collector, free_port, inherited_environment, stop
@@ -62,6 +61,12 @@ SMALL = (
     .replace("2026-12-31", "2200-12-31")
 )
 """A survey that is always open, with small batches: its promise is the local epsilon."""
+SMALL_ALL = (
+    SMALL.replace("[relay]", '[relay]\nask = "all"')
+    .replace("epsilon = 1\nusers", "epsilon = 6\nusers")
+    .replace("epsilon = 1\ndelta", "epsilon = 6.1\ndelta")
+)
+"""The same, but each person answers both questions."""
 
 
 def small_text(port: int, survey: str = SMALL) -> str:
@@ -129,9 +134,9 @@ def send(url: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
 class RelayedSite:
     """A survey, its relay and its collector on this machine."""
 
-    def __init__(self, folder: Path, closes: int | None = None) -> None:
+    def __init__(self, folder: Path, closes: int | None = None, survey: str = SMALL) -> None:
         self.folder, self.port = folder, free_port()
-        survey = small_text(self.port)
+        survey = small_text(self.port, survey)
         if closes:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(closes))
             survey = survey.replace("2200-12-31T00:00:00Z", stamp)
@@ -150,7 +155,9 @@ class RelayedSite:
 
     def send(self, count: int) -> list[bytes]:
         """Send new messages; each must be held."""
-        messages = [seal_envelope(self.plan, [relayed_report(self.plan)]) for _ in range(count)]
+        coded = self.plan.encode(ROW, None)
+        made = [randomise_all(self.plan, coded, _STREAM) for _ in range(count)]
+        messages = [seal_envelope(self.plan, [each.report for each in reports]) for reports in made]
         for each in messages:
             assert send(self.url, each)[0] == 202
         return messages
@@ -166,8 +173,11 @@ class RelayedSite:
             held.close()
 
     def counted(self) -> int:
+        return sum(self.counted_by_question())
+
+    def counted_by_question(self) -> list[int]:
         store = open_store(self.store)
         try:
-            return count_reports(store.totals(self.plan.id))
+            return [total.n for total in store.totals(self.plan.id).values()]
         finally:
             store.close()

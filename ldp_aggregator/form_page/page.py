@@ -15,6 +15,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from encoders.canonical import decimal_text
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.form_page.words import BLANK
@@ -68,6 +69,7 @@ def render_page(
         "relay": _origin(survey_url) if plan.relay else "",
         "codes": "codes" if codes else "",
         "max-epsilon": "" if max_epsilon is None else repr(max_epsilon),
+        "max-local-epsilon": decimal_text(plan.epsilon) if plan.asks_all else "",
     }
     content = json.dumps(words, ensure_ascii=True).replace("<", "\\u003c") if words else ""
     page = Template(_read("index.html").decode()).substitute(

@@ -123,7 +123,7 @@ def _check_epsilon(plan: Plan, max_epsilon: float | None) -> None:
             f"the survey's epsilon is {epsilon}, and the page accepts at most {limit:g}: choose a "
             f"smaller one, or give --max-epsilon {epsilon}"
         )
-    if plan.epsilon > MAX_LOCAL_EPSILON:
+    if plan.epsilon > MAX_LOCAL_EPSILON and not plan.asks_all:  # of all answers, the page names the sum
         raise click.UsageError(
             f"the survey's epsilon is {plan.epsilon}, and with a relay the page accepts at most "
             f"{MAX_LOCAL_EPSILON}: choose a smaller one"

@@ -19,9 +19,10 @@ from playwright.sync_api import BrowserContext, Page, expect
 from encoders.survey import Plan
 from encoders.survey.invitation import format_token
 from encoders.survey.randomise import read_report
+from encoders.survey.sealing import outer_bytes
 from encoders.survey.unsealing import open_inner, open_outer
 from tests.support.commands import command
-from tests.support.relays import COLLECTOR, RELAY, ROW, RelayedSite, relayed_plan
+from tests.support.relays import ALL, COLLECTOR, RELAY, ROW, RelayedSite, relayed_plan
 from tests.support.relays import relay as run_relay
 from tests.support.servers import wait_for
 from tests.support.surveys import RELAYED
@@ -30,6 +31,9 @@ from tests.support.web_client import STORED
 pytestmark = pytest.mark.slow
 
 SURVEY = "night-work"
+FIRST_OF_ALL = (
+    "All your answers are sent, each changed at random by itself. The relay mixes the answers of all people,"
+)
 OPEN = """async ([url, relay, digest]) => {
     const { throughRelay } = await import("/src/relay.js");
     const options = { person: null, digest, spread: 0, relay: throughRelay(relay) };
@@ -187,12 +191,12 @@ def test_tabs_that_report_at_once_send_one_message(context, origin, relay):
     assert (state, bytes(stored)) == ("sent", message)
 
 
-def answer(page: Page) -> None:
+def answer(page: Page, agree: str = "Yes, send one random answer") -> None:
     """Answer all questions of the page, and agree."""
     for name, value in ROW.items():
         group = page.get_by_role("group", name=name, exact=True)
         group.get_by_label(json.dumps(value).strip('"'), exact=True).check()
-    page.get_by_role("button", name="Yes, send one random answer").click()
+    page.get_by_role("button", name=agree).click()
 
 
 def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(context, tmp_path):
@@ -212,6 +216,44 @@ def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(
         expect(page.get_by_role("status")).to_contain_text("when enough others have answered", timeout=20_000)
         wait_for(lambda: site.counts().get("passed on, recorded") == 20)
     assert site.counted() == 20
+
+
+LOUD = ALL.replace("epsilon = 1\nusers", "epsilon = 6\nusers").replace(
+    "epsilon = 1\ndelta", "epsilon = 6.1\ndelta"
+)
+"""The answers of a person have epsilon 6 together."""
+
+
+def test_a_page_sends_all_answers_through_a_real_relay_and_each_question_counts_them_once(context, tmp_path):
+    site = RelayedSite(tmp_path, closes=int(time.time()) + 25, survey=LOUD)
+    site.settings("http://127.0.0.1:9")
+    command("ldp-survey", "page", tmp_path / "plan.json", "-o", tmp_path / "site", "--max-epsilon", 6.1)
+    assert 'max-local-epsilon="6"' in (tmp_path / "site" / "index.html").read_text()
+    with (
+        serve_folder(tmp_path / "site") as address,
+        site.collector() as (base, _),
+        run_relay(site.settings(base), 0.5),
+    ):
+        site.send(19)
+        page = context.new_page()
+        page.goto(address)
+        promise = page.locator("[part=promise] li")
+        expect(promise.first).to_have_text(f"{FIRST_OF_ALL} question by question.")
+        expect(promise.nth(2)).to_contain_text("if 14 of the 20 messages that leave together come")
+        expect(promise.last).to_contain_text("up to 96% of yes/no answers are sent as they are")
+        answer(page, "Show what would be sent")
+        preview = page.locator("[part=preview]")
+        expect(preview.get_by_role("table")).to_have_count(2)
+        for name, truth in (("nights", "some"), ("rested", "true")):
+            shown = preview.get_by_role("group", name=name)
+            expect(shown.get_by_role("row", name=f"{truth} (Your answer)")).to_have_count(1)
+        expect(preview.locator("code")).to_have_count(2)
+        answer(page, "Yes, send all answers, each changed at random")
+        expect(page.get_by_role("status")).to_contain_text("when enough others have answered", timeout=20_000)
+        [[state, stored]] = page.evaluate(STORED, "ldp-bayes")
+        assert (state, len(stored)) == ("sent", outer_bytes(site.plan))
+        wait_for(lambda: site.counts().get("passed on, recorded") == 40)
+    assert site.counted_by_question() == [20, 20]
 
 
 def test_only_people_with_a_link_of_the_relay_are_asked(context, tmp_path):

@@ -1,5 +1,5 @@
 /**
- * Explains one report to a person: the question, the bytes to send, and the likelihood of each true answer.
+ * Explains to a person what they would send: the question, the bytes, and the likelihood of each true answer.
  *
  * A preview takes the same steps as a report, but sends and stores nothing. It contains the true answer, so
  * only the person may see it. Never send its report: another one must follow from a new draw.
@@ -10,6 +10,7 @@ import { expLowerBound } from "./epsilon_proof.js";
 import { toHex } from "./bytes.js";
 import { likelihoodOf } from "./explain/likelihood.js";
 import { meaning, questionName, squareMeaning, wordingOf } from "./explain/meaning.js";
+import { oddsOf, relayFacts } from "./explain/relay_facts.js";
 import { SENTENCES } from "./explain/english.js";
 import { LdpError } from "./errors.js";
 import { GRID } from "./mechanisms/numeric_base.js";
@@ -47,24 +48,36 @@ const MAX_LISTED = 16;
 const RARE = 0.001;
 const MAX_DIGITS = 12;
 
-/** The report that a device would make of one row. Logs and JSON of it do not contain the true answer. */
+/**
+ * What a device would send of one row: one report, or one for each question. It has the properties of the first report;
+ * `answers` has a preview of each. Logs and JSON of it do not contain the true answer.
+ */
 export class Preview {
   #plan;
   #randomised;
   #clipped;
   #wording;
+  #others;
 
   /**
    * @param {Plan} plan
    * @param {RandomisedReport} randomised
    * @param {readonly string[]} clipped
    * @param {Wording} wording
+   * @param {readonly RandomisedReport[]} [others] the further reports, if each person answers all questions
    */
-  constructor(plan, randomised, clipped, wording) {
+  constructor(plan, randomised, clipped, wording, others = []) {
     this.#plan = plan;
     this.#randomised = randomised;
     this.#clipped = clipped;
     this.#wording = wording;
+    this.#others = others;
+  }
+
+  /** A preview of each report that would be sent, in the plan's order: of one, or of all. @type {Preview[]} */
+  get answers() {
+    return [this.#randomised, ...this.#others].map((each) =>
+      new Preview(this.#plan, each, this.#clipped, this.#wording));
   }
 
   /** Name of the question. */
@@ -74,8 +87,9 @@ export class Preview {
 
   /** Probability that a person is asked this question. */
   get questionProbability() {
-    const total = this.#plan.questions.reduce((sum, { weight }) => sum + weight, 0);
-    return this.#randomised.question.weight / total;
+    const { questions, relay } = this.#plan;
+    const total = questions.reduce((sum, { weight }) => sum + weight, 0);
+    return relay?.ask ? 1 : this.#randomised.question.weight / total;
   }
 
   /** Name of the mechanism that randomises the answer. */
@@ -98,12 +112,12 @@ export class Preview {
     return this.#randomised.report;
   }
 
-  /** The privacy budget that sending the report would spend, as a decimal. */
+  /** The privacy budget that sending all of it would spend, as a decimal. */
   get epsilon() {
     return this.#plan.epsilon;
   }
 
-  /** Largest factor by which any report of the survey changes the odds between two answers: e^epsilon. */
+  /** Largest factor by which what is sent changes the odds between two answers: e^epsilon. */
   get oddsBound() {
     return toDouble(expLowerBound(parseDecimal(this.#plan.epsilon)));
   }
@@ -132,25 +146,46 @@ export class Preview {
 
   /** Return the explanation as lines of text. It contains the true answer, so only the person may see it. */
   toString() {
-    const { byInvitation } = this.#plan;
+    const { byInvitation, questions, relay } = this.#plan;
+    const clipped = this.clipped.map((name) => fill(SENTENCES.clipped, name));
+    if (relay?.ask) {
+      return [
+        describeAll(this.#plan),
+        ...clipped,
+        ...this.answers.flatMap((each) => [
+          "",
+          fill(SENTENCES.answered, questions.indexOf(each.#randomised.question) + 1, questions.length, each.question),
+          ...each.#lines([]),
+        ]),
+        "",
+        `${fill(SENTENCES.spendsAll, this.epsilon)}.`,
+      ].join("\n");
+    }
     const how = byInvitation
       ? SENTENCES.invited
       : fill(SENTENCES.drawn, percent(this.questionProbability));
-    const bytes = toHex(this.report).replace(/../g, "$& ").trim();
     return [
       fill(SENTENCES.asked, how, this.question),
+      ...this.#lines(clipped),
+      `${fill(SENTENCES.bound, this.epsilon, roundUp(this.oddsBound))} ${fill(SENTENCES.spends, this.epsilon)}.`,
+    ].join("\n");
+  }
+
+  /** Return the lines about one report. @param {readonly string[]} clipped */
+  #lines(clipped) {
+    const bytes = toHex(this.report).replace(/../g, "$& ").trim();
+    return [
       ...squareMeaning(this.#plan, this.#randomised.question),
       `${SENTENCES.truth} ${writeAnswer(this.truth)}.`,
-      ...this.clipped.map((name) => fill(SENTENCES.clipped, name)),
+      ...clipped,
       `${fill(SENTENCES.mechanism, this.mechanism)}.`,
       `${fill(SENTENCES.bytes, this.report.length)} ${bytes}`,
-      ...(byInvitation ? [SENTENCES.invitation] : []),
+      ...(this.#plan.byInvitation ? [SENTENCES.invitation] : []),
       `${SENTENCES.every} ${SENTENCES.beliefs}`,
       ...this.possibleAnswers.map(
         ({ answer, belief, isTruth }) => `  ${writeAnswer(answer)}: ${percent(belief)}${isTruth ? " (the truth)" : ""}`,
       ),
-      `${fill(SENTENCES.bound, this.epsilon, roundUp(this.oddsBound))} ${fill(SENTENCES.spends, this.epsilon)}.`,
-    ].join("\n");
+    ];
   }
 
   /** Return what JSON may contain: neither the true answer nor the report. */
@@ -160,7 +195,7 @@ export class Preview {
 }
 
 /**
- * Make a report of a row by the steps of a device, and send nothing.
+ * Make what a person sends of a row by the steps of a device, and send nothing.
  *
  * Throws RowError if the row does not fit the survey, TokenError if the token does not. Without a token, a
  * preview of a survey by invitation draws the question.
@@ -172,8 +207,25 @@ export class Preview {
  * @returns {Preview}
  */
 export function preview(plan, row, label, { question, texts, words, ...options } = {}) {
-  const randomised = randomise(plan, row, label, options, chooseQuestion(plan, question, options));
-  return new Preview(plan, randomised, clippedNames(plan, row), wordingOf(plan, texts, words));
+  const asked = plan.relay?.ask && question === undefined
+    ? plan.questions.map((_, index) => index)
+    : [chooseQuestion(plan, question, options)];
+  const [first, ...others] = asked.map((index) => randomise(plan, row, label, options, index));
+  return new Preview(plan, first, clippedNames(plan, row), wordingOf(plan, texts, words), others);
+}
+
+/**
+ * Return what a person reads about the relay of a survey in which each answers all questions.
+ *
+ * @param {Plan} plan
+ */
+function describeAll(plan) {
+  const { batch, honest, kept, odds, remainder } = relayFacts(plan);
+  const [most, ...counts] = [twoDigits(odds), ...[remainder, honest, batch].map((each) => each.toLocaleString("en"))];
+  const together = kept === undefined
+    ? fill(SENTENCES.togetherOdds, twoDigits(oddsOf(plan.epsilon)))
+    : fill(SENTENCES.together, `${kept}%`);
+  return `${SENTENCES.all} ${fill(SENTENCES.relayed, most, ...counts)} ${together}`;
 }
 
 /**
@@ -251,6 +303,17 @@ function percent(share) {
   // toFixed rounds an exact half up; the other clients round it to an even digit, for 1.25 down
   const isDown = number * 2 ** (digits + 1) % 4 === 1;
   return `${(number - Number(isDown) * 2e-14).toFixed(digits)}%`;
+}
+
+/**
+ * Write an upper bound with two digits, rounded up.
+ *
+ * @param {number} bound from 1
+ */
+function twoDigits(bound) {
+  const unit = 10 ** (Math.floor(Math.log10(bound)) - 1);
+  const rounded = Number((Math.ceil(bound / unit) * unit).toPrecision(2));
+  return rounded < 10 ? rounded.toFixed(1) : String(rounded);
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { fill } from "../text_form.js";
 import { toHex } from "../bytes.js";
+import { oddsOf, relayFacts } from "../explain/relay_facts.js";
 import { make } from "./dom.js";
 import { languageOf } from "./questions.js";
 
@@ -89,19 +90,29 @@ export function makeHeader({ language, level, texts, words }, translate) {
 export function makePromise(look, plan, isOwnOrigin) {
   const { language, texts, words } = look;
   const number = new Intl.NumberFormat(language);
-  /** @param {number} epsilon */
-  const oddsOf = (epsilon) => Math.exp(epsilon) * (1 + 1e-9);
-  const odds = oddsOf(Number(plan.epsilon));
-  const factor = number.format(Math.ceil(odds * 100) / 100);
-  const sure = new Intl.NumberFormat(language, { style: "percent" }).format(Math.ceil(100 * odds / (1 + odds)) / 100);
+  /** @param {number} odds */
+  const factorOf = (odds) => number.format(Math.ceil(odds * 100) / 100);
+  const share = new Intl.NumberFormat(language, { style: "percent" });
+  const odds = oddsOf(plan.epsilon);
+  const sure = share.format(Math.ceil(100 * odds / (1 + odds)) / 100);
   const label = texts.label && fill(words.andLabel, texts.label.title);
   const drawn = fill(plan.validation ? words.drawModel : words.draw, label ?? "");
-  const lines = [words.stay, drawn, fill(words.promise, factor, sure)];
+  let lines = [words.stay, drawn, fill(words.promise, factorOf(odds), sure)];
   if (plan.relay) {
-    const { batch, delta, epsilon, honest } = plan.relay;
-    const others = Math.floor(Math.round(Number(honest) * batch * 1e6) / 1e6); // .29 x 100 is 29
-    const facts = [Math.ceil(oddsOf(Number(epsilon)) * 100) / 100, Math.floor(1 / Number(delta) + 1e-6), others, batch];
-    lines.push(fill(words.relayed, ...facts.map((each) => number.format(each))));
+    const { batch, honest, kept, odds: most, remainder } = relayFacts(plan);
+    const facts = [factorOf(most), ...[remainder, honest, batch].map((each) => number.format(each))];
+    if (plan.relay.ask) {
+      lines = [
+        words.all,
+        plan.validation ? words.drawModelAll : words.drawAll,
+        fill(words.relayedAll, ...facts),
+        kept === undefined
+          ? fill(words.togetherOdds, factorOf(odds))
+          : fill(words.together, share.format(kept / 100)),
+      ];
+    } else {
+      lines.push(fill(words.relayed, ...facts));
+    }
   } else {
     lines.push(words.address);
   }
@@ -114,29 +125,52 @@ export function makePromise(look, plan, isOwnOrigin) {
  * Return the choice to take part or not: two buttons that look the same.
  *
  * @param {Look} look
+ * @param {Plan} plan
  * @param {() => unknown} decline
  */
-export function makeConsent(look, decline) {
+export function makeConsent(look, plan, decline) {
   const { words } = look;
   return makeSection(
     look, "consent", words.consent, make("p", {}, words.choice),
     make(
       "div",
       { class: "buttons" },
-      make("button", { part: "button", value: "agree" }, words.agree),
+      make("button", { part: "button", value: "agree" }, plan.relay?.ask ? words.agreeAll : words.agree),
       make("button", { part: "button", type: "button", click: decline }, words.decline),
     ),
   );
 }
 
 /**
- * Return what a preview explains: the question that was drawn, and how likely each answer is after the report.
+ * Return what a preview explains: each question that is answered, and how likely each answer is after the report.
  *
  * @param {Look} look
  * @param {Preview} shown
  */
 export function makePreview(look, shown) {
-  const { language, words } = look;
+  const { words } = look;
+  const section = makeSection(
+    look, "preview", words.preview,
+    ...shown.answers.flatMap((each) => makeBeliefs(look, each)),
+    make("p", {}, words.example),
+    make(
+      "details",
+      {},
+      make("summary", {}, words.bytes),
+      ...shown.answers.map(({ report }) => make("p", {}, make("code", { dir: "ltr" }, toHex(report)))),
+    ),
+  );
+  section.translate = false; // a translator of pages would send the true answers
+  return section;
+}
+
+/**
+ * Return the question of one report, and how likely each answer is after it.
+ *
+ * @param {Look} look
+ * @param {Preview} shown
+ */
+function makeBeliefs({ language, words }, shown) {
   const titles = shown.truth.map(([title]) => title);
   const rows = shown.possibleAnswers.map(({ answer, belief, isTruth }) => {
     const [first, ...others] = answer.map(([, text]) => text);
@@ -147,12 +181,12 @@ export function makePreview(look, shown) {
   /** @param {string} text */
   const head = (text) => make("th", { scope: "col" }, text);
   const columns = titles.length > 1 ? titles : [words.result];
-  const section = makeSection(
-    look, "preview", words.preview,
-    make("p", {}, fill(words.drawn, titles.join(" + "))),
+  const name = titles.join(" + ");
+  return [
+    make("p", {}, fill(words.drawn, name)),
     make(
       "div",
-      { class: "wide", tabindex: 0, role: "group", "aria-label": words.preview },
+      { class: "wide", tabindex: 0, role: "group", "aria-label": name },
       make(
         "table",
         {},
@@ -161,11 +195,7 @@ export function makePreview(look, shown) {
         make("tbody", {}, ...rows),
       ),
     ),
-    make("p", {}, words.example),
-    make("details", {}, make("summary", {}, words.bytes), make("code", { dir: "ltr" }, toHex(shown.report))),
-  );
-  section.translate = false; // a translator of pages would send the true answers
-  return section;
+  ];
 }
 
 /**

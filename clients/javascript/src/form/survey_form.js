@@ -161,7 +161,7 @@ export class SurveyForm {
         make("button", { part: "button", value: "preview" }, look.words.show),
       ),
       make("div", { id: "preview" }),
-      makeConsent(look, () => this.#decline()),
+      makeConsent(look, this.#plan, () => this.#decline()),
     );
     const isHere = /** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement?.matches("[part=language]");
     this.#fill(

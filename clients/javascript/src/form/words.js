@@ -32,6 +32,24 @@ export const ENGLISH = {
     "can read it, but cannot see who sent it. What it sees changes the odds by a factor of at most {0}, with a " +
     "remainder of at most 1 in {1}, if {2} of the {3} answers that leave together come from people who do not help " +
     "it. If relay and collector work together, only the limit above holds.",
+  all:
+    "All your answers are sent, each changed at random by itself. The relay mixes the answers of all people, question " +
+    "by question.",
+  drawAll:
+    "Your true answers stay on this device. If you agree, it sends a random answer in place of each of them, all at " +
+    "once.",
+  drawModelAll:
+    "Your true answers stay on this device. If you agree, it checks whether a published model guesses them, and sends " +
+    "a random answer in place of each result, all at once.",
+  relayedAll:
+    "The relay sees your network address, but cannot read the answers. The collector can read them, but cannot see " +
+    "who sent them. What it sees changes the odds between any two sets of answers by a factor of at most {0}, with a " +
+    "remainder of at most 1 in {1}, if {2} of the {3} messages that leave together come from people who do not help " +
+    "it.",
+  together:
+    "If relay and collector work together, they can learn most of your answers: up to {0} of yes/no answers are sent " +
+    "as they are.",
+  togetherOdds: "If relay and collector work together, what they see changes the odds by a factor of at most {0}.",
   sameOrigin: "The collector delivers this page too, so its operator could change how it protects you.",
   invited: "People who know who received your invitation know that the random answer is yours.",
   questions: "Questions",
@@ -53,6 +71,7 @@ export const ENGLISH = {
     "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the random answer " +
     "has arrived, but not later, because it is only counted.",
   agree: "Yes, send one random answer",
+  agreeAll: "Yes, send all answers, each changed at random",
   decline: "No, send nothing",
   result: "Your answer",
   withdraw: "Withdraw my answer",

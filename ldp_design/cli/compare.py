@@ -59,8 +59,8 @@ from ldp_design.comparison.trusts import EXAMPLE, Trust, parse_trust
     "in central:nb, central:linear and central:tree. labels: only the label is protected. silo:N: N "
     "organisations, each of which adds noise. relay:N: the local survey, whose reports another organisation "
     "passes on in random order, at least N at a time; relay:N:all: each person answers all questions in this "
-    "way, with the largest epsilon that keeps the promise. local: the survey as it is written; it is left out "
-    "by default if people do not answer the survey.",
+    "way, with the largest epsilon that keeps the promise. local: the survey as it is written; it is left "
+    "out by default if people do not answer the survey.",
 )
 @option(
     "--accuracy",

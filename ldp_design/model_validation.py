@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -35,11 +36,13 @@ from ldp_design.authoring.toml_edit import (
     quote,
     read_editable_survey,
     rename_survey,
+    replace_epsilon,
 )
 
 VALIDATION_SHARE = 0.2
 """Share of the people who validate, in simulations."""
 _MIN_RELEVANCE = 1e-9
+_HUNDREDTH = Decimal("0.01")
 
 _ORIGIN = (
     "The survey {old} once more, to validate the model {source}, trained on {reports} randomised reports. "
@@ -157,8 +160,17 @@ def write_validation_round(text: str, model: Results, source: str) -> str:
     family = "" if survey.family else survey.id
     renamed = rename_survey(text, add_suffix(survey.id, "-validation"), family).rstrip("\n")
     changed = f"{renamed}\n\n{tables}"
+    if survey.asks_all:
+        changed = _share_epsilon(changed, survey.epsilon / len(model_plan.questions))
     plan = read_survey(changed).compile()
     return f"{_format_comments(survey, model, plan, source)}\n{changed}"
+
+
+def _share_epsilon(text: str, each: Decimal) -> str:
+    """Return a round of which each person answers all questions, with this epsilon for each, or less."""
+    count = len(read_survey(text).features)
+    changed = replace_epsilon(text, (count * each).quantize(_HUNDREDTH, ROUND_FLOOR), asks_all=count > 1)
+    return replace_epsilon(changed, read_survey(changed).fit_promise().epsilon, asks_all=count > 1)
 
 
 def _find_plan(model: Results, survey: Survey) -> Plan | None:

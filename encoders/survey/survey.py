@@ -18,7 +18,7 @@ from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question
 from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import equal_part, require_author_promise
+from encoders.survey.relay_promise import equal_part, largest_epsilon, require_author_promise
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
 
@@ -126,6 +126,20 @@ class Survey:
             users=self.users,
             relay=self.relay,
         )
+
+    def fit_promise(self) -> Survey:
+        """Return the survey with epsilon lowered, if need be, to the largest that keeps its relay's promise.
+
+        Raises
+        ------
+        SurveyError
+            If the survey cannot be compiled with any epsilon.
+        """
+        if not self.relay:
+            return self
+        private = replace(self, epsilon=self.relay.epsilon, divide=EQUAL).compile()
+        largest = largest_epsilon(self.relay, [each.mechanism for each in private.questions])
+        return replace(self, epsilon=min(self.epsilon, largest))
 
     @property
     def asks_all(self) -> bool:

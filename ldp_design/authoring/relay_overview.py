@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
-from math import exp, fsum
+from math import ceil, exp, fsum
 from typing import Any
 
 from encoders.canonical import decimal_text
@@ -94,15 +94,15 @@ def format_relay(plan: Plan, relay: Relay) -> list[str]:
 
 def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
     """Return sentences about what relay and collector learn if they work together."""
-    each, of_one = facts["epsilon_of_each"], facts["epsilon_of_one_feature"]
+    each, of_one = ceil(100 * max(_answer_epsilons(plan))) / 100, facts["epsilon_of_one_feature"]
     together, is_large = decimal_text(plan.epsilon), plan.epsilon > MAX_LOCAL_EPSILON
     first = (
-        f"Together: {together} ({each:.3g} for each answer) if relay and collector work together. They then "
-        f"see which randomised answers come from the same person{_MOST * is_large}. With {each:.3g}, "
+        f"Together: {together} (at most {each:g} for one answer) if relay and collector work together. They "
+        f"then see which randomised answers come from the same person{_MOST * is_large}. With {each:g}, "
         f"{facts['sent_as_they_are']:.0%} of yes/no answers are sent as they are."
     )
     texts = [first]
-    if of_one > each:
+    if of_one > facts["epsilon_of_each"]:
         what = "the label" if plan.label.exists else "one feature"
         texts += [f"The answers that contain {what} have epsilon {of_one:.4g} together."]
     if is_large:

@@ -138,6 +138,15 @@ def rename_survey(text: str, name: str, family: str = "") -> str:
     return tomlkit.dumps(document)
 
 
+def replace_epsilon(text: str, epsilon: Decimal, *, asks_all: bool) -> str:
+    """Return the text of a survey with a relay, with another epsilon, of all answers or of one."""
+    document = _parse(text)
+    document["survey"]["epsilon"] = tomlkit.value(decimal_text(epsilon))
+    for name in () if asks_all else ("ask", "divide"):
+        document["relay"].pop(name, None)
+    return tomlkit.dumps(document)
+
+
 def replace_features(text: str, names: Iterable[str], new: str) -> str:
     """Replace tables [features.NAME], including the comments at their headers and ends.
 

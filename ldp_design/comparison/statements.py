@@ -75,7 +75,6 @@ class SettingFacts:
     relayed: str
     """The epsilons of all that a device sends to relays; empty without relays."""
     asks_all: bool
-    """Whether people answer all questions through one of them."""
     relay_delta: str
     relay_honest: RoundShare
 
@@ -106,7 +105,7 @@ def state_comparison(
         ceiling=comparison.ceiling,
         majority=comparison.majority,
         has_labels=bool(comparison.find(LABELS)),
-        relayed=_list_local_epsilons(comparison),
+        relayed=_list_sent(comparison),
         asks_all=any(each.asks_all for each in comparison.trusts),
         relay_delta=f"{RELAY_DELTA:g}",
         relay_honest=RoundShare(RELAY_HONEST),
@@ -127,18 +126,15 @@ def state_comparison(
 
 def explain_trust(trust: Trust) -> Statement:
     """Return the statement that says who sees which rows under a trust model."""
-    name = f"names.{trust.kind}{'-all' * trust.asks_all}"
-    return TEXTS.find(name, silos=Count(trust.silos), batch=Count(trust.batch))
+    return TEXTS.find(f"names.{trust.name}", silos=Count(trust.silos), batch=Count(trust.batch))
 
 
-def _list_local_epsilons(comparison: TrustComparison) -> str:
-    """Return what devices send for each promised epsilon, of each relay; empty without relays."""
-    pairs = [
-        (trust, [f"{Number(comparison.sent[trust, each])}" for each in comparison.epsilons])
-        for trust in comparison.trusts
-        if trust.kind == RELAY
-    ]
-    return "; ".join(f"{', '.join(epsilons)} for {trust.text}" for trust, epsilons in pairs)
+def _list_sent(comparison: TrustComparison) -> str:
+    """Return the epsilon that devices send for each promised one, of each relay; empty without relays."""
+    lists: dict[str, list[str]] = {}
+    for (trust, _), epsilon in comparison.sent.items():
+        lists.setdefault(trust.text, []).append(str(Number(epsilon)))
+    return "; ".join(f"{', '.join(epsilons)} for {name}" for name, epsilons in lists.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,9 +150,7 @@ class CandidateFacts:
     is_relay: bool
     epsilon_to_write: str
     asks_all: bool
-    """Whether each person answers all questions through a relay."""
     local_epsilon: str
-    """With a relay, the epsilon of all that a device sends."""
     batch: Count
     several_rows: bool
     rows_per_person: int

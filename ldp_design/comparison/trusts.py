@@ -16,7 +16,6 @@ from encoders.survey.relay_promise import largest_epsilon
 from ldp_aggregator.privacy_statement import REPLACE
 from ldp_central.learner import AUTO, LEARNERS
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
-from ldp_design.sizing.relay_size import fit_promise
 
 NONE, LABELS, RELAY = "none", "labels", "relay"
 REPLACE_LABEL = "replace-label"
@@ -51,6 +50,11 @@ class Trust:
     """The number of people in the smallest batch of a relay."""
     asks_all: bool = False
     """Whether each person answers all questions through the relay."""
+
+    @property
+    def name(self) -> str:
+        """The name of the kind in texts."""
+        return f"{self.kind}-all" if self.asks_all else self.kind
 
     @property
     def adjacency(self) -> str | None:
@@ -92,7 +96,7 @@ class Trust:
             ask=ALL if self.asks_all else ONE,
         )
         if self.asks_all:
-            return fit_promise(replace(survey, relay=promise, epsilon=MAX_SUM))
+            return replace(survey, relay=promise, epsilon=MAX_SUM).fit_promise()
         return replace(survey, epsilon=max(epsilon, min(largest_epsilon(promise, []), MAX_LOCAL_EPSILON)))
 
 

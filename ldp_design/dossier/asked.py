@@ -176,7 +176,8 @@ def describe_sample(plan: Plan) -> SampleFacts:
     """Return the facts on a made-up person and their report."""
     stream = FastStream(_SEED)  # fixed, so that the same survey gives the same page
     row = make_sample_row(plan, stream)
-    shown = preview(plan, row, row.get(plan.row_label.name), stream)
+    first = plan.questions[0].name if plan.asks_all else None  # of the reports that each person sends
+    shown = preview(plan, row, row.get(plan.row_label.name), stream, first)
     question, truth = shown.randomised.question, shown.randomised.truth
     chances = compute_likelihoods(question, shown.randomised.payload, truth)
     listed = _choose_answers(chances, truth)

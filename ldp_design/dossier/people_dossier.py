@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import reduce
 from urllib.parse import urlsplit
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_causes
+from encoders.explain.text import Counted
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_report_privacy, update_belief
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share
+from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share, ShareAtMost
 from ldp_design.authoring.overview import find_setting_warnings
 from ldp_design.dossier.accuracy import AccuracyFacts, describe_accuracy
 from ldp_design.dossier.asked import (
@@ -34,6 +35,7 @@ _WEAK_EPSILON = Decimal(4)
 """From this epsilon on, one report can be nearly as good as the answer itself."""
 _STRICT, _MODERATE, _LAX = Decimal("0.5"), Decimal(1), Decimal(2)
 """The largest epsilons to which the recommendations of docs/size-and-epsilon.md apply."""
+_HUNDREDTH = Decimal("0.01")
 _MARK_BYTES = 8
 """Randomised answers of at most this length can be computed from their mark in the collector's store."""
 _MAX_QUOTED = 300
@@ -65,8 +67,18 @@ class RelayFacts:
     host: str | None
     batch: Count
     honest_reports: Count
+    """Of the reports, or envelopes with all answers of a person, in a batch."""
+    epsilon: str
     factor: FactorAtMost
     delta: str
+    reports: Counted
+    """Of a person, if each answers all questions."""
+    each: str
+    """The largest epsilon of one of these."""
+    belief_of_one: ShareAtMost
+    """What a belief of 50% becomes after one of these."""
+    sent_as_they_are: RoundShare
+    """The share of yes/no answers with this epsilon that are true."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,12 +205,19 @@ def _describe_relay(plan: Plan) -> RelayFacts | None:
     relay = plan.relay
     if relay is None:
         return None
+    each = max(realised_epsilon(question.mechanism.ratio) for question in plan.questions)
+    kept = update_belief(0.5, math.exp(each))
     return RelayFacts(
         host=urlsplit(relay.url).hostname,
         batch=Count(relay.batch),
         honest_reports=Count(relay.honest_reports),
+        epsilon=decimal_text(relay.epsilon),
         factor=FactorAtMost(math.exp(relay.epsilon)),
         delta=f"{relay.delta:g}",
+        reports=Counted(len(plan.questions), "report"),
+        each=f"{each.quantize(_HUNDREDTH, ROUND_CEILING).normalize():f}",
+        belief_of_one=ShareAtMost(kept),
+        sent_as_they_are=RoundShare(kept),
     )
 
 

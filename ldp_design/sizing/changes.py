@@ -27,7 +27,6 @@ from ldp_design.sizing.margins import (
     features_of,
     find_ask_rate,
 )
-from ldp_design.sizing.relay_size import fit_promise
 from ldp_design.sizing.sample_size import SizeError, find_min_users, find_smallest
 
 EPSILON_STEP = Decimal("0.01")
@@ -224,7 +223,7 @@ def compute_table_costs(
     for table in survey.tables:
         names = tuple(survey.features[index].name for index in table.feature_indices)
         kept = survey.keep_tables([each for each in survey.tables if each is not table])
-        reduced = (fit_promise(kept) if survey.asks_all else kept).compile()
+        reduced = (kept.fit_promise() if survey.asks_all else kept).compile()
         alone = compute_expected_margins(ExpectedTotals(reduced, population), users)
         [question] = [each for each in plan.questions if each.feature_indices == table.feature_indices]
         others = set(range(len(plan.features))) - set(table.feature_indices)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from encoders.errors import SurveyError
 from encoders.survey import Survey
 from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, ONE
-from encoders.survey.relay_promise import largest_epsilon
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 from ldp_design.sizing.margins import ExpectedTotals, Margin, compute_expected_margins, find_users_for_margin
@@ -76,20 +76,6 @@ def size_relay(
     )
 
 
-def fit_promise(survey: Survey) -> Survey:
-    """Return a survey of which each person answers all questions, with epsilon lowered to what is promised.
-
-    Raises
-    ------
-    SurveyError
-        If its people cannot answer all questions.
-    """
-    assert survey.relay
-    private = replace(survey, epsilon=survey.relay.epsilon, divide=EQUAL).compile()
-    largest = largest_epsilon(survey.relay, [each.mechanism for each in private.questions])
-    return replace(survey, epsilon=min(survey.epsilon, largest))
-
-
 def _list_ways(survey: Survey) -> Iterator[Survey]:
     """Yield the survey in all ways that can ask its questions; the last one has no relay."""
     relay = survey.relay
@@ -98,17 +84,16 @@ def _list_ways(survey: Survey) -> Iterator[Survey]:
         changed = replace(survey, relay=replace(relay, ask=ask), divide=EQUAL)
         if ask == relay.ask:
             yield survey
-        elif ask == ONE:
-            local = max(relay.epsilon, min(largest_epsilon(replace(relay, ask=ONE), []), MAX_LOCAL_EPSILON))
-            yield replace(changed, epsilon=local)
-        elif fitted := _try_to_fit(replace(changed, epsilon=MAX_SUM)):
+        elif fitted := _try_to_fit(changed, MAX_SUM if ask == ALL else MAX_LOCAL_EPSILON):
             yield fitted
     yield replace(survey, relay=None, epsilon=relay.epsilon, divide=EQUAL)
 
 
-def _try_to_fit(survey: Survey) -> Survey | None:
+def _try_to_fit(survey: Survey, most: Decimal) -> Survey | None:
+    """Return the survey with the largest epsilon that keeps the promise; None if it cannot be asked so."""
+    assert survey.relay
     try:
-        fitted = fit_promise(survey)
+        fitted = replace(survey, epsilon=max(most, survey.relay.epsilon)).fit_promise()
         fitted.compile()
     except SurveyError:
         return None

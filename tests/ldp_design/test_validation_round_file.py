@@ -16,7 +16,7 @@ from ldp_design.model_validation import ValidationError, write_validation_round
 from ldp_design.simulation.accuracies import simulate
 from tests.support.commands import command
 from tests.support.snapshots import train_model
-from tests.support.surveys import RELAY_KEYS
+from tests.support.surveys import RELAY_KEYS, RELAYED
 
 SURVEY = """\
 # What this is about.
@@ -213,3 +213,17 @@ def test_the_model_states_the_epsilon_of_its_validation(model):
     assert [(each.epsilon, each.reports) for each in statement.rounds] == [("2", COUNT)] * 2
     assert statement.validation.plan_digest == validation.plan.digest
     assert [each.question for each in statement.validation.questions] == ["top 1", "top 2"]
+
+
+def test_a_round_whose_people_answer_all_questions_keeps_the_epsilon_of_each(model):
+    relay = RELAYED[RELAYED.index("[relay]") : RELAYED.index("[features")]
+    relay = relay.replace("night-work", "tea").replace("[relay]", f'[relay]\nask = "all"\n{RELAY_KEYS}')
+    text = SURVEY.replace("epsilon = 2", "epsilon = 5") + relay
+    trained = make_model(make_snapshot(text, 1))
+    round_ = read_survey(write_validation_round(text, trained, "m"))
+    count = len(read_survey(text).compile().questions)
+    assert round_.asks_all
+    assert round_.relay
+    assert round_.relay.url.endswith("/tea-validation")
+    assert len(round_.compile().questions) == 2
+    assert 0 < round_.epsilon <= 2 * read_survey(text).epsilon / count

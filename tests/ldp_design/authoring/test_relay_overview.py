@@ -30,6 +30,7 @@ def test_check_prints_the_promise_and_what_would_fit(survey):
     found = json.loads(command("ldp-survey", "check", survey, "--json").stdout)["survey"]["relay"]
     assert found == {
         "url": "https://relay.example/night-work",
+        "ask": "one",
         "epsilon": 1.0,
         "delta": 1e-6,
         "batch": 600,
@@ -67,7 +68,7 @@ def test_check_warns_of_risky_settings(survey, entry, changed, warning):
 
 def test_size_compares_with_the_same_promise_without_a_relay(survey):
     text = " ".join(command("ldp-survey", "size", survey).stdout.split())
-    assert "the promised epsilon 1 would have to be this epsilon, and " in text
+    assert "Each way promises epsilon 1 towards everybody but the relay." in text
     assert "fewer answer with a probability below one in 100,000" in text
     [found] = json.loads(command("ldp-survey", "size", survey, "--json").stdout)
     assert 3 < found["relay"]["users_without"] / found["users"] < 6
@@ -75,6 +76,93 @@ def test_size_compares_with_the_same_promise_without_a_relay(survey):
     assert 0.15 < few["relay"]["too_few"] < 0.25
     shares = " ".join(command("ldp-survey", "size", survey, "--users", 620).stdout.split())
     assert "fewer answer with a probability of at most 2" in shares
+
+
+def test_size_compares_all_answers_one_answer_and_no_relay(survey):
+    [found] = json.loads(command("ldp-survey", "size", survey, "--json").stdout)
+    ways = {each["ask"]: each for each in found["relay"]["ways"]}
+    assert list(ways) == ["all", "one", None]
+    assert ways["one"]["epsilon"] == 2
+    assert ways["one"]["users"] == pytest.approx(found["users"], rel=0.01)
+    assert ways[None]["epsilon"] == 1
+    assert ways[None]["users"] == found["relay"]["users_without"]
+    assert ways["all"]["margin"] < ways["one"]["margin"] < ways[None]["margin"]
+    assert ways["all"]["users"] < found["users"] < ways[None]["users"]
+    survey.write_text(ALL.format(ways["all"]["epsilon"]), encoding="utf-8")
+    [other] = json.loads(command("ldp-survey", "size", survey, "--json").stdout)
+    assert [each["margin"] for each in other["relay"]["ways"]][::2] == [
+        ways["all"]["margin"],
+        ways[None]["margin"],
+    ]
+    result = command("ldp-survey", "size", survey, "--questions", check=False)
+    assert "each person answers all questions of this survey" in result.stderr
+    weighted = RELAYED.replace("[features.nights]", "[features.nights]\nweight = 2")
+    survey.write_text(weighted, encoding="utf-8")
+    [third] = json.loads(command("ldp-survey", "size", survey, "--json").stdout)
+    assert [each["ask"] for each in third["relay"]["ways"]] == ["one", None]
+
+
+ALL = RELAYED.replace("epsilon = 2\n", "epsilon = {}\n").replace("[relay]", '[relay]\nask = "all"')
+
+
+def test_check_states_the_promise_and_what_relay_and_collector_learn_together(survey):
+    survey.write_text(LARGE.format(5.5), encoding="utf-8")
+    text = " ".join(command("ldp-survey", "check", survey).stdout.split())
+    for part in (
+        "of which each person answers all",
+        "Each person answers all 2 questions, in one envelope.",
+        "This holds if 4,380 of the 6,000 envelopes of each batch",
+        "Together: 5.5 (at most 2.75 for one answer) if relay and collector work together. They then see",
+        "which randomised answers come from the same person, and would learn most answers.",
+        "With 2.75, 94% of yes/no answers are sent as they are.",
+        "Applications must allow this: max_local_epsilon = 5.5.",
+        'With ask = "one", each person would send one answer, whose epsilon could be 4.66.',
+    ):
+        assert part in text
+    found = json.loads(command("ldp-survey", "check", survey, "--json").stdout)
+    relay = found["survey"]["relay"]
+    assert relay["ask"] == "all"
+    assert relay["epsilon_of_each"] == relay["epsilon_of_one_feature"] == 2.75
+    assert relay["sent_as_they_are"] == pytest.approx(0.94, abs=0.001)
+    assert relay["ask_one"]["largest_local_epsilon"] == 4.66
+    assert not [each for each in found["problems"] if each["field"] == "survey.epsilon"]
+    survey.write_text(ALL.format(2).replace("[features.n", f"{LABEL}[features.n"), encoding="utf-8")
+    text = " ".join(command("ldp-survey", "check", survey).stdout.split())
+    assert "The answers that contain the label have epsilon 2 together." in text
+    assert "max_local_epsilon" not in text
+
+
+LARGE = ALL.replace("batch = 600", "batch = 6000").replace("users = 1000\n", "")
+LABEL = '[label]\nname = "ill"\nvalues = ["yes", "no"]\n'
+
+
+def test_check_warns_from_three_on_for_one_answer(survey):
+    def warnings(epsilon: str) -> list[str]:
+        survey.write_text(LARGE.format(epsilon), encoding="utf-8")
+        problems = json.loads(command("ldp-survey", "check", survey, "--json").stdout)["problems"]
+        return [each["message"] for each in problems if each["field"] == "survey.epsilon"]
+
+    assert warnings("5.99") == []
+    [found] = warnings("6")
+    assert found.startswith("the epsilon of one answer is 3.00: if relay and collector work together")
+
+
+def test_the_dossier_states_both_numbers_of_a_survey_that_asks_all(survey, tmp_path):
+    survey.write_text(LARGE.format(5.5), encoding="utf-8")
+    page = tmp_path / "dossier.html"
+    command("ldp-survey", "dossier", survey, "-o", page)
+    text = " ".join(re.sub("<[^>]+>", "", page.read_text("utf-8")).split())
+    for part in (
+        "All answers of a person are sent, each randomised by itself.",
+        "1 with a delta of 0.000001, towards everybody but the relay.",
+        "All answers of a person together: 5.5, if relay and collector work together.",
+        "with an epsilon of 2.75 for one answer, 94% of yes/no answers are sent as they are",
+        "at least 4,380 of the 6,000 envelopes of each batch",
+        "one for each question, with a random number and your changed answer",
+    ):
+        assert part in text
+    for wrong in ("drawn at random", "whichever question", "question was drawn", "drawn question"):
+        assert wrong not in text
 
 
 def test_size_of_a_larger_epsilon_than_the_promise_allows_names_the_largest(survey):
@@ -134,15 +222,16 @@ def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(surv
 
 
 @pytest.mark.parametrize(
-    ("features", "people", "epsilon"), [(1, 614, 2.19), (5, 1602, 2.96), (10, 2551, 3.37)]
+    ("features", "people", "epsilon", "ask"),
+    [(1, 614, 2.19, "one"), (5, 1602, 2.96, "one"), (10, 2551, 3.37, "one"), (10, 1050, 14.1, "all")],
 )
-def test_the_people_that_readme_states_for_surveys_with_a_relay_are_enough(
-    tmp_path, features, people, epsilon
+def test_the_people_that_pages_state_for_surveys_with_a_relay_are_enough(
+    tmp_path, features, people, epsilon, ask
 ):
     """Shares within five points; the batch is 60% of the people, and 73% of it are honest."""
     relay = re.sub(
         "batch = .*",
-        f"batch = {-(-people * 6 // 10)}",
+        f"batch = {-(-people * 6 // 10)}\nask = '{ask}'",
         RELAYED[RELAYED.index("[relay]") : RELAYED.index("[features")],
     )
     questions = "".join(f'[features.q{each}]\nvalues = ["yes", "no"]\n' for each in range(features))

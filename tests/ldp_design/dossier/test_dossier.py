@@ -289,7 +289,7 @@ def test_several_features_in_one_report_are_named(make):
 def test_warnings_of_nonresponse_are_in_the_dossier(make):
     found = parse_page(render_dossier(make(TEA)))
     visible, summary = found.section("visible").text, found.section("summary").text
-    assert "People who leave tea empty send nothing, whichever question is drawn." in visible
+    assert "People who leave tea empty send nothing at all." in visible
     assert "The author can correct this, and should" in visible
     assert "People who leave tea or" in summary
 

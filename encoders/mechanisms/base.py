@@ -15,16 +15,20 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from encoders.composition import Message, round_up
 from encoders.epsilon_proof import require_private
 from encoders.errors import Reason, ReportError, SurveyError
+from encoders.late_imports import LateImport
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import MAX_LAPLACE_WEIGHTS, WORD
 from encoders.randomness import RandomSource
 
+if TYPE_CHECKING:
+    from encoders.mechanisms.support_counters import SupportCounters
+
+_SUPPORT_COUNTERS = LateImport("encoders.mechanisms.support_counters:SupportCounters")  # for collectors
 MechanismParameters = Mapping[str, object]
 """Parameters of a mechanism as a plan stores them: integers and lists of integers, as decimal strings."""
 _CANONICAL_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}")
@@ -61,6 +65,12 @@ def check_keys(parameters: MechanismParameters, keys: set[str], name: str) -> No
     """Raise SurveyError unless the parameters have exactly these keys."""
     if set(parameters) != keys:
         raise SurveyError(f"{name} tables need exactly the keys {sorted(keys)}")
+
+
+def load_support_counters() -> type[SupportCounters]:
+    """Load the class, which devices do not need."""
+    kind: type[SupportCounters] = _SUPPORT_COUNTERS.load()
+    return kind
 
 
 Number = TypeVar("Number", float, "FloatArray")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
@@ -20,6 +20,7 @@ from encoders.mechanisms.base import (
     Number,
     check_keys,
     index_bytes,
+    load_support_counters,
     unpack_indices,
 )
 from encoders.mechanisms.direct import cell_size, multiply_shift
@@ -35,9 +36,11 @@ from encoders.mechanisms.numeric_base import (
     split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
+
+if TYPE_CHECKING:
+    from encoders.mechanisms.support_counters import SupportCounters
 
 
 class _Coin(NumericMechanism):
@@ -229,7 +232,7 @@ class SignVector(_Coin):
     def support_counters(self) -> SupportCounters:
         """Describes fair coins and one biased coin; see :attr:`Mechanism.support_counters`."""
         biased = Fraction(self._q, WORD)
-        return SupportCounters(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
+        return load_support_counters()(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return minus and plus the sum of absolute weights; see :meth:`Mechanism.contribution_range`."""

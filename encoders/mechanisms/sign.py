@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
@@ -15,9 +15,11 @@ from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import SupportCounters
 from encoders.mechanisms.unary import OUE, SUE
 from encoders.randomness import GivenBytes, RandomSource
+
+if TYPE_CHECKING:
+    from encoders.mechanisms.support_counters import SupportCounters
 
 _ORACLES: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE}
 

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import MechanismParameters, check_keys
+from encoders.mechanisms.base import MechanismParameters, check_keys, load_support_counters
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import WORD, keep_threshold
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
+    from encoders.mechanisms.support_counters import SupportCounters
+
     Words = NDArray[np.uint64]
 
 MAX_SUBSET_DOMAIN = 64
@@ -146,7 +147,9 @@ class SS(BitVector):
         if not 1 < self._size < self.domain - 1:
             return None
         kept = Fraction(self._keep, WORD)
-        return SupportCounters(self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size)
+        return load_support_counters()(
+            self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size
+        )
 
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None

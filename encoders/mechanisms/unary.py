@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import BoolArray, ByteArray, IntArray, NDArray, np
-from encoders.mechanisms.base import MechanismParameters, check_keys
+from encoders.mechanisms.base import MechanismParameters, check_keys, load_support_counters
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
-from encoders.mechanisms.support_counters import SupportCounters
 from encoders.probability_tables import bit_ratio, bit_thresholds
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
+    from encoders.mechanisms.support_counters import SupportCounters
+
     Words = NDArray[np.unsignedinteger[Any]]
 
 ComparisonSteps = tuple[tuple[int, int, int], ...]
@@ -93,7 +94,7 @@ class Unary(BitVector):
     def support_counters(self) -> SupportCounters:
         """Describes independent bits; see :attr:`Mechanism.support_counters`."""
         p, q = (Fraction(ones, 1 << self._bits) for ones in (self._p, self._q))
-        return SupportCounters(self.domain, q, (p, p))
+        return load_support_counters()(self.domain, q, (p, p))
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: P[payload | all 0], with the factor of bit v replaced."""

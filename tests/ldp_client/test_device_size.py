@@ -13,6 +13,7 @@ from tests.ldp_client.conftest import ROW
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
+    ("encoders", "argument_parser.py"),  # loaded by commands alone
     ("encoders", "extras.py"),  # loaded by commands alone
     ("encoders", "exact_samplers.py"),
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
@@ -22,10 +23,12 @@ FOR_DESKS = {
     ("encoders", "progress.py"),
     ("encoders", "rows_csv.py"),
     ("explain", "nonresponse.py"),
+    ("ldp_client", "cli.py"),
     ("ldp_client", "testing.py"),
     ("mechanisms", "auto_choice.py"),
     ("mechanisms", "count_table.py"),
     ("mechanisms", "counted_table.py"),
+    ("mechanisms", "support_counters.py"),  # loaded by collectors
     ("reduction", "dca.py"),
     ("reduction", "fit.py"),
     ("reduction", "pca.py"),

@@ -103,7 +103,9 @@ def exact_number(plan: Plan) -> tuple[ClassMoments, np.ndarray]:
     missing = np.isnan(X)
     x = np.where(missing, 0, X)
     rest = 1 - number.weight_of(mean) - number.weight_of(square)
-    rows = [x, missing, missing * 0 + 1, x**2, missing, missing * 0 + 1, missing * 0 + rest]
+    one = np.ones(len(Y))
+    of_mean, of_square = (one * each.estimates_prior for each in (mean, square))
+    rows = [x, missing, of_mean, x**2, missing, of_square, one * rest]
     return number, np.array([row * of_class for row in rows])
 
 
@@ -242,7 +244,7 @@ def test_simulated_people_answer_every_question_about_one_row():
     assert {total.n for total in snapshot.totals.values()} == {4000}
     # at epsilon 4 few answers are changed: the shares of x0 differ by less than the sampling would make them
     shares = [each.raw[0] for each in compute_raw_estimates(snapshot).margins[0]]
-    assert np.ptp(shares) < 0.004
+    assert np.ptp(shares) < 0.008
 
 
 def test_rounds_that_ask_one_question_and_all_are_not_added():

@@ -137,7 +137,7 @@ def test_numbers_of_other_people_do_not_covary():
 def surveys(plan: Plan, rows: object, count: int, n: int = 600) -> list[Estimates]:
     found = []
     for seed in range(count):
-        codes, labels = rows(np.random.default_rng([seed, 1]), n)  # type: ignore[operator]
+        codes, labels = rows(np.random.default_rng([seed, 1]), n)
         found.append(estimate_snapshot(simulate_reports(plan, codes, labels, FastStream([seed, 2]))))
     return found
 
@@ -155,9 +155,9 @@ def test_a_label_in_ten_questions(count: int):
     assert_correct_errors(priors)
     assert_covered(priors, PRIOR)
     first = [each.features[0] for each in found]
-    assert_covered([each.conditionals for each in first], np.array([1 - GIVEN, GIVEN]))  # type: ignore[union-attr]
+    assert_covered([each.conditionals for each in first], np.array([1 - GIVEN, GIVEN]))
     share = PRIOR @ GIVEN
-    assert_covered([each.shares for each in first], np.array([1 - share, share]))  # type: ignore[union-attr]
+    assert_covered([each.shares for each in first], np.array([1 - share, share]))
 
 
 @pytest.mark.parametrize("count", small_and_full(200, 2000))
@@ -179,7 +179,7 @@ def test_a_feature_alone_and_in_four_tables(count: int):
 def test_means_and_variances_also_of_numbers_near_an_end(epsilon: int, count: int):
     def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         x = np.column_stack([rng.normal(0.4, 0.2, n), rng.exponential(0.3, n) - 1]).clip(-1, 1)
-        codes = [feature.code_array(x[:, each]) for each, feature in enumerate(plan.features)]  # type: ignore[union-attr]
+        codes = [feature.code_array(x[:, each]) for each, feature in enumerate(plan.features)]
         return np.column_stack(codes), np.zeros(n, dtype=np.int64)
 
     plan = all_answers_plan(NUMBERS, 4 * epsilon)
@@ -193,7 +193,7 @@ def test_means_and_variances_also_of_numbers_near_an_end(epsilon: int, count: in
     for place in range(2):
         overall = [
             each.features[place].overall for each in found if isinstance(each.features[place], NumberResult)
-        ]  # type: ignore[union-attr]
+        ]
         assert_covered([each.means for each in overall], truth[:, place].mean(keepdims=True))
         assert_covered([each.variances for each in overall], truth[:, place].var(keepdims=True))
 
@@ -232,7 +232,7 @@ def test_a_model_file_says_that_people_answer_all_questions_and_what_that_spends
     assert dump_results(parse_results(data)) == data
     spent = results.privacy.people
     assert spent
-    assert 7.99 < spent.spent == sum(float(each.epsilon) for each in spent.questions) <= 8  # type: ignore[comparison-overlap]
+    assert 7.99 < spent.spent == sum(float(each.epsilon) for each in spent.questions) <= 8
     one = replace(results, privacy=replace(results.privacy, people=replace(spent, ask="one")))
     assert "ask" not in json.loads(dump_results(one))["privacy"]["people"]
 

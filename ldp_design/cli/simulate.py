@@ -183,7 +183,7 @@ def main(
             plot_simulation(result, plot, title=parsed.id)
     if reports_file:
         write_atomically(reports_file, SIMULATED_MARK + b"".join(reports))
-        click.echo(_describe_reports(len(reports), reports_file, survey), err=True)
+        click.echo(_describe_reports(len(reports), reports_file, survey, parsed.asks_all), err=True)
 
 
 def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[bytes]:
@@ -192,10 +192,10 @@ def _make_reports(survey: Survey, columns: Mapping[str, Sequence[Any]]) -> list[
         return make_row_reports(survey, columns, SystemEntropy(), progress.advance)
 
 
-def _describe_reports(count: int, path: Path, survey: Path) -> str:
+def _describe_reports(count: int, path: Path, survey: Path, asks_all: bool) -> str:
     train = f"ldp-train {quote(str(path))} --plan {quote(str(survey))} -o model.json --csv estimates.csv"
     return (
-        f"wrote {path}: {Counted(count, 'report')}, one for each row. "
+        f"wrote {path}: {Counted(count, 'report')}, {'all' if asks_all else 'one'} for each row. "
         "To estimate from them:\n"
         f"  {train}\n"
         "ldp-train marks the model as simulated. Delete the file before the survey starts, because the\n"

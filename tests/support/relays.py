@@ -181,3 +181,22 @@ class RelayedSite:
             return [each.n for each in take_snapshot(store, self.plan.id).totals.values()]
         finally:
             store.close()
+
+
+# -- a survey in which each person answers all questions ---------------------------------------
+
+
+def all_answers_text(entries: str, epsilon: float, users: int = 1000) -> str:
+    """Return a survey file with other entries than RELAYED, in which each person answers all questions.
+
+    The batch is so large that the promise holds with any epsilon.
+    """
+    head, _, _ = RELAYED.partition("[features.nights]")
+    text = head.replace("epsilon = 2\nusers = 1000", f"epsilon = {epsilon}\nusers = {users}")
+    text = text.replace("batch = 600", "batch = 1000000")
+    return relayed_text(f'{text}ask = "all"\n[features.nights]').removesuffix("[features.nights]") + entries
+
+
+def all_answers_plan(entries: str, epsilon: float, users: int = 1000) -> Plan:
+    """Compile such a survey."""
+    return read_survey(all_answers_text(entries, epsilon, users)).compile()

@@ -68,13 +68,35 @@ class Quantity:
         return np.maximum(self.covariance(self, noise), 0.0)
 
 
+_NOTHING = 5
+_POWERS = np.array([1, _NOTHING, 0, 2, _NOTHING, 0, 0])
+_MISSING = np.array([0, 1, 1, 0, 1, 1, 1])
+"""What a person of a class adds to s, M and G of a mean question, to those of a square question, and to P(c):
+this power of the number, and if it is missing this."""
+
+
+def sample_sources(population: Population, roots: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return t, (7, k), and the covariance, (7, 7, k), of what random people add to the seven sources.
+
+    With u what a person adds, t is E[u 1(c)], and the covariance is E[u v 1(c)] - E[u 1(c)] E[v 1(c)]; of two
+    different classes it is -t(c) t(d). Each source is multiplied by its root, for n people that of 1/n.
+    """
+    powers = (getattr(population, name) for name in ("present", "first", "second", "third", "fourth"))
+    present = np.stack([*powers, np.zeros_like(population.first)])
+
+    def expect(power: IntArray, missing: IntArray) -> FloatArray:
+        return np.asarray(present[np.minimum(power, _NOTHING)] + missing[..., None] * population.missing)
+
+    expected = expect(_POWERS, _MISSING) * roots[:, None]
+    products = expect(np.add.outer(_POWERS, _POWERS), np.outer(_MISSING, _MISSING))
+    return expected, products * np.outer(roots, roots)[..., None] - expected[:, None] * expected
+
+
 # -- raw moments ------------------------------------------------------------------------------------
 
 
 EQUAL_CLASS_PEOPLE = 30
 """Number of people by which the noise of a class counts as that of equal classes, to test for differences."""
-NOTHING = 5
-"""Instead of a power of the number, in :meth:`Population.expect`: a person whose number is present adds 0."""
 _EVEN_SQUARE, _EVEN_FOURTH = 1 / 3, 1 / 5
 """E[x^2] and E[x^4] of a number that is uniform on [-1, 1]."""
 
@@ -168,13 +190,6 @@ class Population:
         equal["fourth"] = present * _normal_fourth(mean, square)
         weight = EQUAL_CLASS_PEOPLE / (EQUAL_CLASS_PEOPLE + n * share)
         return type(self)(**{name: part + weight * (equal[name] - part) for name, part in vars(self).items()})
-
-    def expect(self, powers: IntArray, missing: IntArray) -> FloatArray:
-        """Return E[u 1(c)], (..., k), of u = x^power if the number x is present, and `missing` if not."""
-        present = np.stack(
-            [self.present, self.first, self.second, self.third, self.fourth, np.zeros_like(self.first)]
-        )
-        return np.asarray(present[np.minimum(powers, NOTHING)] + missing[..., None] * self.missing)
 
     def moments(self, moment: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the arguments of a mechanism's `covariance`, for a mean (1) or a square (2) question."""

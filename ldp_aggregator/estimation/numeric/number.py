@@ -5,12 +5,10 @@ By chance, too many or too few people of a class answer a question; where the qu
 its moments are corrected for this (a control variate). Every estimate has a standard error, which includes
 the error of the prior.
 
-If the same n people answer all questions, the noise of different questions is independent, and the sampling
-of people is the same in all. With u the true amount that one person adds to a source, two sources of
-different questions covary by (E[u v] - E[u] E[v]) / n: those of x and x^2 by (E[x^3] - E[x] E[x^2]) / n, and
-those of x and 1(c) by (E[x 1(c)] - E[x 1(c)] P(c)) / n. The third and fourth moments are unknown, and taken
-as normal: the interval of a variance is too narrow if nearly all people have one value, few a distant one,
-and noise is small; docs/intervals.md has figures.
+If the same n people answer all questions, the sampling of people is the same in all, and only their noise is
+independent. With u the true amount that one person adds to a source, two sources of different questions
+covary by (E[u v] - E[u] E[v]) / n: those of x and x^2 by (E[x^3] - E[x] E[x^2]) / n. The third and fourth
+moments are unknown, and taken as normal; docs/intervals.md says where they matter.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from typing import Self
 
 import numpy as np
 
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import excess_kurtosis
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
@@ -33,7 +31,7 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     ratio_intervals,
 )
-from ldp_aggregator.estimation.numeric.moments import NOTHING, Moments, Population, Quantity
+from ldp_aggregator.estimation.numeric.moments import Moments, Population, Quantity, sample_sources
 
 _NO_NOISE = 1e-9
 """A variance of G below this share of that of s is due to rounding."""
@@ -41,9 +39,6 @@ SOURCES = 7
 """s, M and G of the mean question, the same of the square question, and the prior from other questions."""
 _BLOCKS = np.array([0, 0, 0, 1, 1, 1, 2])
 """The question of each source."""
-_POWERS = np.array([1, NOTHING, 0, 2, NOTHING, 0, 0])
-_MISSING = np.array([0, 1, 1, 0, 1, 1, 1])
-"""What a person of a class adds to each source: this power of the number x, or this if it is missing."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class ClassMoments:
     @cached_property
     def noise(self) -> FloatArray:
         """Covariance of the sources, (7, 7, k); questions with different reporters do not covary."""
-        noise = np.where(np.equal.outer(_BLOCKS, _BLOCKS)[..., None], 0.0, self.sampling)
+        noise = np.where(np.equal.outer(_BLOCKS, _BLOCKS)[..., None], 0.0, self.sample[1])
         for index, moments in ((0, self.mean_question), (3, self.square_question)):
             if moments is not None:
                 noise[index : index + 3, index : index + 3] = moments.covariance
@@ -69,21 +64,11 @@ class ClassMoments:
         return noise
 
     @cached_property
-    def expected(self) -> FloatArray:
-        """What a person adds to each source on average, over the root of n; (7, k)."""
-        return self._expect(_POWERS, _MISSING) * self._roots[:, None]
-
-    @cached_property
-    def sampling(self) -> FloatArray:
-        """Covariance of the sources by the sampling of people, (7, 7, k); 0 if not all people answer all."""
-        powers, missing = np.add.outer(_POWERS, _POWERS), np.outer(_MISSING, _MISSING)
-        products = self._expect(powers, missing) * np.outer(self._roots, self._roots)[..., None]
-        return products - self.expected[:, None] * self.expected
-
-    def _expect(self, powers: IntArray, missing: IntArray) -> FloatArray:
+    def sample(self) -> tuple[FloatArray, FloatArray]:
+        """The sampling of the people who answer all questions, see `sample_sources`; else zeros."""
         if not (self.prior.people and self.questions):
-            return np.zeros((*powers.shape, self.k))
-        return self.questions[0].population.expect(powers, missing)
+            return np.zeros((SOURCES, self.k)), np.zeros((SOURCES, SOURCES, self.k))
+        return sample_sources(self.questions[0].population, self._roots)
 
     @property
     def _roots(self) -> FloatArray:
@@ -131,7 +116,7 @@ class ClassMoments:
         if not moments.estimates_prior:
             return raw
         # P has the sampling of the same people, or is well known
-        covariance = moments.covariance - self.sampling[index : index + 3, index : index + 3]
+        covariance = moments.covariance - self.sample[1][index : index + 3, index : index + 3]
         noise = covariance[2, 2]  # 0 if the mechanism counts exactly one class in every report
         known = noise > _NO_NOISE * moments.covariance[part, part]
         slope = np.divide(covariance[part, 2], noise, out=np.zeros(self.k), where=known)
@@ -303,7 +288,7 @@ class ClassMoments:
         other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
         is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
         If the same people answer all questions, sources of different questions covary as -t(i, c) t(j, d),
-        with t as `expected`: this factor of all sources, without those of the sources of one question.
+        see `sample`: this factor of all sources, without those of the sources of one question.
         """
         rest, factors = self.prior.between, np.zeros((8, SOURCES, self.k))
         own_roots = np.append(
@@ -322,8 +307,8 @@ class ClassMoments:
             factors[2, 6] = root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root
             constant = rest.constant + rest.linear**2 / rest.product
             factors[3, 6] = math.sqrt(abs(constant))
-        factors[4] = self.expected
-        factors[5:] = np.where(np.equal.outer(np.arange(3), _BLOCKS)[..., None], self.expected, 0.0)
+        factors[4] = self.sample[0]
+        factors[5:] = np.equal.outer(np.arange(3), _BLOCKS)[..., None] * factors[4]
         signs = np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant), -1.0, 1.0, 1.0, 1.0])
         return self.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors), factors, signs
 

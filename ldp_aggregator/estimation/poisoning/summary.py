@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 from itertools import chain
 
 import numpy as np
@@ -195,14 +196,13 @@ def check_poisoning(
         The raw prior that is shown to people: pooled, or of the label question.
     """
     found = [*_feature_influences(snapshot, raw, features), *_prior_influences(snapshot, raw, prior)]
-    sums: dict[_Target, Influence] = {}
-    for _, target, influence in found:
-        sums[target] = sums[target].add(influence) if target in sums else influence
     influences: dict[int, list[Influence]] = defaultdict(list)
     for index, target, influence in found:
         # a fake message has a report to every question, if each person answers all
-        total = replace(sums[target], estimate=influence.estimate) if raw.prior.people else influence
-        influences[index].append(total)
+        others = [
+            each for _, other, each in found if raw.prior.people and other == target and each is not influence
+        ]
+        influences[index].append(reduce(Influence.add, others, influence))
     questions = snapshot.plan.questions
     tests = 2 * sum(each.mechanism.support_counters is not None for each in questions)
     level = FALSE_ALARM_PROBABILITY / max(tests, 2)
@@ -266,11 +266,11 @@ def _find_weight(
         return 1.0, 1.0
     if isinstance(pooled, CombinedFrequencies) and pooled.levels:
         return 1.0, 1.0
-    both = pooled.covariance, margin.covariance
-    variance = min(float(both[0].variance.mean() / both[1].variance.mean()), 1.0)
+    one, other = pooled.covariance, margin.covariance
+    variance = min(float(one.variance.mean() / other.variance.mean()), 1.0)
     if not same_people:
         return variance, variance
-    return min(float(both[0].noise_variance.mean() / both[1].noise_variance.mean()), 1.0), variance
+    return min(float(one.noise_variance.mean() / other.noise_variance.mean()), 1.0), variance
 
 
 def _margin_influences(margin: Frequencies, name: str) -> Iterator[Influence]:

@@ -9,6 +9,7 @@ from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
 from encoders.survey.randomise import read_report
 from ldp_design.simulation.reports import make_row_reports
+from tests.support.relays import all_answers_text
 from tests.support.surveys import TEA
 
 ROWS = {"tea": ["black", "green"] * 50, "hours": [3.0, float("nan")] * 50, "tired": ["yes", "no"] * 50}
@@ -39,6 +40,15 @@ def test_a_survey_by_invitation_gets_reports_with_ids_of_its_questions():
     plan = survey.compile()
     for data in make_row_reports(survey, ROWS, SystemEntropy()):
         read_report(plan, data)  # raises ReportError for an id that no token can have
+
+
+def test_each_row_answers_every_question_if_the_survey_asks_all():
+    entries = '[features.x]\nvalues = ["p", "q"]\n[features.y]\nvalues = ["p", "q"]\n'
+    survey = read_survey(all_answers_text(entries, 2))
+    plan, rows = survey.compile(), {"x": ["p"] * 5, "y": ["q"] * 5}
+    reports = [read_report(plan, data) for data in make_row_reports(survey, rows, SystemEntropy())]
+    assert [report.question for report in reports] == [0, 1] * 5
+    assert len({report.id for report in reports}) == 10
 
 
 class _NoEntropy:

@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from encoders.survey import read_survey
+from ldp_aggregator.simulated_population import SyntheticPopulation
+from ldp_design.sizing.changes import compute_table_costs
 from ldp_design.sizing.margins import Grade, Margin
 from ldp_design.sizing.survey_size import (
     compare_sizes,
@@ -12,6 +15,7 @@ from ldp_design.sizing.survey_size import (
     size_for_users,
 )
 from tests.ldp_design.sizing.surveys import SURVEY, make_rare_pilot, widest
+from tests.support.relays import all_answers_text
 
 
 @pytest.mark.slow
@@ -73,3 +77,25 @@ def test_one_rule_decides_what_is_noise(margin, values, typical, expected):
 def test_a_label_is_compared_with_the_share_of_its_rarest_class(shares):
     size = size_for_users(SURVEY, 5_000, repeats=0, label_shares=shares)
     assert size.margins[0].typical == pytest.approx(min(shares or (0.5,)))
+
+
+def test_each_person_counts_for_every_question_if_the_survey_asks_all():
+    names = "".join(f'[features.{each}]\nvalues = ["p", "q"]\n' for each in "xyz")
+    text = all_answers_text(names.replace("[features.x]\n", "[features.x]\nalone = true\n"), 6)
+    size = size_for_users(read_survey(f'{text}[tables.t]\nfeatures = ["x", "y"]\n'), 1000, repeats=0)
+    x, y, z, table = size.margins
+    assert {(each.reports, each.question_probability) for each in size.margins} == {((1000,), 1)}
+    assert len(size.plan.questions) == 3  # x; z; x and y: epsilon 2 each
+    # of one yes/no question, P(1 - P) / n of the reports, over the slope: (1/2) / tanh(1)
+    assert z.margin == pytest.approx(1.96 * 0.5 / math.tanh(1) / math.sqrt(1000), rel=1e-3)
+    # x is in two questions: its noise falls, and its sampling stays
+    noise, sampling = z.margin**2 - 1.96**2 / 4000, 1.96**2 / 4000
+    noise_in_table = y.margin**2 - sampling
+    both = 1 / (1 / noise + 1 / noise_in_table)
+    assert x.margin == pytest.approx(math.sqrt(both + sampling), rel=1e-3)
+    # without the table, each of three answers has epsilon 2 again: one question less, one more
+    [cost] = compute_table_costs(
+        size.survey, size.plan, SyntheticPopulation.uniform(size.plan), 1000, size.margins
+    )
+    assert cost.other_people == pytest.approx(1)
+    assert table.overall == pytest.approx(cost.margin)

@@ -16,6 +16,7 @@ from ldp_aggregator.estimation.poisoning.influence import Influence
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import make_world, number_world, raw_results
+from tests.support.relays import all_answers_plan
 from tests.support.surveys import make_plan
 
 ESTIMATES = ("frequencies", "conditionals", "prior", "means", "variances", "missing")
@@ -143,3 +144,21 @@ def test_few_reports_and_every_estimator_give_json(users, estimator):
             document = estimate_snapshot(snapshot, estimator, poisoning=True).as_dict()["poisoning"]
             assert len(document["questions"]) == len(snapshot.plan.questions)
             assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_fake_messages_move_the_prior_by_every_question_if_each_person_answers_all():
+    label = '[label]\nname = "y"\nvalues = ["a", "b"]\n'
+    plan = all_answers_plan(label + "".join(f'[features.x{i}]\nvalues = ["p", "q"]\n' for i in range(3)), 6)
+    rng = np.random.default_rng(1)
+    codes, labels = rng.integers(2, size=(1000, 3)), rng.integers(2, size=1000)
+    snapshot = simulate_reports(plan, codes, labels, FastStream(1))
+    now = estimate_snapshot(snapshot, poisoning=True)
+    found = [influences(now, each)["prior"] for each in plan.questions]
+    assert all((each.one == found[0].one).all() for each in found)
+    moves = []
+    for fakes in itertools.product(*(payloads(each.mechanism) for each in plan.questions)):
+        rest = snapshot
+        for question, fake in zip(plan.questions, fakes, strict=True):
+            rest = without(rest, question, fake)
+        moves.append(np.abs(estimate_snapshot(rest).raw_prior.value - now.raw_prior.value))
+    assert np.max(moves, axis=0) == pytest.approx(found[0].one, rel=0.01)

@@ -28,7 +28,9 @@ if (writesPage) {
   const previews = readFileSync(new URL("../../encoders/explain/words.json", root), "utf8");
   const { answers, sentences } = JSON.parse(previews);
   const constants = Object.entries({ ANSWERS: answers, SENTENCES: sentences }).map(
-    ([name, words]) => `export const ${name} = ${JSON.stringify(words, null, 2)};\n`,
+    // long sentences go on in the next line
+    ([name, words]) => `export const ${name} = ${
+      JSON.stringify(words, null, 2).replace(/.{90,105} (?=.{15})/g, '$&" +\n    "')};\n`,
   );
   const notice = "/** Words of previews; `node build.js --page` copies them from encoders/explain/words.json. */\n";
   writeFileSync(new URL("src/explain/english.js", root), [notice, ...constants].join("\n"));

@@ -91,8 +91,8 @@ def format_value(value: object) -> str:
 
 
 def compare_mechanisms(plan: Plan, question: Question) -> str:
-    """Return a table of the mechanisms that "auto" chooses from for a number; empty for other questions."""
-    if question.moment is None or question.mechanism.multivariate:
+    """Return a table of the mechanisms that "auto" chooses from for a number; otherwise empty."""
+    if question.moment is None or question.mechanism.multivariate or plan.asks_all:
         return ""
     rows = [["  mechanism", "standard error with 1,000 reports", ""]]
     for candidate in numeric_candidates(question.numeric_domain, plan.epsilon):

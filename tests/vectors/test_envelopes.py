@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from encoders.errors import LdpError, PrivacyError, SurveyError
+from encoders.mechanisms import DE
 from encoders.randomness import GivenBytes
 from encoders.survey import Plan
 from encoders.survey.randomise import randomise_all, read_report
@@ -60,6 +61,12 @@ def test_plans_at_the_limits_are_taken(case):
 def test_plans_just_above_a_limit_are_refused(case):
     with pytest.raises((PrivacyError, SurveyError)):
         Plan.from_json(case["plan"].encode())
+
+
+@pytest.mark.parametrize("case", PLANS["messages"])
+def test_the_bound_of_a_message_is_the_same_double_everywhere(case):
+    message = DE(case["domain"], case["tables"]).message
+    assert message == (case["ratio"], case["move"], case["is_yes_no"])
 
 
 def key_of(digits: str) -> PrivateKey:

@@ -11,7 +11,7 @@ import pytest
 from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_aggregator.form_page.words import ENGLISH
 from tests.support.commands import command
-from tests.support.surveys import SLEEP, SLEEP_TEXTS
+from tests.support.surveys import RELAY_KEYS, RELAYED, SLEEP, SLEEP_TEXTS
 
 COLLECTOR = "https://collector.example"
 KEY = base64.b64encode(bytes(range(32))).decode()
@@ -192,6 +192,21 @@ def test_a_survey_above_the_usual_epsilon_needs_the_authors_consent(survey):
 def test_codes_need_a_relay(survey):
     _, refused = write(survey, "--collector", COLLECTOR, "--codes", check=False)
     assert "--codes: the survey has no relay" in refused.output
+
+
+def test_the_page_of_a_survey_that_asks_all_names_the_sum_as_its_limit(survey):
+    text = RELAYED.replace("[relay]", f'[relay]\nask = "all"\n{RELAY_KEYS}')
+    text = text.replace("batch = 600", "batch = 20_000")
+    for epsilon, limit in (("5.2", "5.2"), ("4", "4")):
+        survey.write_text(text.replace("epsilon = 2\n", f"epsilon = {epsilon}\n", 1), encoding="utf-8")
+        folder, _ = write(survey)
+        attributes = Elements(page_of(folder)).attributes("ldp-survey")
+        assert (attributes["max-local-epsilon"], attributes["relay"]) == (limit, "https://relay.example")
+        assert "max-epsilon" not in attributes
+    one = text.replace('ask = "all"\n', "").replace("epsilon = 2\n", "epsilon = 4\n", 1)
+    survey.write_text(one, encoding="utf-8")
+    folder, _ = write(survey)
+    assert "max-local-epsilon" not in Elements(page_of(folder)).attributes("ldp-survey")
 
 
 def test_the_page_accepts_an_epsilon_with_many_digits(survey):

@@ -13,6 +13,7 @@ from typing import Any
 from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.composition import composed_delta
 from encoders.errors import PrivacyError, SurveyError
+from encoders.mechanisms import DE
 from encoders.survey import Plan, read_survey
 from tools.vectors.envelopes import PUBLIC_KEYS
 
@@ -51,7 +52,7 @@ _DELTA = 1e-6
 
 
 def all_answers() -> Document:
-    """Return the plans to accept and to refuse."""
+    """Return the plans to accept and to refuse, and the bounds of messages of direct encoding."""
     good = {name: _text(document) for name, document in _good()}
     bad = {name: _text(document) for name, document in _bad()}
     for text in good.values():
@@ -65,7 +66,16 @@ def all_answers() -> Document:
     return {
         "good": [{"name": name, "plan": text} for name, text in good.items()],
         "bad": [{"name": name, "plan": text} for name, text in bad.items()],
+        "messages": list(_messages()),
     }
+
+
+def _messages() -> Iterator[Document]:
+    """Yield numbers of values and tables of direct encoding, with their bounds as doubles."""
+    for domain in (2, 3, 4, 7, 300, 60_000):
+        for epsilon in ("0.05", "1.5", "4"):
+            mechanism = DE.design(domain, Decimal(epsilon))
+            yield {"domain": domain, "tables": mechanism.parameters} | mechanism.message._asdict()
 
 
 def _good() -> Iterator[tuple[str, Document]]:

@@ -25,11 +25,17 @@ export const SENTENCES = {
   "invitation": "People who know that you were given this invitation know that the report is yours.",
   "every": "Every possible answer can lead to this report.",
   "beliefs": "If all of the following were equally likely before, their probabilities after it are:",
-  "bound": "No report of this survey changes the odds between any two answers by more than the factor e^{0} = {1}.",
+  "bound": "No report of this survey changes the odds between any two answers by more than the " +
+    "factor e^{0} = {1}.",
   "spends": "Sending it spends epsilon = {0}",
-  "all": "All your answers are sent, each changed at random by itself. The relay mixes the answers of all people, question by question.",
-  "relayed": "The relay cannot read them, but knows that you take part; the collector cannot see who sent which answers. What the collector sees changes the odds of any two sets of answers of yours by at most {0} times, with a remainder of at most 1 in {1}, if at least {2} of the {3} messages that leave together come from people who do not help it.",
-  "together": "If relay and collector work together, they can learn most of your answers: up to {0} of yes/no answers are sent as they are.",
+  "all": "All your answers are sent, each changed at random by itself. The relay mixes the answers of all " +
+    "people, question by question.",
+  "relayed": "The relay cannot read them, but knows that you take part; the collector cannot see who sent " +
+    "which answers. What the collector sees changes the odds of any two sets of answers of yours by at most " +
+    "{0} times, with a remainder of at most 1 in {1}, if at least {2} of the {3} messages that leave together " +
+    "come from people who do not help it.",
+  "together": "If relay and collector work together, they can learn most of your answers: up to {0} of " +
+    "yes/no answers are sent as they are.",
   "togetherOdds": "If relay and collector work together, by at most {0} times.",
   "answered": "Question {0} of {1}: {2}",
   "spendsAll": "Sending all answers spends epsilon = {0} together"

@@ -28,25 +28,25 @@ export const GERMAN = {
     "zusammen weitergehen, von Menschen kommen, die ihr nicht helfen. Arbeiten Vermittler und Sammelstelle " +
     "zusammen, gilt nur die obige Grenze.",
   all:
-    "Alle Ihre Antworten werden gesendet, jede für sich zufällig verändert. Der Vermittler mischt die Antworten aller " +
-    "Menschen, Frage für Frage.",
+    "Alle Ihre Antworten werden gesendet, jede für sich zufällig verändert. Der Vermittler mischt die Antworten " +
+    "aller Menschen, Frage für Frage.",
   drawAll:
-    "Ihre wahren Antworten bleiben auf diesem Gerät. Wenn Sie zustimmen, sendet es an der Stelle jeder von ihnen eine " +
-    "zufällige, alle auf einmal.",
+    "Ihre wahren Antworten bleiben auf diesem Gerät. Wenn Sie zustimmen, sendet es an Stelle jeder von ihnen " +
+    "eine zufällige, alle auf einmal.",
   drawModelAll:
-    "Ihre wahren Antworten bleiben auf diesem Gerät. Wenn Sie zustimmen, prüft es, ob ein veröffentlichtes Modell sie " +
-    "errät, und sendet an der Stelle jedes Ergebnisses ein zufälliges, alle auf einmal.",
+    "Ihre wahren Antworten bleiben auf diesem Gerät. Wenn Sie zustimmen, prüft es, ob ein veröffentlichtes Modell " +
+    "sie errät, und sendet an Stelle jedes Ergebnisses ein zufälliges, alle auf einmal.",
   relayedAll:
-    "Der Vermittler sieht Ihre Netzwerkadresse, kann die Antworten aber nicht lesen. Die Sammelstelle kann sie lesen, " +
-    "aber nicht sehen, wer sie gesendet hat. Was sie sieht, ändert das Wahrscheinlichkeitsverhältnis zwischen je zwei " +
-    "Möglichkeiten, alles zu beantworten, höchstens um den Faktor {0}, mit einem Rest von höchstens 1 zu {1}, wenn " +
-    "{2} der {3} Nachrichten, die zusammen weitergehen, von Menschen kommen, die ihr nicht helfen.",
+    "Der Vermittler sieht Ihre Netzwerkadresse, kann die Antworten aber nicht lesen. Die Sammelstelle kann sie " +
+    "lesen, aber nicht sehen, wer sie gesendet hat. Was sie sieht, ändert das Wahrscheinlichkeitsverhältnis " +
+    "zwischen je zwei Möglichkeiten, alles zu beantworten, höchstens um den Faktor {0}, mit einem Rest von höchstens " +
+    "1 zu {1}, wenn {2} der {3} Nachrichten, die zusammen weitergehen, von Menschen kommen, die ihr nicht helfen.",
   together:
     "Arbeiten Vermittler und Sammelstelle zusammen, können sie die meisten Ihrer Antworten erfahren: Bis zu {0} der " +
     "Ja-Nein-Antworten werden unverändert gesendet.",
   togetherOdds:
-    "Arbeiten Vermittler und Sammelstelle zusammen, ändert das, was sie sehen, das Verhältnis höchstens um den Faktor " +
-    "{0}.",
+    "Arbeiten Vermittler und Sammelstelle zusammen, ändert das, was sie sehen, das Verhältnis höchstens um den " +
+    "Faktor {0}.",
   sameOrigin: "Die Sammelstelle liefert auch diese Seite und könnte daher ändern, wie sie Sie schützt.",
   invited: "Wer weiß, wer Ihre Einladung bekommen hat, weiß, dass die zufällige Antwort Ihre ist.",
   questions: "Fragen",

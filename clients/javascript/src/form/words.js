@@ -33,14 +33,14 @@ export const ENGLISH = {
     "remainder of at most 1 in {1}, if {2} of the {3} answers that leave together come from people who do not help " +
     "it. If relay and collector work together, only the limit above holds.",
   all:
-    "All your answers are sent, each changed at random by itself. The relay mixes the answers of all people, question " +
-    "by question.",
+    "All your answers are sent, each changed at random by itself. The relay mixes the answers of all people, " +
+    "question by question.",
   drawAll:
     "Your true answers stay on this device. If you agree, it sends a random answer in place of each of them, all at " +
     "once.",
   drawModelAll:
-    "Your true answers stay on this device. If you agree, it checks whether a published model guesses them, and sends " +
-    "a random answer in place of each result, all at once.",
+    "Your true answers stay on this device. If you agree, it checks whether a published model guesses them, and " +
+    "sends a random answer in place of each result, all at once.",
   relayedAll:
     "The relay sees your network address, but cannot read the answers. The collector can read them, but cannot see " +
     "who sent them. What it sees changes the odds between any two sets of answers by a factor of at most {0}, with a " +

@@ -5,16 +5,18 @@ import { afterEach, test } from "node:test";
 
 import { PrivacyError, readPlan, SurveyError } from "../../src/core.js";
 import { Client } from "../../src/index.js";
+import { buildMechanism } from "../../src/mechanisms/registry.js";
 import { columnLengths, envelopeBytes } from "../../src/relay/sealing.js";
 import { throughRelay } from "../../src/relay.js";
 import { rehearse } from "../../src/rehearsal.js";
+import { boundMessage } from "../../src/survey/all_answers.js";
 import { MemoryStore, Recorder } from "../../src/testing.js";
 import { givenBytes, valueOf } from "../answer.js";
 import { fromHex, importPrivate, importPublic } from "../hpke.js";
 import { brief, formatCode } from "../relays.js";
 import { readVectors, toBytes } from "../surveys.js";
 
-const { bad, good } = readVectors("relay-plans");
+const { bad, good, messages } = readVectors("relay-plans");
 const { surveys } = readVectors("envelopes");
 const [SURVEY] = surveys;
 const [{ label: LABEL, row: ROW }] = SURVEY.cases;
@@ -53,6 +55,14 @@ test("what spends too much is refused as such", async () => {
   const found = bad.filter((/** @type {any} */ { name }) => /epsilon 4|the product|the promise|too few/.test(name));
   assert.equal(found.length, 8);
   for (const { plan } of found) await assert.rejects(clientOf(plan).plan(), PrivacyError);
+});
+
+test("the bound of a message is the same double as in Python", () => {
+  for (const { domain, is_yes_no: isYesNo, move, ratio, tables } of messages) {
+    const mechanism = buildMechanism("DE", domain, tables, (_, make) => make());
+    const question = { domain, mechanism, mechanismName: "DE", tables };
+    assert.deepEqual(boundMessage(question), { ratio, move, isYesNo });
+  }
 });
 
 for (const { cases, digest, plan } of surveys) {

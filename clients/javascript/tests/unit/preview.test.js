@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import { readPlan, RowError, TokenError } from "../../src/core.js";
 import { preview } from "../../src/preview.js";
+import { givenBytes } from "../answer.js";
 import { readVectors, toBytes } from "../surveys.js";
 
 const { plan: text, cases } = readVectors("good-auto");
@@ -80,4 +81,28 @@ test("a survey by invitation has previews without a token, but not with a wrong 
 
 test("a row that does not fit has no preview", () => {
   assert.throws(() => preview(PLAN, { ...row, age: "secret" }, label), RowError);
+});
+
+test("a preview of a survey that asks all shows every answer, with the bytes of the envelope", () => {
+  const [{ cases: [{ label, random, reports, row }], plan: text }] = readVectors("envelopes").surveys;
+  const plan = readPlan(toBytes(text), { checkRelay: () => {} });
+  const { left, take } = givenBytes(random);
+  const shown = preview(plan, row, label, { random: take });
+  assert.equal(left(), 0);
+  assert.deepEqual(shown.answers.map(({ report }) => Buffer.from(report).toString("hex")), reports);
+  assert.deepEqual(shown.answers.map(({ question }) => question), ["smokes", "age", "sleep (mean)", "sleep (square)"]);
+  assert.deepEqual(shown.answers.map(({ questionProbability }) => questionProbability), [1, 1, 1, 1]);
+  assert.equal(shown.epsilon, "4.5");
+  assert.match(String(shown), /^All your answers are sent, .* work together, by at most 91 times\.\n/);
+  assert.match(String(shown), /\nQuestion 4 of 4: sleep \(square\)\nIt asks for the squared distance/);
+  assert.equal(JSON.stringify(shown), '{"question":"smokes"}');
+  const one = preview(plan, row, label, { question: "age" });
+  assert.deepEqual(one.answers.map(({ question }) => question), ["age"]);
+  assert.match(String(one), /\nQuestion 2 of 4: age\n/);
+  assert.throws(() => preview(plan, { ...row, age: "secret" }, label, { random: take }), RowError);
+});
+
+test("a preview of one report has itself as its only answer", () => {
+  const shown = preview(PLAN, row, label, { question: "age" });
+  assert.deepEqual(shown.answers.map(String), [String(shown)]);
 });

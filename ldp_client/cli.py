@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.argument_parser import ArgumentParser
-from encoders.explain.preview import explain_report
+from encoders.explain.preview import describe_relay, explain_report
 from encoders.explain.text import format_table
 from encoders.survey.plan import Plan
 from ldp_client.errors import JournalError, LdpError
@@ -119,9 +119,11 @@ def _preview(journal: Journal, options: argparse.Namespace) -> list[str]:
         if entry.state is not State.QUEUED or entry.plan is None:
             continue
         _, body = entry.post
+        plan = Plan.from_json(entry.plan)
         text = f"an encrypted message of {len(body)} bytes, which this device cannot open"
+        text = "\n".join([text, "", *describe_relay(plan)])
         if entry.report is not None:
-            text = explain_report(Plan.from_json(entry.plan), entry.report)
+            text = explain_report(plan, entry.report)
         lines += [f"{entry.survey}: waits to be sent to {entry.url}", "", text, ""]
     return [*_describe_rehearsal(), *(lines[:-1] or ["nothing waits to be sent"])]
 

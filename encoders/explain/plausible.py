@@ -79,10 +79,10 @@ def _describe_bound(plan: Plan, question: Question, chances: Mapping[Any, Fracti
     )
     if question.moment:  # the ratio of two numbers that are not listed may be greater
         reached = "Numbers that are not listed may have a higher or a lower chance."
-    return wrap_text(
-        f"{reached} {sentence('bound', epsilon, most)} {sentence('spends', epsilon)}; sending the same bytes "
-        "again spends no more."
-    )
+    spent = f"{sentence('bound', epsilon, most)} {sentence('spends', epsilon)}"
+    if plan.asks_all:
+        spent = sentence("spendsAll", epsilon)
+    return wrap_text(f"{reached} {spent}; sending the same bytes again spends no more.")
 
 
 def compute_likelihoods(question: Question, payload: bytes, truth: Any = None) -> dict[Any, Fraction]:

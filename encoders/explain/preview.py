@@ -1,4 +1,4 @@
-"""Explains one report to a person: the question, the bytes to send, and the likelihood of each true answer.
+"""Explains to a person what they would send: the question, the bytes, and the likelihood of each true answer.
 
 A preview takes the same steps as a report, but sends and stores nothing. It contains the true answer, so only
 the person, or an author with a row of their own, may see it. A report that waits to be sent is explained
@@ -8,11 +8,13 @@ without the row, because the row is not stored.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Context, Decimal
+from itertools import chain
 from typing import Any
 
+from encoders.canonical import decimal_text
 from encoders.explain.plausible import compute_likelihoods, describe_likelihoods, describe_payload
 from encoders.explain.text import format_table, sentence, wrap_text
 from encoders.explain.wording import Wording
@@ -21,8 +23,10 @@ from encoders.randomness import RandomSource
 from encoders.survey.features import CategoricalFeature, NumericFeature
 from encoders.survey.plan import Plan
 from encoders.survey.questions import SQUARE, Question, format_number
-from encoders.survey.randomise import RandomisedReport, randomise, read_report
+from encoders.survey.randomise import RandomisedReport, randomise, randomise_all, read_report
 
+_MUCH = 5
+"""With a larger epsilon, relay and collector together can learn most answers."""
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
 
 _TEXT_HTML = LateImport("encoders.notebook_html:text_html")  # loaded in notebooks alone
@@ -30,7 +34,7 @@ _TEXT_HTML = LateImport("encoders.notebook_html:text_html")  # loaded in noteboo
 
 @dataclass(frozen=True)
 class Preview:
-    """The report that a device would make of one row. `str` explains it; `repr` hides the true answer."""
+    """What a device would send of one row. `str` explains it; `repr` hides the true answer."""
 
     plan: Plan = field(repr=False)
     randomised: RandomisedReport
@@ -41,6 +45,13 @@ class Preview:
     """Whether the client that made it rehearses: none of its reports is sent."""
     language: str = field(default="", repr=False)
     """The language of the texts, if the plan has its texts; empty for the survey's first language."""
+    others: tuple[RandomisedReport, ...] = ()
+    """If each person answers all questions, the reports to the others; `randomised` is the first one."""
+
+    @property
+    def answers(self) -> tuple[Preview, ...]:
+        """A preview of each report that would be sent, in the plan's order: of one, or of all."""
+        return tuple(replace(self, randomised=each, others=()) for each in (self.randomised, *self.others))
 
     @property
     def question(self) -> str:
@@ -59,16 +70,19 @@ class Preview:
 
     @property
     def epsilon(self) -> float:
-        """The privacy budget that sending the report would spend."""
+        """The privacy budget that sending all of it would spend."""
         return float(self.plan.epsilon)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the preview as an object of JSON. It contains the true answer, as the text does."""
+        facts = {"survey": self.plan.id, "epsilon": self.epsilon}
+        answers = [each._answer_as_dict() for each in self.answers]
+        return facts | ({"answers": answers} if self.others else answers[0])
+
+    def _answer_as_dict(self) -> dict[str, Any]:
         question, truth, payload, report = self.randomised
         chances = compute_likelihoods(question, payload, truth).items()
         return {
-            "survey": self.plan.id,
-            "epsilon": self.epsilon,
             "question": question.name,
             "probability": float(self.plan.question_probability(question)),
             "mechanism": question.mechanism.name,
@@ -98,7 +112,7 @@ def preview(
     token: str | None = None,
     language: str = "",
 ) -> Preview:
-    """Make a report of a row by the steps of a device, and send nothing.
+    """Make what a person sends of a row by the steps of a device, and send nothing.
 
     Parameters
     ----------
@@ -108,7 +122,7 @@ def preview(
         None for a survey without a label.
     rng : RandomSource
     question_name : str, optional
-        Name of the question to preview, in place of a drawn one.
+        Name of the question to preview, in place of a drawn one, or of all that each person answers.
     token : str, optional
         The invitation. Without one, a preview of a survey by invitation draws the question.
     language : str
@@ -125,17 +139,24 @@ def preview(
     """
     if plan.by_invitation and question_name is None and token is None:
         question_name = plan.draw(rng).name
-    randomised = randomise(plan, row, label, rng, question_name, token)
-    return Preview(plan, randomised, plan.clipped_names(row), language=language)
+    if plan.asks_all and question_name is None:
+        made = randomise_all(plan, plan.encode(row, label), rng)
+    else:
+        made = [randomise(plan, row, label, rng, question_name, token)]
+    clipped = plan.clipped_names(row)
+    return Preview(plan, made[0], clipped, language=language, others=tuple(made[1:]))
 
 
 def explain(shown: Preview) -> str:
     """Return the text of a preview. It contains the true answer, so only the person may see it."""
+    rehearsal = ["This is a rehearsal: no report is sent or kept."] if shown.rehearsal else []
+    if shown.others:
+        return _paragraphs(rehearsal, *_explain_all(shown))
     plan, (question, truth, payload, report) = shown.plan, shown.randomised
     wording = Wording.from_plan(plan, shown.language)
     clipped = describe_clipping(plan, shown.clipped)
     return _paragraphs(
-        ["This is a rehearsal: no report is sent or kept."] if shown.rehearsal else [],
+        rehearsal,
         _describe_questions(plan, question, "is", wording),
         _describe_validation(plan),
         describe_square(question),
@@ -150,6 +171,27 @@ def explain(shown: Preview) -> str:
         describe_relay(plan),
         describe_likelihoods(plan, question, payload, wording, truth),
     )
+
+
+def _explain_all(shown: Preview) -> Iterator[list[str]]:
+    """Yield the paragraphs of a preview of all questions: each true answer, and what may be sent instead."""
+    plan, answers = shown.plan, shown.answers
+    wording = Wording.from_plan(plan, shown.language)
+    yield describe_relay(plan)
+    yield _describe_validation(plan)
+    yield describe_clipping(plan, shown.clipped)
+    for number, each in enumerate(answers, 1):
+        question, truth, payload, _ = each.randomised
+        mechanism, sent = question.mechanism, "; ".join(describe_payload(question, payload, wording))
+        lines = [
+            " ".join(describe_square(question)),
+            f"{sentence('truth')} {wording.titled_answer(each.truth)}.",
+            f"{sentence('mechanism', mechanism.name)}: {mechanism.describe_output(truth)}.",
+            f"This time it would be: {' '.join(sent.split())}.",
+        ]
+        heading = sentence("answered", number, len(answers), question.name)
+        yield [heading, *chain.from_iterable(wrap_text(line, "  ") for line in lines)]
+    yield wrap_text(f"{sentence('spendsAll', decimal_text(plan.epsilon))}. Each preview draws again.")
 
 
 def explain_report(plan: Plan, report: bytes) -> str:
@@ -179,8 +221,12 @@ def _paragraphs(*parts: list[str]) -> str:
 
 
 def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wording) -> list[str]:
-    if plan.by_invitation:
-        how, chances = sentence("invited"), ["" for _ in plan.questions]
+    first, chances = f"One question {tense} asked", ["" for _ in plan.questions]
+    if plan.asks_all:
+        how = "and a report of its own answers it"
+        first = f"Every question {tense} asked"
+    elif plan.by_invitation:
+        how = sentence("invited")
     else:
         how = "drawn at random, without looking at the answers"
         chances = [f"{plan.question_probability(each):.1%}" for each in plan.questions]
@@ -191,7 +237,7 @@ def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wordin
     titles = wording.titles([*(feature.name for feature in asked.asked_features), *asked.label.names])
     displayed = [line for name, title in titles.items() for line in wrap_text(f"{name}: {title}", "  ")]
     heading = ["Its texts:"] if displayed else []
-    return [f"One question {tense} asked, {how}:", *format_table(rows, "<><"), *heading, *displayed]
+    return [f"{first}, {how}:", *format_table(rows, "<><"), *heading, *displayed]
 
 
 def _describe_validation(plan: Plan) -> list[str]:
@@ -260,13 +306,21 @@ def describe_relay(plan: Plan) -> list[str]:
     relay = plan.relay
     if relay is None:
         return []
+    odds, remainder = _factor(relay.epsilon), f"{math.floor(1 / relay.delta):,}"
+    honest, batch = f"{relay.honest_reports:,}", f"{relay.batch:,}"
+    together = sentence("togetherOdds", _factor(plan.epsilon))
+    if plan.asks_all:
+        if plan.epsilon > _MUCH:
+            ratio = max(question.mechanism.ratio for question in plan.questions)
+            together = sentence("together", f"{math.ceil(100 * ratio / (1 + ratio))}%")
+        promise = sentence("relayed", odds, remainder, honest, batch)
+        return wrap_text(f"{sentence('all')} {promise} {together}")
     return wrap_text(
         "The report goes through a relay, which cannot read it. The relay knows that you take part; the "
         "collector cannot see who sent which report. What the collector sees changes the odds of any two "
-        f"answers of yours by at most {_factor(relay.epsilon)} times, with a remainder of at most 1 in "
-        f"{math.floor(1 / relay.delta):,}, if at least {relay.honest_reports:,} of the {relay.batch:,} "
-        "reports that leave together come from people who do not help it. If relay and collector work "
-        f"together, by at most {_factor(plan.epsilon)} times."
+        f"answers of yours by at most {odds} times, with a remainder of at most 1 in {remainder}, if at "
+        f"least {honest} of the {batch} reports that leave together come from people who do not help it. "
+        f"{together}"
     )
 
 

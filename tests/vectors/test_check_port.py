@@ -61,7 +61,9 @@ def test_this_client_passes_as_two_programs_that_need_no_installation():
         "bad.json",
         "compositions.json",
         "conditions.json",
+        "envelopes.json",
         "relay-addresses.json",
+        "relay-plans.json",
     }
     assert {line.split()[0] for line in run.stdout.splitlines()[:-1]} == files
 

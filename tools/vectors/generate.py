@@ -14,8 +14,10 @@ bad.json holds reports that a collector of its plan must refuse, and the reason;
 bad-rows-validation.json rows that a client must refuse, and the field; bad-plans.json plans that it must
 refuse (bad_plans.py and plan_mistakes/); tokens.json invitations, some of them to refuse (tokens.py);
 relay-addresses.json addresses of relays, to take and to refuse (relays.py); compositions.json bounds on the
-privacy of people who answer every question through a relay (compositions.py). Random bytes are SHA-256 in
-counter mode, so that a port can make more of them, or stand at the exact limits of a mechanism (limits.py).
+privacy of people who answer every question through a relay (compositions.py); envelopes.json what such people
+send (envelopes.py); relay-plans.json plans of such surveys, to take and to refuse
+(plan_mistakes/all_answers.py). Random bytes are SHA-256 in counter mode, so that a port can make more of
+them, or stand at the exact limits of a mechanism (limits.py).
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from encoders.survey.questions import Question
 from tools.vectors import (
     bad_plans,
     compositions,
+    envelopes,
     limits,
     normal_forms,
     relays,
@@ -47,6 +50,7 @@ from tools.vectors import (
     without_label,
 )
 from tools.vectors.common import case, first_draws, random_bytes, words
+from tools.vectors.plan_mistakes.all_answers import all_answers
 
 VECTORS = Path(__file__).resolve().parents[2] / "tests" / "vectors"
 SURVEY = """
@@ -431,6 +435,7 @@ def files() -> dict[str, str]:
     documents["tokens.json"] = tokens.tokens()
     documents["relay-addresses.json"] = relays.addresses()
     documents["compositions.json"] = compositions.compositions()
+    documents |= {"envelopes.json": envelopes.envelopes(), "relay-plans.json": all_answers()}
     documents |= without_label.files()
     documents["bad-plans-unlabelled.json"] = bad_plans.bad_plans_without_label()
     return {

@@ -1,8 +1,8 @@
 /**
  * Relays: surveys whose reports go through another organisation, so that the collector does not see who answered.
  *
- * Each report is sealed for the collector, and once more for the relay. The same bytes are sent until the relay has
- * them. Nothing is ever sent to the collector, whose address the device does not know.
+ * Each report is sealed for the collector, and what a person sends is sealed once more for the relay. The same bytes
+ * are sent until the relay has them. Nothing is ever sent to the collector, whose address the device does not know.
  */
 
 import { greatest, isGreater, nearestDouble } from "./arithmetic.js";
@@ -12,8 +12,7 @@ import { originOfUrl } from "./client/survey_identity.js";
 import { parseDecimal } from "./decimals.js";
 import { requireValid } from "./errors.js";
 import { checkEntry } from "./relay/plan_entry.js";
-import { isSealingSupported, sealReport } from "./relay/sealing.js";
-import { packReport } from "./report.js";
+import { isSealingSupported, sealEnvelope } from "./relay/sealing.js";
 import { parseToken } from "./survey/invitation.js";
 
 /** @typedef {import("./client/journal/table.js").JournalEntry} JournalEntry */
@@ -23,7 +22,6 @@ import { parseToken } from "./survey/invitation.js";
 /** @typedef {import("./survey/plan.js").Plan} Plan */
 
 const TIMEOUT_SECONDS = 10;
-const ID = new Uint8Array(16);
 /** How long after its end a message is kept: the relay needs three hours, and the clock may be days ahead. */
 const MESSAGE_SECONDS = 7 * 86_400;
 const UNREACHABLE = "relay-unreachable";
@@ -91,7 +89,8 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
         if (!(await isSealingSupported())) {
           throw new TransportError("this browser cannot seal reports: update it", "relay-unsupported");
         }
-        await seal(plan, new Uint8Array()); // with a key that cannot be used, nothing is drawn
+        if (plan.relay?.ask) (await import("./survey/all_answers.js")).checkAllAnswers(plan);
+        await seal(plan, () => new Uint8Array()); // with a key that cannot be used, nothing is drawn
       },
 
       readToken: (plan, token) => void readCode(plan, token),
@@ -159,18 +158,15 @@ function readCode({ digestBytes, sha256 }, token) {
 }
 
 /**
- * Seal a report of a plan. All messages of a plan have one length.
+ * Make and seal what a person sends: one report, or one for each question.
  *
  * @param {Plan} plan
- * @param {Uint8Array} report
+ * @param {import("./client/policy.js").Draw} draw
  * @param {unknown} [token] the relay's code
  */
-function seal(plan, report, token) {
-  const { digestBytes, questions, relay } = plan;
-  const { collector_key: collectorKey, relay_key: relayKey } = /** @type {any} */ (relay);
-  const lengths = questions.map(({ mechanism: { payloadBytes } }, index) =>
-    packReport(digestBytes, index, ID, new Uint8Array(payloadBytes)).length);
-  return sealReport(report, Math.max(...lengths), digestBytes, collectorKey, relayKey, readCode(plan, token));
+function seal(plan, draw, token) {
+  const reports = plan.relay?.ask ? plan.questions.map((_, index) => draw({ index })) : [draw()];
+  return sealEnvelope(plan, reports, readCode(plan, token));
 }
 
 /** @param {string} text */

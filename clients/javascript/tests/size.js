@@ -3,7 +3,7 @@
  * minified by terser too. The order of imports decides some 50 bytes.
  *
  * The client loads previews, texts and rehearsals when they are needed, so they are not part of it. Nor are the client
- * and the German words, which are loaded so too, part of the form.
+ * and the German words, which are loaded so too, part of the form, nor the check of all answers part of the relay.
  */
 
 import { readFileSync } from "node:fs";
@@ -15,7 +15,10 @@ import { minify } from "terser";
 const root = new URL("../", import.meta.url);
 const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 /** What the client loads when it is needed, and what stands beside the form. */
-const OTHERS = ["../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../client/client.js", "./german.js"];
+const OTHERS = [
+  "../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../client/client.js", "./german.js",
+  "./survey/all_answers.js",
+];
 /** @type {Record<string, { esbuild: number, terser: number }>} */
 const sizes = {};
 for (const [name, entry] of Object.entries(entries)) {

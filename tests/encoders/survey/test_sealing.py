@@ -6,6 +6,7 @@ HPKE itself is cryptography's. Messages of the JavaScript client, which implemen
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 import subprocess
 import sys
@@ -20,9 +21,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from encoders.late_imports import MissingExtraError
+from encoders.randomness import FastStream
 from encoders.report import MAX_REPORT_BYTES, OVERHEAD_BYTES
 from encoders.survey import Plan, read_survey
 from encoders.survey import sealing as module
+from encoders.survey.randomise import randomise_all
 from encoders.survey.relay import CODE_BYTES, is_key
 from encoders.survey.sealing import SealError, column_bytes, outer_bytes, seal_envelope
 from encoders.survey.unsealing import KeyFileError, load_private_key, open_inner, open_outer
@@ -32,10 +35,13 @@ from tests.support.surveys import RELAY_KEYS, RELAYED
 ROOT = Path(__file__).resolve().parents[3]
 SEALING_MODULE = (ROOT / "clients/javascript/src/relay/sealing.js").as_uri()
 SEAL_IN_NODE = f"""
-import {{ sealReport }} from "{SEALING_MODULE}";
-const [report, longest, digest, code, ...keys] = process.argv.slice(1);
+import {{ sealEnvelope }} from "{SEALING_MODULE}";
+const {{ ask, code, digest, keys, payloads, reports }} = JSON.parse(process.argv[1]);
 const bytes = (text) => new Uint8Array(Buffer.from(text, "hex"));
-const message = await sealReport(bytes(report), Number(longest), bytes(digest), ...keys, bytes(code));
+const relay = {{ ask, collector_key: keys[0], relay_key: keys[1] }};
+const questions = payloads.map((payloadBytes) => ({{ mechanism: {{ payloadBytes }} }}));
+const plan = {{ digestBytes: bytes(digest), questions, relay }};
+const message = await sealEnvelope(plan, reports.map(bytes), bytes(code));
 process.stdout.write(Buffer.from(message).toString("hex"));
 """
 WIDE = "[features.work]\nvalues = [" + ", ".join(f'"{n}"' for n in range(300)) + "]\n"
@@ -195,26 +201,41 @@ def test_a_file_that_is_not_a_key_is_refused_by_its_name(tmp_path):
         assert "secret" not in str(caught.value)
 
 
+ALL_PLAN = relayed_plan(
+    f"{RELAYED}{WIDE}".replace("[relay]", '[relay]\nask = "all"').replace("epsilon = 2\n", "epsilon = 3\n", 1)
+)
+
+
 @pytest.mark.parametrize("code", [b"", bytes(range(16))])
-def test_messages_of_the_javascript_client_are_opened(code):
+@pytest.mark.parametrize("plan", [WIDE_PLAN, ALL_PLAN], ids=["one", "all"])
+def test_messages_of_the_javascript_client_are_opened(plan, code):
     """Node seals, with the keys in the plan; its own tests check the vectors of RFC 9180."""
     if (node := shutil.which("node")) is None:
         pytest.skip("node is not installed")
-    report = make_report(WIDE_PLAN, work="7")
-    relay = WIDE_PLAN.relay
-    assert relay is not None
-    arguments = [report.hex(), str(WIDE_PLAN.longest_report), WIDE_PLAN.digest, code.hex()]
-    arguments += [relay.collector_key, relay.relay_key]
+    coded = plan.encode({"nights": "some", "rested": True, "work": "7"}, None)
+    reports = [each.report for each in randomise_all(plan, coded, FastStream(1))]
+    assert plan.relay is not None
+    given = {
+        "ask": plan.relay.as_dict().get("ask"),
+        "code": code.hex(),
+        "digest": plan.digest,
+        "keys": [plan.relay.collector_key, plan.relay.relay_key],
+        "payloads": [each.mechanism.payload_bytes for each in plan.questions],
+        "reports": [each.hex() for each in reports],
+    }
     result = subprocess.run(
-        [node, "--input-type=module", "--eval", SEAL_IN_NODE, *arguments],
+        [node, "--input-type=module", "--eval", SEAL_IN_NODE, json.dumps(given)],
         capture_output=True,
         text=True,
         check=True,
         timeout=60,
     )
-    content = open_outer(WIDE_PLAN, bytes.fromhex(result.stdout), RELAY, has_code=bool(code))
+    content = open_outer(plan, bytes.fromhex(result.stdout), RELAY, has_code=bool(code))
     assert content[: len(code)] == code
-    assert open_inner(WIDE_PLAN, content[len(code) :], COLLECTOR) == report
+    start = len(code)
+    for column, size in enumerate(column_bytes(plan)):
+        assert open_inner(plan, content[start : start + size], COLLECTOR, column) == reports[column]
+        start += size
 
 
 def test_the_longest_message_of_any_plan_is_one_that_every_relay_takes():

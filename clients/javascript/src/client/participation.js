@@ -144,9 +144,10 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       const invited = readToken(plan, token);
       const coded = plan.encode(row, label);
       const clipped = clippedNames(plan, row);
-      const draw = () => randomiseCoded(plan, coded, random, invited).report;
+      /** @type {import("./policy.js").Draw} */
+      const draw = (chosen = invited) => randomiseCoded(plan, coded, random, chosen).report;
       // sealing waits, which a transaction must not; if another tab is faster, this report is forgotten
-      const sealed = await relay?.seal(plan, draw(), token);
+      const sealed = await relay?.seal(plan, draw, token);
       const makeReport = () => sealed ?? draw();
       const made = await journal.commit(identity, plan, makeReport, policy.maxTotalEpsilon);
       const receipt = new Receipt("queued", plan.id, { epsilon: Number(plan.epsilon), clipped });
@@ -157,5 +158,5 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
 
 /** Refuse a plan with a relay: sent directly, its reports would reveal too much. */
 function refuseRelay() {
-  throw new TransportError("the survey needs a relay: give the option relay", "relay-unsupported");
+  throw new TransportError("the survey needs the option relay", "relay-unsupported");
 }

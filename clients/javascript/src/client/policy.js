@@ -24,6 +24,12 @@ import { requireDigest } from "./journal/consent.js";
  */
 
 /**
+ * Draws the report to a question, or of a question that is drawn first.
+ *
+ * @typedef {(chosen?: { index: number }) => Uint8Array} Draw
+ */
+
+/**
  * What a client needs for a survey with a relay.
  *
  * @typedef {object} Relay
@@ -32,9 +38,11 @@ import { requireDigest } from "./journal/consent.js";
  * @property {(plan: Plan) => void} checkEntry throws SurveyError or PrivacyError unless the plan's entry can be used
  * @property {(plan: { epsilon: string, relay?: Plan["relay"] }) => void} check throws PlanError or BudgetError for a
  *   plan, or a journal's entry, of another relay or with a greater local epsilon
- * @property {(plan: Plan) => Promise<void>} prepare throws unless reports of a plan can be sealed
+ * @property {(plan: Plan) => Promise<void>} prepare throws unless a plan keeps its promise and its reports can be
+ *   sealed
  * @property {(plan: Plan, token?: string | null) => undefined} readToken throws TokenError if a code cannot be used
- * @property {(plan: Plan, report: Uint8Array, token?: string | null) => Promise<Uint8Array>} seal
+ * @property {(plan: Plan, draw: Draw, token?: string | null) => Promise<Uint8Array>} seal draws all reports at once,
+ *   and returns the message that contains them
  * @property {(participation: Participation, sender: Sender) => Promise<ReceiptFields | undefined>} withdraw withdraws
  *   as a client does, and asks the relay to delete the report; returns what the relay answered, or undefined if it has
  *   no report

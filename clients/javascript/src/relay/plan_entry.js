@@ -12,7 +12,7 @@ import { shuffledDelta } from "./shuffling.js";
  *
  * @typedef {object} RelayEntry
  * @property {string} url the survey's address at the relay, https://HOST/ID
- * @property {number} batch the smallest number of reports that the relay passes on together
+ * @property {number} batch the smallest number of messages that the relay passes on together
  * @property {string} honest the share of each batch from people who do not help the collector, at least
  * @property {string} epsilon promised towards everybody but the relay
  * @property {string} delta promised with this epsilon
@@ -20,6 +20,8 @@ import { shuffledDelta } from "./shuffling.js";
  * @property {number} closes
  * @property {string} collector_key for the inner seal
  * @property {string} relay_key for the outer seal
+ * @property {"all"} [ask] each person answers all questions, and the survey's epsilon is their sum; absent if each
+ *   answers one
  */
 
 const ENTRIES = 9;
@@ -32,28 +34,48 @@ const LAST_TIME = 2 ** 33;
 
 /**
  * Throw SurveyError unless an entry can be used, or PrivacyError if its promise does not follow. The keys are only
- * compared: sealing checks their form.
+ * compared: sealing checks their form. If each person answers all questions, `checkAllAnswers` checks the promise.
  *
  * @param {RelayEntry} entry
  * @param {string} survey the survey's id
  * @param {number} ratio the largest likelihood ratio of one report
  */
 export function checkEntry(entry, survey, ratio) {
-  const { batch, closes, collector_key: collectorKey, delta, epsilon, honest, opens, relay_key: relayKey, url } = entry;
-  const honestShare = parseDecimal(honest);
-  // in exact decimals: .29 x 100 is 29
-  const honestReports = Number.isInteger(batch) && (honestShare[0] * BigInt(batch)) / honestShare[1];
+  const {
+    ask, batch, closes, collector_key: collectorKey, delta, epsilon, honest, opens, relay_key: relayKey, url,
+  } = entry;
+  const asksAll = ask === "all";
   requireValid(
-    Object.keys(entry).length === ENTRIES &&
+    Object.keys(entry).length === ENTRIES + Number(asksAll) && (asksAll || ask === undefined) &&
       isRelayUrl(url) && url.endsWith(`/${survey}`) &&
-      2 <= batch && batch <= MAX_BATCH &&
-      honestReports && 0n < honestReports && !isGreater(honestShare, [1n, 1n]) &&
+      2 <= batch && batch <= MAX_BATCH && Number.isInteger(batch) &&
+      0 < honestReports(entry) && !isGreater(parseDecimal(honest), [1n, 1n]) &&
       isWithin(parseDecimal(epsilon), [1n, 1000n], [32n, 1n]) &&
       isWithin(parseDecimal(delta), [1n, 10n ** 9n], [1n, 10n ** 5n]) &&
       [opens, closes].every(Number.isInteger) && 0 < opens && opens < closes && closes < LAST_TIME &&
       collectorKey !== relayKey,
   );
-  if (shuffledDelta(ratio, Number(honestReports), Number(epsilon)) > Number(delta)) {
+  if (!asksAll) requirePromise(entry, shuffledDelta(ratio, honestReports(entry), Number(epsilon)));
+}
+
+/**
+ * Return the number of honest messages in the smallest batch.
+ *
+ * @param {RelayEntry} entry
+ */
+export function honestReports({ batch, honest }) {
+  const [numerator, denominator] = parseDecimal(honest);
+  return Number((numerator * BigInt(batch)) / denominator); // in exact decimals: .29 x 100 is 29
+}
+
+/**
+ * Throw PrivacyError if a person's delta is greater than the promised one.
+ *
+ * @param {RelayEntry} entry
+ * @param {number} delta
+ */
+export function requirePromise(entry, delta) {
+  if (delta > Number(entry.delta)) {
     throw new PrivacyError("promises a smaller epsilon of the relay than its batches give");
   }
 }

@@ -1,47 +1,84 @@
 /**
- * Seals reports for a relay: an inner seal that the collector opens, and an outer one that the relay opens.
+ * Seals reports for a relay: inner seals that the collector opens, and an outer one that the relay opens.
  *
- * A seal is the id of a public key and a message of hpke.js. All messages of a survey have one length.
+ * A seal is the id of a public key and a message of hpke.js. A person sends one sealed report for each column: if each
+ * person answers all questions, column j is for question j; otherwise the only column is for all. All messages of a
+ * column have one length.
  */
 
 import { concatenate, fromAscii, toHex } from "../bytes.js";
 import { requireValid } from "../errors.js";
+import { packReport } from "../report.js";
 import { hasForm } from "../text_form.js";
-import { exportPublicKey, makeKeyPair, sealTo } from "./hpke.js";
+import { exportPublicKey, makeKeyPair, makeSealer } from "./hpke.js";
+
+/**
+ * @typedef {object} SealedPlan
+ * @property {Uint8Array} digestBytes 32 bytes
+ * @property {readonly { mechanism: { payloadBytes: number } }[]} questions
+ * @property {Pick<import("./plan_entry.js").RelayEntry, "ask" | "collector_key" | "relay_key">} [relay]
+ */
 
 /** Base64 of 39 bytes. */
 const KEY_FORM = /^[A-Za-z0-9+/]{52}$/;
 /** What a key contains before and after the public key: the only suite, in hexadecimal digits. */
 const SUITE = "002000010001";
-const DIGEST_BYTES = 32;
+const NO_ID = new Uint8Array(16);
+const LENGTH_BYTES = 2;
+/** Bytes that a seal adds: the key's id, the public key of the message, and the tag of AES-GCM. */
+const SEAL_BYTES = 1 + 32 + 16;
 
 /**
- * Return the message for the relay: longest + 100 bytes, and the code. Two messages of one report differ.
+ * Return the length of the longest report of each column of a plan in bytes.
+ *
+ * @param {SealedPlan} plan with a relay
+ */
+export function columnLengths({ digestBytes, questions, relay }) {
+  const lengths = questions.map(({ mechanism: { payloadBytes } }, index) =>
+    packReport(digestBytes, index, NO_ID, new Uint8Array(payloadBytes)).length);
+  return relay?.ask ? lengths : [Math.max(...lengths)];
+}
+
+/**
+ * Return the length of an envelope without a code in bytes.
+ *
+ * @param {readonly number[]} columns from `columnLengths`
+ */
+export function envelopeBytes(columns) {
+  return columns.reduce((sum, each) => sum + LENGTH_BYTES + each + SEAL_BYTES, SEAL_BYTES);
+}
+
+/**
+ * Return the message for the relay: an envelope with all reports of a person. Two messages of one report differ.
  *
  * Throws SurveyError for a key that the plan must not have, and RangeError for a mistake of the caller.
  *
- * @param {Uint8Array} report
- * @param {number} longest number of bytes of the plan's longest report, below 65,536
- * @param {Uint8Array} digest of the plan, 32 bytes
- * @param {string} collectorKey base64 of the key's id (1 byte), 0020, the public key (32 bytes) and 0001 0001
- * @param {string} relayKey likewise
+ * @param {SealedPlan} plan with a relay
+ * @param {readonly Uint8Array[]} reports one for each column
  * @param {Iterable<number>} [code] that the relay gave to the person; the collector never gets it
  * @returns {Promise<Uint8Array>}
  */
-export async function sealReport(report, longest, digest, collectorKey, relayKey, code = []) {
-  const { length } = report;
-  if (!(length <= longest && longest < 2 ** 16)) throw new RangeError("the report is too long");
-  if (digest.length !== DIGEST_BYTES) throw new RangeError("the digest has the wrong length");
-  const padded = concatenate([length >> 8, length & 255], report, new Uint8Array(longest - length));
-  const inner = await seal(collectorKey, "ldp-bayes report\0", digest, padded);
-  return seal(relayKey, "ldp-bayes relay\0", digest, concatenate(code, inner));
+export async function sealEnvelope(plan, reports, code = []) {
+  const { collector_key: collectorKey, relay_key: relayKey } = /** @type {any} */ (plan.relay);
+  const columns = columnLengths(plan);
+  // a longer message would show the question
+  if (reports.length !== columns.length || reports.some(({ length }, index) => length > columns[index])) {
+    throw new RangeError("these are not the reports of one person");
+  }
+  const sealInner = await makeSeal(collectorKey, "ldp-bayes report\0", plan);
+  const inner = await Promise.all(reports.map((report, index) => {
+    const { length } = report;
+    return sealInner(concatenate([length >> 8, length & 255], report, new Uint8Array(columns[index] - length)));
+  }));
+  const sealOuter = await makeSeal(relayKey, "ldp-bayes relay\0", plan);
+  return sealOuter(concatenate(code, ...inner));
 }
 
 /** Return whether this browser can seal: not in an insecure context, nor without X25519. */
 export async function isSealingSupported() {
   try {
-    const keyPair = await makeKeyPair();
-    await sealTo(await exportPublicKey(keyPair), keyPair, new Uint8Array(), new Uint8Array());
+    const seal = await makeSealer(await exportPublicKey(await makeKeyPair()), new Uint8Array());
+    await seal(new Uint8Array());
     return true;
   } catch {
     return false;
@@ -49,17 +86,16 @@ export async function isSealingSupported() {
 }
 
 /**
- * Return the id of a key and a text that is sealed to it.
+ * Return a function that returns the id of a key and a text that is sealed to it.
  *
- * @param {string} key
+ * @param {string} key base64 of the key's id (1 byte), 0020, the public key (32 bytes) and 0001 0001
  * @param {string} purpose
- * @param {Uint8Array} digest
- * @param {Uint8Array<ArrayBuffer>} text
+ * @param {SealedPlan} plan
  */
-async function seal(key, purpose, digest, text) {
+async function makeSeal(key, purpose, { digestBytes }) {
   requireValid(hasForm(key, KEY_FORM));
   const bytes = fromAscii(atob(key));
   requireValid(toHex(concatenate(bytes.subarray(1, 3), bytes.subarray(35))) === SUITE);
-  const info = concatenate(fromAscii(purpose), digest);
-  return concatenate([bytes[0]], await sealTo(bytes.subarray(3, 35), await makeKeyPair(), info, text));
+  const seal = await makeSealer(bytes.subarray(3, 35), concatenate(fromAscii(purpose), digestBytes));
+  return async (/** @type {Uint8Array<ArrayBuffer>} */ text) => concatenate([bytes[0]], await seal(text));
 }

@@ -42,7 +42,7 @@ export class Plan {
     requireValid(enrolment === undefined || enrolment === "token");
     requireValid(texts === undefined || hasForm(texts, SHA256));
     const [units, scale] = parseDecimal(epsilon);
-    requireValid(units * 1000n >= scale && units <= 32n * scale);
+    requireValid(units * 1000n >= scale && units <= scale * (relay?.ask ? 64n : 32n));
     const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
     checkKeyCount(tables, named.size);
     // valid tables are ASCII, which is checked where they are read
@@ -54,7 +54,7 @@ export class Plan {
     this.id = /** @type {string} */ (id);
     /** Id of the first of several rounds; by default the survey's own id. */
     this.family = /** @type {string} */ (family ?? id);
-    /** Nominal privacy budget of one report, as a decimal. */
+    /** Nominal privacy budget of what one person sends, as a decimal. */
     this.epsilon = /** @type {string} */ (epsilon);
     /** Whether only people with an invitation may answer. */
     this.byInvitation = enrolment === "token";
@@ -62,7 +62,7 @@ export class Plan {
     this.schema = readRowSchema(document);
     /** The model that devices validate, if there is one. @type {Validation | undefined} */
     this.validation = validation === undefined ? validation : readValidation(document);
-    /** The questions, of which each person answers one. @type {readonly Question[]} */
+    /** The questions, of which each person answers one, or all if the relay asks all. @type {readonly Question[]} */
     this.questions = readQuestions(document, this.schema, expLowerBound([units, scale]));
     const asked = new Set(this.questions.flatMap(({ features }) => features));
     requireValid(!this.validation || asked.size === document.features.length);

@@ -97,7 +97,7 @@ for (const [expected, changes, options, error] of REFUSALS) {
 
 test("the message of a client without a relay names the option", async () => {
   const { why } = await makeRelayed({ route: null }).client.grant();
-  assert.equal(why, "the survey needs a relay: give the option relay");
+  assert.equal(why, "the survey needs the option relay");
 });
 
 test("a plan without a relay, or with an invitation, is refused", async () => {

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
 import { SurveyError } from "../../src/core.js";
-import { sealTo } from "../../src/relay/hpke.js";
-import { isSealingSupported, sealReport } from "../../src/relay/sealing.js";
+import { makeSealer } from "../../src/relay/hpke.js";
+import { columnLengths, envelopeBytes, isSealingSupported, sealEnvelope } from "../../src/relay/sealing.js";
 import { asText, fromHex, importPrivate, importPublic, join, makeRecipient, open } from "../hpke.js";
 
 const { subtle } = crypto;
@@ -24,7 +24,9 @@ const VECTOR = {
 };
 const DIGEST = new Uint8Array(32).map((_, index) => 7 * index);
 const REPORT = Uint8Array.of(1, 2, 3, 0, 0);
-const LONGEST = 90;
+/** Bytes of a report without its payload, for payloads and questions that need no longer lengths. */
+const HEAD = 57;
+const LONGEST = HEAD + 33;
 /** The points of order 1, 2, 4 and 8 of the curve and its twist, some of them twice in other bytes. */
 const LOW_ORDER = [
   "00".repeat(32),
@@ -45,7 +47,7 @@ test("the first vector of RFC 9180 is opened here, and sealed with its keys, its
   const recipient = await importPrivate(skRm, pkRm);
   assert.deepEqual(await open(recipient, pkRm, info, join(enc, ct), aad), pt);
   const keyPair = { privateKey: await importPrivate(skEm, enc), publicKey: await importPublic(enc) };
-  const message = await sealTo(pkRm, keyPair, info, pt);
+  const message = await (await makeSealer(pkRm, info))(pt, keyPair);
   // the published message has additional data, which changes only its last 16 bytes
   assert.deepEqual(message.subarray(0, -16), join(enc, ct).subarray(0, -16));
   const aes = await subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"]);
@@ -54,29 +56,69 @@ test("the first vector of RFC 9180 is opened here, and sealed with its keys, its
   assert.deepEqual(await open(recipient, pkRm, info, message), pt);
 });
 
+/**
+ * Return as much of a plan as sealing reads, with questions whose payloads have these lengths.
+ *
+ * @param {string} collectorKey
+ * @param {string} relayKey
+ * @param {number[]} [payloads]
+ * @param {"all"} [ask]
+ */
+function planOf(collectorKey, relayKey, payloads = [LONGEST - HEAD], ask = undefined) {
+  const questions = payloads.map((payloadBytes) => ({ mechanism: { payloadBytes } }));
+  return { digestBytes: DIGEST, questions, relay: { ask, collector_key: collectorKey, relay_key: relayKey } };
+}
+
+/** @param {string} name */
+const infoOf = (name) => join(`ldp-bayes ${name}\0`, DIGEST);
+
 test("the relay opens the outer seal, and the collector the inner one", async () => {
   const [collector, relay] = [await makeRecipient(3), await makeRecipient(250)];
   for (const length of [0, 1, LONGEST - 1, LONGEST, 300]) {
     const report = crypto.getRandomValues(new Uint8Array(length));
     const longest = Math.max(length, LONGEST);
-    const message = await sealReport(report, longest, DIGEST, collector.text, relay.text);
+    const message = await sealEnvelope(planOf(collector.text, relay.text, [0, longest - HEAD]), [report]);
     assert.equal(message.length, longest + 100);
     assert.equal(message[0], 250);
-    const [outerInfo, innerInfo] = ["relay", "report"].map((name) => join(`ldp-bayes ${name}\0`, DIGEST));
-    const inner = await open(relay.privateKey, relay.bytes, outerInfo, message.subarray(1));
+    const inner = await open(relay.privateKey, relay.bytes, infoOf("relay"), message.subarray(1));
     assert.equal(inner.length, longest + 51);
     assert.equal(inner[0], 3);
-    const text = await open(collector.privateKey, collector.bytes, innerInfo, inner.subarray(1));
+    const text = await open(collector.privateKey, collector.bytes, infoOf("report"), inner.subarray(1));
     assert.deepEqual(text, join([length >> 8, length & 255], report, new Uint8Array(longest - length)));
   }
 });
 
+test("an envelope has one message for each question, of exactly its length, in the order of the plan", async () => {
+  const [collector, relay] = [await makeRecipient(3), await makeRecipient(4)];
+  const payloads = [1, 300, 0, 2];
+  const plan = planOf(collector.text, relay.text, payloads, "all");
+  const columns = columnLengths(plan);
+  assert.deepEqual(columns, [HEAD + 1, HEAD + 301, HEAD, HEAD + 2]);
+  const reports = columns.map((length, index) => new Uint8Array(length).fill(index + 1));
+  const code = crypto.getRandomValues(new Uint8Array(16));
+  const message = await sealEnvelope(plan, reports, code);
+  assert.equal(message.length, envelopeBytes(columns) + 16);
+  const content = await open(relay.privateKey, relay.bytes, infoOf("relay"), message.subarray(1));
+  assert.deepEqual(content.subarray(0, 16), code);
+  const keys = new Set();
+  let start = 16;
+  for (const report of reports) {
+    const inner = content.subarray(start, start += report.length + 51);
+    assert.equal(inner[0], 3);
+    keys.add(Buffer.from(inner.subarray(1, 33)).toString("hex"));
+    const text = await open(collector.privateKey, collector.bytes, infoOf("report"), inner.subarray(1));
+    assert.deepEqual(text, join([report.length >> 8, report.length & 255], report));
+  }
+  assert.equal(keys.size, payloads.length); // a key for several messages would show that one person sent them
+  assert.equal(start, content.length);
+});
+
 test("a message opens for its plan alone, and only if it is intact", async () => {
   const [collector, relay] = [await makeRecipient(1), await makeRecipient(2)];
-  const message = (await sealReport(REPORT, LONGEST, DIGEST, collector.text, relay.text)).subarray(1);
-  const info = join("ldp-bayes relay\0", DIGEST);
+  const message = (await sealEnvelope(planOf(collector.text, relay.text), [REPORT])).subarray(1);
+  const info = infoOf("relay");
   await open(relay.privateKey, relay.bytes, info, message);
-  const otherInfo = join("ldp-bayes report\0", DIGEST);
+  const otherInfo = infoOf("report");
   await assert.rejects(open(relay.privateKey, relay.bytes, otherInfo, message), { name: "OperationError" });
   await assert.rejects(open(relay.privateKey, relay.bytes, info.with(20, 1), message), { name: "OperationError" });
   await assert.rejects(open(relay.privateKey, relay.bytes, info, message.with(40, 1)), { name: "OperationError" });
@@ -87,10 +129,9 @@ test("all messages of a survey have one length, and two of one report share no p
   const [collector, relay] = [await makeRecipient(1), await makeRecipient(1)];
   const seen = new Set();
   for (let length = 0; length < 20; length++) {
-    const report = new Uint8Array(length % 10);
-    const message = await sealReport(report, 9, DIGEST, collector.text, relay.text);
-    assert.equal(message.length, 109);
-    const inner = await open(relay.privateKey, relay.bytes, join("ldp-bayes relay\0", DIGEST), message.subarray(1));
+    const message = await sealEnvelope(planOf(collector.text, relay.text, [0]), [new Uint8Array(length % 10)]);
+    assert.equal(message.length, HEAD + 100);
+    const inner = await open(relay.privateKey, relay.bytes, infoOf("relay"), message.subarray(1));
     for (const part of [message.subarray(1, 33), message.subarray(33), inner.subarray(1, 33), inner.subarray(33)]) {
       seen.add(Buffer.from(part).toString("hex"));
     }
@@ -102,15 +143,15 @@ for (const digits of LOW_ORDER) {
   test(`a public key of low order is refused: ${digits}`, async () => {
     const good = (await makeRecipient(1)).text;
     const low = asText(1, fromHex(digits));
-    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, low, good), SurveyError);
-    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, good, low), SurveyError);
+    await assert.rejects(sealEnvelope(planOf(low, good), [REPORT]), SurveyError);
+    await assert.rejects(sealEnvelope(planOf(good, low), [REPORT]), SurveyError);
   });
 }
 
 test("an engine that derives zeros from a public key of low order gives no message either", async () => {
   const good = (await makeRecipient(1)).text;
   replaceSubtle({ deriveBits: async () => new ArrayBuffer(32) });
-  await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, good, good), SurveyError);
+  await assert.rejects(sealEnvelope(planOf(good, good), [REPORT]), SurveyError);
 });
 
 test("a key of another form or suite is refused", async () => {
@@ -119,17 +160,22 @@ test("a key of another form or suite is refused", async () => {
   const others = suites.map((suite) => join([1], suite.slice(0, 2), bytes, suite.slice(2)));
   const wrong = [...others, bytes].map((each) => Buffer.from(each).toString("base64"));
   for (const each of ["", ` ${text}`, `${text}\n`, text.slice(4), `${text}AAAA`, text.replace(/./, "-"), ...wrong]) {
-    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, each, text), SurveyError);
-    await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, text, each), SurveyError);
+    await assert.rejects(sealEnvelope(planOf(each, text), [REPORT]), SurveyError);
+    await assert.rejects(sealEnvelope(planOf(text, each), [REPORT]), SurveyError);
   }
-  await assert.rejects(sealReport(REPORT, LONGEST, DIGEST, /** @type {any} */ (undefined), text), SurveyError);
+  await assert.rejects(sealEnvelope(planOf(/** @type {any} */ (undefined), text), [REPORT]), SurveyError);
 });
 
-test("a report that is too long, or a digest of another length, is the caller's mistake", async () => {
+test("a report that is too long, or another number of reports, is the caller's mistake", async () => {
   const { text } = await makeRecipient(1);
-  const wrong = [[REPORT, 4, DIGEST], [REPORT, NaN, DIGEST], [REPORT, 65_536, DIGEST], [REPORT, 9, DIGEST.slice(1)]];
-  for (const [report, longest, digest] of /** @type {any[]} */ (wrong)) {
-    await assert.rejects(sealReport(report, longest, digest, text, text), RangeError);
+  const [one, all] = [planOf(text, text, [0, 1]), planOf(text, text, [0, 1], "all")];
+  const [short, long] = [new Uint8Array(HEAD), new Uint8Array(HEAD + 1)];
+  await sealEnvelope(one, [long]);
+  await sealEnvelope(all, [short, long]);
+  const tooLong = new Uint8Array(HEAD + 2);
+  const wrong = [[one, [tooLong]], [one, []], [one, [short, long]], [all, [long, short]], [all, [short]]];
+  for (const [plan, reports] of /** @type {any[]} */ (wrong)) {
+    await assert.rejects(sealEnvelope(plan, reports), RangeError);
   }
 });
 

@@ -57,7 +57,8 @@ public final class Relay {
 
     private Relay(Map<?, ?> entry) {
         boolean asksAll = entry.containsKey("ask");
-        requireValid(entry.size() == ENTRIES + (asksAll ? 1 : 0) && (!asksAll || "all".equals(entry.get("ask"))));
+        requireValid(entry.size() == ENTRIES + (asksAll ? 1 : 0));
+        requireValid(!asksAll || "all".equals(entry.get("ask")));
         url = (String) entry.get("url");
         batch = (Long) entry.get("batch");
         epsilon = (String) entry.get("epsilon");
@@ -67,7 +68,8 @@ public final class Relay {
             && isWithin(epsilon, "0.001", "32") && isWithin(delta, "0.000000001", "0.00001"));
         Fraction honest = Decimals.parse(entry.get("honest"));
         // in exact decimals: .29 x 100 is 29
-        BigInteger reports = honest.numerator().multiply(BigInteger.valueOf(batch)).divide(honest.denominator());
+        BigInteger reports =
+            honest.numerator().multiply(BigInteger.valueOf(batch)).divide(honest.denominator());
         requireValid(reports.signum() > 0 && honest.numerator().compareTo(honest.denominator()) <= 0);
         honestReports = reports.intValue();
         long opens = (Long) entry.get("opens");
@@ -175,8 +177,8 @@ public final class Relay {
     /**
      * Returns what bounds the message of a question.
      *
-     * <p>Direct encoding is bounded by two values, or by the exact cells of more: any two probabilities of one
-     * output add up to at most p + 1 times the least one. Any other mechanism is bounded by its ratio.
+     * <p>Direct encoding is bounded by two values, or by the exact cells of more: any two probabilities of
+     * one output add up to at most p + 1 times the least one. Any other mechanism is bounded by its ratio.
      */
     static Message boundMessage(Question question) {
         boolean isDirect = question.mechanismName().equals("DE");

@@ -23,7 +23,7 @@ public final class EpsilonProof {
     }
 
     /**
-     * Returns a lower bound of e^x for 0 &lt;= x &lt;= 33.
+     * Returns a lower bound of e^x for 0 &lt;= x &lt;= 64.
      *
      * <p>The series of e^(x / 2^n) needs few terms, and its sum is squared n times. All terms and squares are
      * positive and rounded down, so the result is below e^x.

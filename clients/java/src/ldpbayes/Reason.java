@@ -42,7 +42,7 @@ public final class Reason {
     public static final String INVALID_PLAN = "invalid-plan";
     /** The source of random bytes does not work. */
     public static final String NO_RANDOMNESS = "no-randomness";
-    /** The survey is answered through a relay, which this client cannot use. */
+    /** The survey is answered through a relay, and the option relay is missing, or X25519 on this device. */
     public static final String RELAY_UNSUPPORTED = "relay-unsupported";
     /** The collector cannot read the report. */
     public static final String MALFORMED = "malformed";
@@ -86,6 +86,24 @@ public final class Reason {
     public static final String NO_SUCH_PAGE = "no-such-page";
     /** The survey takes reports only through its relay. */
     public static final String RELAY_REQUIRED = "relay-required";
+    /** The relay did not respond, or something else responded. */
+    public static final String RELAY_UNREACHABLE = "relay-unreachable";
+    /** A relay could change the keys in the plan, because the application does not pin the plan. */
+    public static final String RELAY_UNPINNED = "relay-unpinned";
+    /** The plan has another relay than the application names, or the relay has another plan. */
+    public static final String OTHER_PLAN = "other-plan";
+    /** The relay cannot open the message. */
+    public static final String BAD_SEAL = "bad-seal";
+    /** The relay has passed the report on. */
+    public static final String PASSED_ON = "passed-on";
+    /** The relay takes no more messages from the device's network. */
+    public static final String NETWORK_FULL = "network-full";
+    /** The survey needs a code of its relay. */
+    public static final String CODE_MISSING = "code-missing";
+    /** The relay did not give this code. */
+    public static final String CODE_UNKNOWN = "code-unknown";
+    /** The code was used before. */
+    public static final String CODE_USED = "code-used";
     /** The client rehearses, and sends nothing. */
     public static final String REHEARSAL = "rehearsal";
     /** The id of the person has the wrong form. */

@@ -16,7 +16,7 @@ import java.util.Map;
 import ldpbayes.survey.Plan;
 
 /** Reads the test vectors, and answers one request of tools/vectors/check_port.py; see docs/porting.md. */
-final class Answer {
+public final class Answer {
     /** The directory of the vectors. The tests run in the root of the repository, or in clients/java. */
     static final Path VECTORS =
         Paths.get(Files.exists(Paths.get("tests/vectors")) ? "" : "../..").resolve("tests/vectors");
@@ -62,7 +62,7 @@ final class Answer {
     }
 
     /** Returns the row that stands in JSON. */
-    static Map<String, Object> rowOf(Object written) {
+    public static Map<String, Object> rowOf(Object written) {
         Map<String, Object> row = new LinkedHashMap<>();
         for (Map.Entry<?, ?> entry : ((Map<?, ?>) written).entrySet()) {
             row.put((String) entry.getKey(), valueOf(entry.getValue()));
@@ -71,7 +71,7 @@ final class Answer {
     }
 
     /** Returns the value of a row that stands in JSON. */
-    static Object valueOf(Object written) {
+    public static Object valueOf(Object written) {
         if (written instanceof List) {
             List<Object> values = new ArrayList<>();
             for (Object each : (List<?>) written) {
@@ -91,7 +91,7 @@ final class Answer {
     }
 
     /** Returns the content of a file of vectors. */
-    static Map<?, ?> readVectors(String name) {
+    public static Map<?, ?> readVectors(String name) {
         try {
             return (Map<?, ?>) Json.parse(Bytes.toText(Files.readAllBytes(VECTORS.resolve(name + ".json"))));
         } catch (IOException error) {
@@ -125,11 +125,11 @@ final class Answer {
     }
 
     /** A source of fixed bytes, for test vectors only. */
-    static final class GivenBytes implements RandomSource {
+    public static final class GivenBytes implements RandomSource {
         private final byte[] bytes;
         private int next;
 
-        GivenBytes(String hex) {
+        public GivenBytes(String hex) {
             bytes = fromHex(hex);
         }
 
@@ -148,7 +148,7 @@ final class Answer {
     }
 
     /** Returns the bytes that hexadecimal digits stand for. */
-    static byte[] fromHex(String digits) {
+    public static byte[] fromHex(String digits) {
         byte[] bytes = new byte[digits.length() / 2];
         for (int i = 0; i < bytes.length; i++) {
             bytes[i] = (byte) Integer.parseInt(digits.substring(2 * i, 2 * i + 2), 16);

@@ -16,6 +16,7 @@ import ldpbayes.client.sending.Sender;
 import ldpbayes.client.sending.SenderClient;
 import ldpbayes.explain.Preview;
 import ldpbayes.explain.PreviewOptions;
+import ldpbayes.relay.Relay;
 import ldpbayes.survey.DisplayTexts;
 import ldpbayes.survey.Plan;
 import ldpbayes.survey.SurveyTexts;
@@ -54,7 +55,7 @@ public final class Client implements Closeable {
     /**
      * Makes a client of the survey at a URL.
      *
-     * @param url the survey's URL at its collector, {@code https://host/v1/surveys/ID}
+     * @param url the survey's URL at its collector, {@code https://host/v1/surveys/ID}; or at its relay
      * @param options the options
      * @throws OptionException if the application made a mistake
      */
@@ -75,6 +76,11 @@ public final class Client implements Closeable {
             throw new OptionException("publicKey: a plan's bytes have no signature", Reason.BAD_OPTION);
         }
         SurveyIdentity identity = SurveyIdentity.ofUrl(url, options.publicKey);
+        boolean isHere = identity.origin.equals(options.relay) && Relay.isUrl(SurveyIdentity.trim(url));
+        if (!options.relay.isEmpty() && !isHere) {
+            throw new OptionException("url: with a relay, give the survey's address at the relay, "
+                + options.relay + "/ID", Reason.BAD_OPTION);
+        }
         survey = identity.survey;
         transport = options.transport;
         token = options.token;
@@ -83,7 +89,7 @@ public final class Client implements Closeable {
         optOut = options.optOut;
         isStrict = options.isStrict;
         participation = new Participation(identity, SurveyIdentity.trim(url), plan, options);
-        sending = new SenderClient(identity, transport, options.spread, options.inBackground,
+        sending = new SenderClient(identity, transport, options.spread(), options.inBackground,
             OptOut.test(optOut), participation.policy::accepts, this::handleOutcome);
         sender = Sender.of(participation.journal);
         receipt(() -> {
@@ -132,6 +138,9 @@ public final class Client implements Closeable {
      * <p>If the journal cannot be written, this process does not send the report, and the next one may: call
      * it again.
      *
+     * <p>With a relay, asks it to delete the report. The receipt has the reason {@code passed-on} if the
+     * report has left, and {@code relay-unreachable} if the relay did not confirm: call it again.
+     *
      * @return the status
      */
     public Receipt withdraw() {
@@ -150,7 +159,8 @@ public final class Client implements Closeable {
             return receipt(() -> {
                 sender.endHold(identity, family);
                 start(false); // the sender forgets the report
-                return known;
+                Receipt answer = participation.askToDelete();
+                return answer == null ? known : answer;
             }, known);
         });
     }
@@ -263,7 +273,8 @@ public final class Client implements Closeable {
         Plan plan = plan();
         if (plan.texts() != null && texts == null) {
             participation.requirePermission();
-            byte[] bytes = PlanSource.fetchPage(transport, participation.url + "/texts", false);
+            byte[] bytes = PlanSource.fetchPage(transport, participation.url + "/texts", false,
+                participation.isRelayed());
             try {
                 texts = SurveyTexts.read(plan, bytes);
             } catch (SurveyException error) {

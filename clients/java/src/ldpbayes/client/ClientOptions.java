@@ -9,6 +9,7 @@ import ldpbayes.RandomSource;
 import ldpbayes.Reason;
 import ldpbayes.client.journal.FileStore;
 import ldpbayes.client.journal.JournalStore;
+import ldpbayes.relay.Relay;
 
 /**
  * The options of a client; each method sets one and returns this object.
@@ -22,13 +23,15 @@ public final class ClientOptions {
     String token;
     BigDecimal maxEpsilon = BigDecimal.valueOf(2);
     BigDecimal maxTotalEpsilon;
+    String relay = "";
+    BigDecimal maxLocalEpsilon = BigDecimal.valueOf(5);
     Consumer<? super Receipt> onOutcome = receipt -> { };
-    double spread = 2;
     boolean isStrict;
     boolean inBackground = true;
     RandomSource random = RandomSource.SYSTEM;
     Transport transport = new HttpTransport();
     BooleanSupplier optOut = () -> false;
+    private Double spread;
     private File folder;
     private JournalStore store;
     private String person;
@@ -107,9 +110,9 @@ public final class ClientOptions {
     }
 
     /**
-     * Sets the invitation, if the survey needs one.
+     * Sets the invitation, if the survey needs one; with a relay, its code, if it gives codes.
      *
-     * @param token the invitation, or null for none
+     * @param token the invitation or the code, or null for none
      * @return this object
      */
     public ClientOptions token(String token) {
@@ -118,13 +121,42 @@ public final class ClientOptions {
     }
 
     /**
-     * Sets the largest epsilon that a plan may have.
+     * Sets the largest epsilon that a plan may have; with a relay, that it may promise.
      *
      * @param maxEpsilon the limit; by default 2
      * @return this object
      */
     public ClientOptions maxEpsilon(double maxEpsilon) {
         this.maxEpsilon = readLimit(maxEpsilon, "maxEpsilon");
+        return this;
+    }
+
+    /**
+     * Names the relay of a survey: reports are sealed, and sent through this relay only.
+     *
+     * <p>The client's URL is then the survey's address at the relay. Also set {@code digest} or {@code
+     * publicKey}, or give the plan's bytes, because a server that can replace the plan could otherwise read
+     * the reports. Needs X25519, which is in Java 11 and in Android 13.
+     *
+     * @param address for example {@code https://relay.example}
+     * @return this object
+     */
+    public ClientOptions relay(String address) {
+        String survey = SurveyIdentity.trim(String.valueOf(address)) + "/id";
+        require(Relay.isUrl(survey), "relay: a relay looks like https://relay.example");
+        relay = SurveyIdentity.ofUrl(survey, "").origin;
+        return this;
+    }
+
+    /**
+     * Sets the largest epsilon of all that a person sends through a relay; it holds even if relay and
+     * collector work together.
+     *
+     * @param maxLocalEpsilon the limit; by default 5
+     * @return this object
+     */
+    public ClientOptions maxLocalEpsilon(double maxLocalEpsilon) {
+        this.maxLocalEpsilon = readLimit(maxLocalEpsilon, "maxLocalEpsilon");
         return this;
     }
 
@@ -155,7 +187,7 @@ public final class ClientOptions {
     /**
      * Sets the time within which a report is first sent, at a random moment.
      *
-     * @param spread seconds; by default 2
+     * @param spread seconds; by default 2, and with a relay 3,600
      * @return this object
      */
     public ClientOptions spread(double spread) {
@@ -229,6 +261,9 @@ public final class ClientOptions {
         this.transport = transport;
         return this;
     }
+
+    /** {@return the time within which a report is first sent} */
+    double spread() { return spread != null ? spread : relay.isEmpty() ? 2 : 3600; }
 
     /** Returns the journal's store. */
     JournalStore makeStore() {

@@ -9,18 +9,21 @@ import java.util.Set;
 import ldpbayes.Json;
 import ldpbayes.Reason;
 
-/** Interprets the response of a collector: the outcome of a report, or why the attempt failed. */
+/** Interprets the response of a collector or a relay: the outcome of a report, or why the attempt failed. */
 public final class CollectorResponse {
     private static final double TIMEOUT_SECONDS = 10;
     /** Reasons that reject the bytes of a report for good; any other reason may pass. */
     private static final Set<String> FINAL_REASONS = new HashSet<>(Arrays.asList(
         Reason.MALFORMED, Reason.TOO_LARGE, Reason.UNKNOWN_QUESTION, Reason.BAD_PAYLOAD, Reason.ID_REUSED));
+    private static final Set<String> FINAL_RELAY_REASONS = new HashSet<>(Arrays.asList(
+        Reason.MALFORMED, Reason.BAD_SEAL, Reason.OTHER_PLAN, Reason.CODE_MISSING, Reason.CODE_UNKNOWN,
+        Reason.CODE_USED));
     private static final Set<String> OTHER_REASONS = new HashSet<>(Arrays.asList(
         Reason.SURVEY_CLOSED, Reason.WRONG_PLAN, Reason.NOT_ENROLLED, Reason.LENGTH_REQUIRED,
         Reason.INCOMPLETE_BODY, Reason.UNSUPPORTED_MEDIA_TYPE, Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE,
         Reason.NO_TEXTS, Reason.SURVEY_NOT_OPEN, Reason.TOO_MANY_REQUESTS, Reason.TOO_MANY_REPORTS,
         Reason.STORE_UNAVAILABLE, Reason.NOT_AUTHORISED, Reason.NO_SUCH_PAGE, Reason.RELAY_REQUIRED,
-        Reason.REHEARSAL, Reason.INTERNAL_ERROR));
+        Reason.REHEARSAL, Reason.INTERNAL_ERROR, Reason.NETWORK_FULL, Reason.PASSED_ON));
 
     /** The HTTP status; 0 without a response. */
     public final int status;
@@ -33,22 +36,28 @@ public final class CollectorResponse {
     /** The reason as a sentence. */
     public final String why;
     final byte[] body;
+    /** "collector" or "relay". */
+    final String server;
     /** The JSON object in the body; empty if there is none. */
     final Map<?, ?> content;
 
-    private CollectorResponse(Transport.Response response, String failure) {
+    private CollectorResponse(Transport.Response response, String failure, boolean isRelay) {
+        server = isRelay ? "relay" : "collector";
         status = response.status();
         body = response.body();
         retryAfter = response.retryAfter();
         content = parseObject(body);
         // a JDK gives no body with this status
         Object word = status == 401 && body.length == 0 ? Reason.NOT_AUTHORISED : content.get("reason");
-        boolean isKnown = FINAL_REASONS.contains(word) || OTHER_REASONS.contains(word);
-        state = isKnown ? rejection(status, (String) word) : delivery(status, content.get("status"));
-        reason = isKnown ? (String) word : state == null ? Reason.COLLECTOR_UNREACHABLE : "";
+        Set<String> finals = isRelay ? FINAL_RELAY_REASONS : FINAL_REASONS;
+        boolean isKnown =
+            FINAL_REASONS.contains(word) || OTHER_REASONS.contains(word) || finals.contains(word);
+        state = isKnown ? rejection(status, (String) word, finals)
+            : delivery(status, content.get("status"), isRelay);
+        reason = isKnown ? (String) word : state == null ? server + "-unreachable" : "";
         why = isKnown ? explain((String) word)
-            : status == 0 ? "the collector did not respond" + failure
-            : "a response with status " + status + ", not from a collector";
+            : status == 0 ? "the " + server + " did not respond" + failure
+            : "a response with status " + status + ", not from a " + server;
     }
 
     /**
@@ -60,18 +69,16 @@ public final class CollectorResponse {
      * @param transport sends the request; it may be the application's, and throw or return anything
      * @param url where to post
      * @param report the report's bytes
+     * @param isRelay whether a relay responds
      * @return the interpreted response
      */
-    public static CollectorResponse post(Transport transport, String url, byte[] report) {
-        return exchange(transport, "POST", url, report);
+    public static CollectorResponse post(Transport transport, String url, byte[] report, boolean isRelay) {
+        return exchange(transport, "POST", url, report, isRelay);
     }
 
-    /** Fetches a page, and interprets the response. */
-    static CollectorResponse get(Transport transport, String url) {
-        return exchange(transport, "GET", url, null);
-    }
-
-    private static CollectorResponse exchange(Transport transport, String method, String url, byte[] body) {
+    /** Sends a request, and interprets the response. */
+    static CollectorResponse exchange(
+            Transport transport, String method, String url, byte[] body, boolean isRelay) {
         Transport.Response response = null;
         String failure = "";
         try {
@@ -82,15 +89,18 @@ public final class CollectorResponse {
             failure = " (" + Receipt.typeName(cause) + ")"; // its message may contain an address
         }
         if (response == null) response = new Transport.Response(0, null, 0);
-        return new CollectorResponse(response, failure);
+        return new CollectorResponse(response, failure, isRelay);
     }
 
     /** Returns a collector's reason as a sentence; some need an operator, and a cause. */
-    private static String explain(String reason) {
+    private String explain(String reason) {
         String cause = "";
         switch (reason) {
             case Reason.LENGTH_REQUIRED: cause = "Content-Length was removed on the way"; break;
             case Reason.NO_SUCH_PAGE: cause = "a survey's URL looks like https://host/v1/surveys/ID"; break;
+            case Reason.NETWORK_FULL:
+                cause = "too many people have answered from your network; try another one";
+                break;
             case Reason.NOT_AUTHORISED: cause = "the gateway's token is wrong or missing"; break;
             case Reason.NOT_ENROLLED: cause = "it does not know the invitation"; break;
             case Reason.STORE_UNAVAILABLE: cause = "it cannot use its store"; break;
@@ -99,7 +109,7 @@ public final class CollectorResponse {
             case Reason.WRONG_PLAN: cause = "it serves another plan than the person agreed to"; break;
             default: break;
         }
-        return "the collector responded: " + reason + (cause.isEmpty() ? "" : "; " + cause);
+        return "the " + server + " responded: " + reason + (cause.isEmpty() ? "" : "; " + cause);
     }
 
     /**
@@ -108,15 +118,17 @@ public final class CollectorResponse {
      * @return whether no report can be delivered to the collector
      */
     public boolean isShared() {
-        return status == 429 || status >= 500 || reason.equals(Reason.COLLECTOR_UNREACHABLE);
+        boolean isFull = reason.equals(Reason.NETWORK_FULL); // for this survey only
+        return status == 429 && !isFull || status >= 500 || reason.equals(server + "-unreachable");
     }
 
-    private static State rejection(int status, String reason) {
+    private static State rejection(int status, String reason, Set<String> finals) {
         if (status == 410 && reason.equals(Reason.SURVEY_CLOSED)) return State.EXPIRED;
-        return status >= 400 && status < 500 && FINAL_REASONS.contains(reason) ? State.REJECTED : null;
+        return status >= 400 && status < 500 && finals.contains(reason) ? State.REJECTED : null;
     }
 
-    private static State delivery(int status, Object word) {
+    private static State delivery(int status, Object word, boolean isRelay) {
+        if (isRelay) return status == 202 && "held".equals(word) ? State.SENT : null;
         if (status != 200) return null;
         return "recorded".equals(word) ? State.SENT : "duplicate".equals(word) ? State.DUPLICATE : null;
     }

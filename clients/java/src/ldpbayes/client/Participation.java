@@ -1,12 +1,18 @@
 package ldpbayes.client;
 
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import ldpbayes.LdpException;
 import ldpbayes.RandomSource;
 import ldpbayes.Reason;
 import ldpbayes.SurveyException;
 import ldpbayes.client.journal.Journal;
 import ldpbayes.client.journal.JournalEntry;
+import ldpbayes.relay.Envelope;
+import ldpbayes.relay.Relay;
 import ldpbayes.survey.CodedRow;
 import ldpbayes.survey.Invitation;
 import ldpbayes.survey.Plan;
@@ -14,6 +20,8 @@ import ldpbayes.survey.Randomise;
 
 /** The checks before a client reports: opt-out, consent, the plan, the policy, the invitation. */
 final class Participation {
+    private static final byte[] NONE = {};
+
     final Journal journal;
     final ClientPolicy policy;
     final SurveyIdentity identity;
@@ -49,6 +57,10 @@ final class Participation {
         optOut = options.optOut;
     }
 
+    boolean isRelayed() {
+        return !policy.relay.isEmpty();
+    }
+
     void requirePermission() {
         OptOut.requirePermission(optOut);
     }
@@ -74,25 +86,34 @@ final class Participation {
         if (known != null) return known;
         JournalEntry entry = found == null || isOtherRound(found) ? null : found;
         byte[] bytes = source;
+        if (isRelayed() && bytes == null && policy.digest.isEmpty() && policy.publicKey.isEmpty()) {
+            throw new TransportException("with a relay, pin the plan: give its digest, its author's "
+                + "publicKey, or the plan", Reason.RELAY_UNPINNED);
+        }
         if (bytes == null && entry != null && policy.isSignedBy(entry.identity.signer)) bytes = entry.plan;
         if (bytes == null) {
             requirePermission();
-            bytes = PlanSource.fetchPlan(transport, url, policy.publicKey);
+            bytes = PlanSource.fetchPlan(transport, url, policy.publicKey, isRelayed());
         }
         Plan plan = readPlan(bytes);
         if (!plan.id().equals(identity.survey)) throw new SurveyException("of another survey: check the URL");
         if (entry != null) Journal.requireDigest(plan.digest(), entry.digest);
-        policy.check(plan.digest(), plan.epsilon(), policy.publicKey);
+        Relay relay = plan.relay() == null ? null : Relay.of(plan);
+        String promise = relay != null && relay.url().equals(url) ? relay.epsilon() : "";
+        policy.check(plan.digest(), plan.epsilon(), promise, policy.publicKey);
+        // shows before anything is drawn that the keys and this platform can seal
+        if (isRelayed()) Envelope.seal(plan, Collections.nCopies(Envelope.columns(plan).size(), NONE), NONE);
         loaded = new Loaded(plan, bytes);
         return loaded;
     }
 
-    private static Plan readPlan(byte[] bytes) {
+    private Plan readPlan(byte[] bytes) {
         try {
-            return Plan.read(bytes);
+            return isRelayed() ? Relay.readPlan(bytes) : Plan.read(bytes);
         } catch (SurveyException error) {
             if (!error.reason().equals(Reason.RELAY_UNSUPPORTED)) throw error;
-            throw new TransportException(error.why(), Reason.RELAY_UNSUPPORTED);
+            String why = error.why() + ": give the option relay";
+            throw new TransportException(why, Reason.RELAY_UNSUPPORTED);
         }
     }
 
@@ -118,12 +139,12 @@ final class Participation {
         }
         boolean isOther = isOtherRound(entry);
         if (entry.state == State.QUEUED && !isOther) {
-            policy.check(entry.digest, entry.epsilon, entry.identity.signer);
+            policy.check(entry.digest, entry.epsilon, entry.promise, entry.identity.signer);
         }
         boolean isAgain = entry.state != State.WITHDRAWN && (isRepeat || isOther);
         String why = entry.reason.equals(Reason.CLOSED_ONCE)
             ? "the survey is closed; the report is deleted if it is so a day later"
-            : isAgain ? "this device has answered the survey before, or another round of it" : "";
+            : isAgain ? "this device has answered the survey before, or another round of it" : entry.why();
         State state = isAgain ? State.ALREADY_REPORTED : entry.state;
         return new Receipt(state, entry.identity.survey, entry.reason, why);
     }
@@ -138,7 +159,7 @@ final class Participation {
         journal.grant(identity, given.plan, given.bytes, url, policy.maxTotalEpsilon);
     }
 
-    /** Randomises one answer and writes it to the journal; returns null if the survey is answered already. */
+    /** Randomises what a person sends and writes it to the journal; returns null if they have answered. */
     Receipt report(Map<String, ?> row, Object label) {
         requirePermission();
         JournalEntry entry = find();
@@ -151,7 +172,46 @@ final class Participation {
         double epsilon = Double.parseDouble(plan.epsilon());
         Receipt queued = Receipt.queued(plan.id(), epsilon, coded.clipped());
         boolean isMade = journal.commit(identity, plan,
-            () -> Randomise.randomiseCoded(plan, coded, random, invited).report(), policy.maxTotalEpsilon);
+            () -> make(plan, coded, invited), policy.maxTotalEpsilon);
         return isMade ? queued : null; // another thread or process was faster
+    }
+
+    /** Makes the report, or with a relay the envelope. */
+    private byte[] make(Plan plan, CodedRow coded, Invitation invited) {
+        List<byte[]> reports = new ArrayList<>();
+        Randomise.randomiseAll(plan, coded, random, invited).forEach(each -> reports.add(each.report()));
+        if (plan.relay() == null) return reports.get(0);
+        return Envelope.seal(plan, reports, Invitation.readCode(plan, token));
+    }
+
+    /**
+     * Asks the relay to delete a report that was withdrawn, even if this process has sent nothing: another
+     * one may have. Returns the answer, or null if there is nothing to delete.
+     */
+    Receipt askToDelete() {
+        JournalEntry entry = find();
+        if (entry == null || entry.state != State.WITHDRAWN || entry.report == null) return null;
+        LdpException forbidden = OptOut.find(optOut);
+        String reason = Reason.RELAY_UNREACHABLE;
+        String why = "the relay did not confirm it: withdraw again, or it may pass the report on";
+        if (forbidden != null) {
+            why = "the relay was not asked to delete the report: " + forbidden.why();
+        } else {
+            CollectorResponse response =
+                CollectorResponse.exchange(transport, "DELETE", entry.post(), entry.report, true);
+            // with a code that it refuses, the relay never held the message, and never will
+            if (response.status == 204 || response.reason.startsWith("code-")) {
+                reason = "";
+                why = "the relay does not have the report, and will not pass it on";
+            } else if (response.status == 409 && response.reason.equals(Reason.PASSED_ON)) {
+                reason = response.reason;
+                why = "the relay has passed the report on: it cannot be taken back";
+            } else if (response.state == State.EXPIRED) {
+                reason = response.reason;
+                why = "the relay has passed the report on, or deleted it with all others";
+            }
+        }
+        journal.recordWithdrawn(entry.identity, reason, !reason.equals(Reason.RELAY_UNREACHABLE));
+        return new Receipt(State.WITHDRAWN, entry.identity.survey, reason, why);
     }
 }

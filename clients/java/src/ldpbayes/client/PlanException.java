@@ -13,6 +13,10 @@ public final class PlanException extends LdpException {
      * @param why what is wrong
      */
     public PlanException(String why) {
-        super(why, Reason.PLAN_CHANGED);
+        this(why, Reason.PLAN_CHANGED);
+    }
+
+    PlanException(String why, String reason) {
+        super(why, reason);
     }
 }

@@ -7,7 +7,7 @@ import ldpbayes.Bytes;
 import ldpbayes.Ed25519;
 import ldpbayes.Reason;
 
-/** Fetches the plan of a survey from its collector. */
+/** Fetches the plan of a survey from its collector, or from its relay. */
 final class PlanSource {
     private PlanSource() {
     }
@@ -16,13 +16,13 @@ final class PlanSource {
      * Returns the bytes of a survey's plan, with a verified signature if a key is given; the plan is not
      * checked.
      */
-    static byte[] fetchPlan(Transport transport, String url, String publicKey) {
-        byte[] plan = fetchPage(transport, url, false);
+    static byte[] fetchPlan(Transport transport, String url, String publicKey, boolean isRelayed) {
+        byte[] plan = fetchPage(transport, isRelayed ? url + "/plan" : url, false, isRelayed);
         if (!publicKey.isEmpty()) {
             byte[] prefix = "ldp-bayes plan v1\0".getBytes(StandardCharsets.US_ASCII);
             byte[] message = Arrays.copyOf(prefix, prefix.length + 32);
             System.arraycopy(Bytes.sha256(plan), 0, message, prefix.length, 32);
-            byte[] line = fetchPage(transport, url + "/signature", true);
+            byte[] line = fetchPage(transport, url + "/signature", true, isRelayed);
             byte[] signature = readBase64(new String(line, StandardCharsets.ISO_8859_1), 64);
             byte[] key = readBase64(publicKey, 32);
             if (signature == null || !Ed25519.verify(key, message, signature)) throw unsigned();
@@ -31,17 +31,17 @@ final class PlanSource {
     }
 
     /** Fetches a plan, texts or a signature; any other page, of a sign-in, is a fault of the network. */
-    static byte[] fetchPage(Transport transport, String url, boolean isSignature) {
-        CollectorResponse response = CollectorResponse.get(transport, url);
+    static byte[] fetchPage(Transport transport, String url, boolean isSignature, boolean isRelayed) {
+        CollectorResponse response = CollectorResponse.exchange(transport, "GET", url, null, isRelayed);
         String line = new String(response.body, StandardCharsets.ISO_8859_1).trim();
         boolean isWanted = isSignature ? line.length() % 4 == 0 && line.matches("[\\w+/=]+")
             : response.content.get("format") instanceof Number;
         if (response.status == 200 && isWanted) return response.body;
         if (response.state == State.EXPIRED) {
-            throw new ExpiredException("the collector has closed the survey");
+            throw new ExpiredException("the " + response.server + " has closed the survey");
         }
         if (response.reason.equals(Reason.NO_SIGNATURE)) throw unsigned();
-        String reason = response.reason.isEmpty() ? Reason.COLLECTOR_UNREACHABLE : response.reason;
+        String reason = response.reason.isEmpty() ? response.server + "-unreachable" : response.reason;
         throw new TransportException(response.why, reason);
     }
 

@@ -8,7 +8,7 @@ public interface Transport {
      * Sends one request, and returns the server's response. Redirects are not followed, cookies are neither
      * sent nor stored, and two reports are not sent over one connection.
      *
-     * @param method {@code GET} or {@code POST}
+     * @param method {@code GET} or {@code POST}; with a relay also {@code DELETE}, which has a body too
      * @param url the URL
      * @param body is sent unchanged as {@code application/vnd.msgpack}; null for a GET
      * @param timeout seconds after which the request must fail

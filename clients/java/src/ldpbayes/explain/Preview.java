@@ -25,8 +25,9 @@ import ldpbayes.survey.Randomise;
 import ldpbayes.survey.RandomisedReport;
 
 /**
- * The report that a device would make of one row, explained to the person: the question, the bytes to send,
- * and the likelihood of each true answer.
+ * What a device would send of one row, explained to the person: the question, the bytes to send, and the
+ * likelihood of each true answer. If each person answers all questions, it has the properties of the first
+ * report, and {@code answers} has a preview of each.
  *
  * <p>A preview takes the same steps as a report, but sends and stores nothing. It contains the true answer,
  * so only the person may see it; its {@code toString} does not contain it. Never send its report: another one
@@ -41,19 +42,22 @@ public final class Preview {
     private static final int SQUARE = 2;
 
     private final Plan plan;
+    /** All that would be sent: one report, or one for each question. */
+    private final List<RandomisedReport> all;
     private final RandomisedReport randomised;
     private final List<String> clipped;
     private final Wording wording;
 
-    private Preview(Plan plan, RandomisedReport randomised, List<String> clipped, Wording wording) {
+    private Preview(Plan plan, List<RandomisedReport> all, List<String> clipped, Wording wording) {
         this.plan = plan;
-        this.randomised = randomised;
+        this.all = all;
+        this.randomised = all.get(0);
         this.clipped = clipped;
         this.wording = wording;
     }
 
     /**
-     * Makes a report of a row by the steps of a device, and sends nothing.
+     * Makes what a person sends of a row by the steps of a device, and sends nothing.
      *
      * @param plan the plan of the survey
      * @param row every entry of the survey by name
@@ -66,7 +70,7 @@ public final class Preview {
     }
 
     /**
-     * Makes a report of a row by the steps of a device, and sends nothing.
+     * Makes what a person sends of a row by the steps of a device, and sends nothing.
      *
      * @param plan the plan of the survey
      * @param row every entry of the survey by name
@@ -80,9 +84,24 @@ public final class Preview {
     public static Preview of(Plan plan, Map<String, ?> row, Object label, PreviewOptions options) {
         CodedRow coded = plan.encode(row, label);
         Invitation chosen = chooseQuestion(plan, options);
-        RandomisedReport randomised = Randomise.randomiseCoded(plan, coded, options.random, chosen);
+        List<RandomisedReport> made = options.question == null
+            ? Randomise.randomiseAll(plan, coded, options.random, chosen)
+            : Collections.singletonList(Randomise.randomiseCoded(plan, coded, options.random, chosen));
         Wording wording = Wording.of(plan, options.texts, options.words);
-        return new Preview(plan, randomised, coded.clipped(), wording);
+        return new Preview(plan, made, coded.clipped(), wording);
+    }
+
+    /**
+     * Returns a preview of each report that would be sent, in the plan's order: of one, or of all.
+     *
+     * @return a list that cannot be changed
+     */
+    public List<Preview> answers() {
+        List<Preview> answers = new ArrayList<>();
+        for (RandomisedReport each : all) {
+            answers.add(new Preview(plan, Collections.singletonList(each), clipped, wording));
+        }
+        return Collections.unmodifiableList(answers);
     }
 
     /** Returns the question to preview, or null if it is drawn with the report. */
@@ -125,7 +144,7 @@ public final class Preview {
         for (Question question : plan.questions()) {
             total += question.weight();
         }
-        return (double) randomised.question().weight() / total;
+        return plan.asksAll() ? 1 : (double) randomised.question().weight() / total;
     }
 
     /**
@@ -168,7 +187,7 @@ public final class Preview {
     }
 
     /**
-     * Returns the privacy budget that sending the report would spend.
+     * Returns the privacy budget that sending all of it would spend.
      *
      * @return a decimal, for example "1"
      */
@@ -177,8 +196,7 @@ public final class Preview {
     }
 
     /**
-     * Returns the largest factor by which any report of the survey changes the odds between two answers:
-     * e^epsilon.
+     * Returns the largest factor by which what is sent changes the odds between two answers: e^epsilon.
      *
      * @return the factor
      */
@@ -229,16 +247,44 @@ public final class Preview {
      */
     public String text() {
         List<String> lines = new ArrayList<>();
-        String how = plan.byInvitation()
-            ? Wording.sentence("invited")
-            : Wording.sentence("drawn", percent(questionProbability()));
-        lines.add(Wording.sentence("asked", how, question()));
+        if (plan.asksAll()) {
+            lines.add(RelayWords.describe(plan));
+            addClipped(lines);
+            for (Preview each : answers()) {
+                int number = plan.questions().indexOf(each.randomised.question()) + 1;
+                lines.add("");
+                lines.add(Wording.sentence(
+                    "answered", "" + number, "" + plan.questions().size(), each.question()));
+                each.addAnswer(lines);
+            }
+            lines.add("");
+            lines.add(Wording.sentence("spendsAll", epsilon()) + ".");
+        } else {
+            String how = plan.byInvitation()
+                ? Wording.sentence("invited")
+                : Wording.sentence("drawn", percent(questionProbability()));
+            lines.add(Wording.sentence("asked", how, question()));
+            addAnswer(lines);
+            lines.add(Wording.sentence("bound", epsilon(), roundUp(oddsBound())) + " "
+                + Wording.sentence("spends", epsilon()) + ".");
+        }
+        return String.join("\n", lines);
+    }
+
+    private void addClipped(List<String> lines) {
+        for (String name : clipped) {
+            lines.add(Wording.sentence("clipped", name));
+        }
+    }
+
+    /** Adds the lines about one report. */
+    private void addAnswer(List<String> lines) {
         if (randomised.question().moment() == SQUARE) {
             lines.add(Meaning.ofSquare(plan, randomised.question()));
         }
         lines.add(Wording.sentence("truth") + " " + writeAnswer(truth()) + ".");
-        for (String name : clipped) {
-            lines.add(Wording.sentence("clipped", name));
+        if (!plan.asksAll()) {
+            addClipped(lines);
         }
         lines.add(Wording.sentence("mechanism", mechanism()) + ".");
         String digits = Bytes.toHex(report());
@@ -250,18 +296,14 @@ public final class Preview {
         if (plan.byInvitation()) {
             lines.add(Wording.sentence("invitation"));
         }
+        if (plan.relay() != null && !plan.asksAll()) {
+            lines.add(RelayWords.describe(plan));
+        }
         lines.add(Wording.sentence("every") + " " + Wording.sentence("beliefs"));
         for (PossibleAnswer each : possibleAnswers()) {
             lines.add("  " + writeAnswer(each.answer()) + ": " + percent(each.belief())
                 + (each.isTruth() ? " (the truth)" : ""));
         }
-        lines.add(Wording.sentence("bound", epsilon(), roundUp(oddsBound())) + " "
-            + Wording.sentence("spends", epsilon()) + ".");
-        StringBuilder text = new StringBuilder();
-        for (String line : lines) {
-            text.append(text.length() == 0 ? "" : "\n").append(line);
-        }
-        return text.toString();
     }
 
     /**

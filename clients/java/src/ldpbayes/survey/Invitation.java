@@ -34,6 +34,10 @@ public final class Invitation {
      * @throws TokenException if the token does not fit the plan, is missing or is not needed
      */
     public static Invitation read(Plan plan, String token) {
+        if (plan.relay() != null) {
+            readCode(plan, token); // the relay reads it, and the report does not contain it
+            return null;
+        }
         if (token != null != plan.byInvitation()) {
             throw new TokenException(
                 token != null ? "is not needed: leave it out" : "is missing: give the person's invitation");
@@ -53,18 +57,42 @@ public final class Invitation {
         return new Invitation(question, null);
     }
 
+    /**
+     * Reads a code of the survey's relay, which has the form of a token.
+     *
+     * @param plan the plan of the survey
+     * @param code the text of the code, or null
+     * @return the code's 16 bytes, or none without a code
+     * @throws TokenException if the code does not fit the plan
+     */
+    public static byte[] readCode(Plan plan, String code) {
+        return code == null ? new byte[0] : parseId(plan, code);
+    }
+
     private static Invitation parse(Plan plan, String token) {
-        byte[] data = decodeBase32(token);
-        if (data != null) {
-            byte[] id = Arrays.copyOf(data, ID_BYTES);
-            int question = (id[0] & 255) << 8 | id[1] & 255;
-            byte[] whole = Bytes.concatenate(id, Bytes.sha256(PREFIX, plan.digestBytes(), id));
-            boolean isChecked = Arrays.equals(Arrays.copyOf(whole, TOKEN_BYTES), data);
-            if (isChecked && question < plan.questions().size()) {
-                return new Invitation(question, id);
-            }
+        byte[] id = parseId(plan, token);
+        int question = (id[0] & 255) << 8 | id[1] & 255;
+        if (question >= plan.questions().size()) {
+            throw misspelt();
         }
-        throw new TokenException("is misspelt, or of another survey: copy all 32 characters");
+        return new Invitation(question, id);
+    }
+
+    private static byte[] parseId(Plan plan, String token) {
+        byte[] data = decodeBase32(token);
+        if (data == null) {
+            throw misspelt();
+        }
+        byte[] id = Arrays.copyOf(data, ID_BYTES);
+        byte[] whole = Bytes.concatenate(id, Bytes.sha256(PREFIX, plan.digestBytes(), id));
+        if (!Arrays.equals(Arrays.copyOf(whole, TOKEN_BYTES), data)) {
+            throw misspelt();
+        }
+        return id;
+    }
+
+    private static TokenException misspelt() {
+        return new TokenException("is misspelt, or of another survey: copy all 32 characters");
     }
 
     /**

@@ -10,6 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import ldpbayes.Bytes;
 import ldpbayes.Decimals;
 import ldpbayes.EpsilonProof;
@@ -27,6 +28,9 @@ import ldpbayes.mechanisms.Parameters;
 public final class Plan {
     private static final int MAX_PLAN_BYTES = 1 << 20;
     private static final int MAX_ID = 64;
+    /** The largest epsilon of one answer, and of all answers of a person together. */
+    private static final int MAX_EPSILON = 32;
+    private static final int MAX_SUM = 64;
     private static final String[] OPTIONAL = {
         "enrolment", "family", "label", "projection", "relay", "texts", "validation",
     };
@@ -43,8 +47,10 @@ public final class Plan {
     private final List<Question> questions;
     private final byte[] digestBytes;
     private final String texts;
+    /** The entry about the relay, or null. */
+    private final Map<?, ?> relay;
 
-    private Plan(Map<?, ?> document, byte[] bytes) {
+    private Plan(Map<?, ?> document, byte[] bytes, Consumer<Plan> checkRelay) {
         int count = 6;
         for (String key : OPTIONAL) {
             count += document.containsKey(key) ? 1 : 0;
@@ -59,7 +65,8 @@ public final class Plan {
         texts = (String) document.get("texts");
         requireValid(!document.containsKey("texts") || isDigest(texts));
         epsilon = (String) document.get("epsilon");
-        Fraction limit = readEpsilon(epsilon);
+        relay = (Map<?, ?>) document.get("relay");
+        Fraction limit = readEpsilon(epsilon, asksAll() ? MAX_SUM : MAX_EPSILON);
         checkTables(document);
         schema = new RowSchema(document);
         validation = document.containsKey("validation") ? new ValidationRound(document) : null;
@@ -69,8 +76,7 @@ public final class Plan {
         digestBytes = Bytes.sha256(bytes);
         limits = limits(questions);
         if (document.containsKey("relay")) {
-            // its reports must not be sent to the collector
-            throw new SurveyException("the survey is answered through a relay", Reason.RELAY_UNSUPPORTED);
+            checkRelay.accept(this);
         }
     }
 
@@ -83,10 +89,24 @@ public final class Plan {
      * @throws ldpbayes.PrivacyException if a question spends more than epsilon
      */
     public static Plan read(byte[] plan) {
+        return read(plan, relayed -> {
+            // its reports must not be sent to the collector
+            throw new SurveyException("the survey is answered through a relay", Reason.RELAY_UNSUPPORTED);
+        });
+    }
+
+    /**
+     * Reads a plan like {@link #read(byte[])}, and leaves the entry about a relay to another check.
+     *
+     * @param plan the bytes of the plan
+     * @param checkRelay is called for a plan with a relay; any exception that it throws refuses the plan
+     * @return the plan
+     */
+    public static Plan read(byte[] plan, Consumer<Plan> checkRelay) {
         try {
             byte[] bytes = plan.clone();
             requireValid(bytes.length <= MAX_PLAN_BYTES);
-            return new Plan((Map<?, ?>) Json.parseCanonical(Bytes.toText(bytes)), bytes);
+            return new Plan((Map<?, ?>) Json.parseCanonical(Bytes.toText(bytes)), bytes, checkRelay);
         } catch (LdpException error) {
             throw error;
         } catch (RuntimeException error) {
@@ -114,7 +134,8 @@ public final class Plan {
     }
 
     /**
-     * Returns the nominal privacy budget of one report.
+     * Returns the nominal privacy budget of one report; of all reports of a person if they answer all
+     * questions.
      *
      * @return a decimal, for example "1"
      */
@@ -159,7 +180,25 @@ public final class Plan {
     }
 
     /**
-     * Returns the questions, of which each person answers one.
+     * Returns the plan's entry about the relay; {@code ldpbayes.relay.Relay} reads it.
+     *
+     * @return a map that cannot be changed, or null for a survey without a relay
+     */
+    public Map<?, ?> relay() {
+        return relay;
+    }
+
+    /**
+     * Returns whether each person answers all questions, in one envelope.
+     *
+     * @return false if each answers one
+     */
+    public boolean asksAll() {
+        return relay != null && "all".equals(relay.get("ask"));
+    }
+
+    /**
+     * Returns the questions, of which each person answers one, or all.
      *
      * @return a list that cannot be changed
      */
@@ -229,13 +268,13 @@ public final class Plan {
         return text.length() == 64 && Parameters.hasOnly("0123456789abcdef", text);
     }
 
-    /** Reads the epsilon of a plan, which is within 0.001 ... 32. */
-    private static Fraction readEpsilon(String text) {
+    /** Reads the epsilon of a plan, which is at least 0.001. */
+    private static Fraction readEpsilon(String text, int most) {
         Fraction epsilon = Decimals.parse(text);
         BigInteger units = epsilon.numerator();
         BigInteger scale = epsilon.denominator();
         requireValid(units.multiply(BigInteger.valueOf(1000)).compareTo(scale) >= 0);
-        requireValid(units.compareTo(scale.shiftLeft(5)) <= 0);
+        requireValid(units.compareTo(scale.multiply(BigInteger.valueOf(most))) <= 0);
         return epsilon;
     }
 

@@ -153,6 +153,15 @@ public final class Question {
     }
 
     /**
+     * Returns the mechanism that randomises the answer.
+     *
+     * @return the mechanism
+     */
+    public Mechanism mechanism() {
+        return mechanism;
+    }
+
+    /**
      * Returns the name of the mechanism that randomises the answer.
      *
      * @return its name in the literature

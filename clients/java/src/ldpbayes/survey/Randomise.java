@@ -2,10 +2,14 @@ package ldpbayes.survey;
 
 import static ldpbayes.ProbabilityTables.countUpTo;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import ldpbayes.Bytes;
+import ldpbayes.LdpException;
 import ldpbayes.RandomSource;
 import ldpbayes.Randomness;
+import ldpbayes.Reason;
 
 /** The device's protocol, from a row to the bytes of one report. */
 public final class Randomise {
@@ -60,13 +64,48 @@ public final class Randomise {
     }
 
     /**
+     * Makes all that a person sends of a coded row: one report, or one for each question in the plan's order.
+     *
+     * @param plan the plan that coded the row
+     * @param coded the codes of the row
+     * @param random source of random bytes, of which each answer gets fresh ones
+     * @param chosen what {@link Invitation#read} returned
+     * @return the reports
+     */
+    public static List<RandomisedReport> randomiseAll(
+        Plan plan, CodedRow coded, RandomSource random, Invitation chosen) {
+        List<RandomisedReport> made = new ArrayList<>();
+        for (int i = 0; i < (plan.asksAll() ? plan.questions().size() : 1); i++) {
+            Invitation asked = plan.asksAll() ? Invitation.toQuestion(i) : chosen;
+            made.add(randomiseCoded(plan, coded, random, asked));
+        }
+        return made;
+    }
+
+    /**
+     * Returns the length of all reports to a question.
+     *
+     * @param plan the plan of the survey
+     * @param index the question's index
+     * @return number of bytes
+     */
+    public static int reportBytes(Plan plan, int index) {
+        byte[] payload = new byte[plan.questions().get(index).mechanism.payloadBytes()];
+        return pack(plan.digestBytes(), index, new byte[16], payload).length;
+    }
+
+    /**
      * Draws the index of a question by the public weights.
      *
      * @param plan the plan of the survey
      * @param random source of random bytes
      * @return the index
+     * @throws LdpException if each person answers all questions
      */
     public static int drawQuestion(Plan plan, RandomSource random) {
+        if (plan.asksAll()) {
+            throw new LdpException("each person answers all questions: draw none", Reason.ERROR);
+        }
         return countUpTo(plan.limits, Bytes.readWord(Randomness.take(random, 8), 0));
     }
 

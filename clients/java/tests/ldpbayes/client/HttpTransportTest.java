@@ -407,7 +407,7 @@ class HttpTransportTest {
             assertEquals(401, get().status());
             assertEquals(401, post().status());
             CollectorResponse response =
-                CollectorResponse.post(new HttpTransport(), base() + "/", Clients.bytes("body"));
+                CollectorResponse.post(new HttpTransport(), base() + "/", Clients.bytes("body"), false);
             assertEquals("not-authorised", response.reason);
             assertFalse(response.isShared());
         } finally {

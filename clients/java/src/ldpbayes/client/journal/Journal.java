@@ -14,6 +14,7 @@ import ldpbayes.client.JournalException;
 import ldpbayes.client.PlanException;
 import ldpbayes.client.State;
 import ldpbayes.client.SurveyIdentity;
+import ldpbayes.relay.Relay;
 import ldpbayes.survey.Plan;
 
 /**
@@ -25,6 +26,7 @@ import ldpbayes.survey.Plan;
  * (none) -&gt; ready &lt;-&gt; no_consent   the person agreed to a plan; from then on its digest is pinned
  *           ready -&gt; queued        their one report is made, and its epsilon spent
  *                    queued -&gt; sent | duplicate | rejected | expired | withdrawn
+ *                              sent -&gt; withdrawn         while a relay may have the report
  * </pre>
  *
  * <p>The raw row is never stored. A report is made inside the transaction that records it. So two threads or
@@ -96,8 +98,40 @@ public final class Journal {
             for (JournalEntry each : table.surveyEntries(identity)) {
                 if (each.state == State.READY) table.write(each.refused());
             }
-            for (JournalEntry each : table.queuedRounds(identity, family)) {
-                table.write(each.ended(State.WITHDRAWN, ""));
+            for (JournalEntry each : table.rounds(identity, family)) {
+                // the relay may still delete what it has
+                boolean isHeld = each.state == State.SENT && each.report != null;
+                if (isHeld || each.state == State.QUEUED) table.write(each.ended(State.WITHDRAWN, ""));
+            }
+            return null;
+        });
+    }
+
+    /**
+     * Records what a relay responded to a withdrawal.
+     *
+     * @param identity the survey of the report
+     * @param reason why the relay did not delete it, or an empty text
+     * @param isFinal whether it makes no sense to ask again; the envelope is then deleted
+     */
+    public void recordWithdrawn(SurveyIdentity identity, String reason, boolean isFinal) {
+        update(table -> {
+            JournalEntry entry = table.entries.get(identity);
+            if (entry == null || entry.state != State.WITHDRAWN) return null;
+            table.write(isFinal ? entry.forgotten(reason) : entry.ended(State.WITHDRAWN, reason));
+            return null;
+        });
+    }
+
+    /**
+     * Deletes each envelope that has an outcome, and that no withdrawal can stop any more.
+     *
+     * @param now seconds since the epoch
+     */
+    public void forgetEnvelopes(long now) {
+        update(table -> {
+            for (JournalEntry each : new ArrayList<>(table.entries.values())) {
+                if (each.isOver(now)) table.write(each.forgotten(each.reason));
             }
             return null;
         });
@@ -108,8 +142,8 @@ public final class Journal {
      *
      * @param identity the survey's identity
      * @param plan the plan
-     * @param makeReport is called at most once, within the transaction. It must neither wait nor read the
-     *     row.
+     * @param makeReport returns the report, or with a relay the envelope. It is called at most once, within
+     *     the transaction. It must neither wait nor read the row.
      * @param maxTotal the epsilon that all reports of this journal may spend in total, or null
      * @return whether this call made the report; if not, a survey of the family was answered before
      */
@@ -127,7 +161,8 @@ public final class Journal {
                 throw new JournalException("too many reports wait: call flush()", Reason.QUEUE_FULL);
             }
             requireBudget(table, plan, maxTotal);
-            table.write(agreed.queued(makeReport.get(), plan.epsilon()));
+            Relay relay = plan.relay() == null ? null : Relay.of(plan);
+            table.write(agreed.queued(makeReport.get(), plan.epsilon(), relay));
             return true;
         });
     }

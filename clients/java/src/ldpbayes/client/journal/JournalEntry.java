@@ -8,10 +8,15 @@ import java.io.IOException;
 import ldpbayes.Reason;
 import ldpbayes.client.State;
 import ldpbayes.client.SurveyIdentity;
+import ldpbayes.relay.Relay;
 
 /** The entry of one survey in a journal; it cannot be changed. */
 public final class JournalEntry {
     private static final int VERSION = 1;
+    /** Of an entry whose report is sealed for a relay; the others stay as older versions read them. */
+    private static final int SEALED_VERSION = 2;
+    /** How long after its end an envelope is kept: the relay needs hours, and the clock may be days ahead. */
+    private static final long ENVELOPE_SECONDS = 7 * 86_400;
 
     /**
      * The survey; id and origin are the entry's key, {@code signer} is the key that verified the plan's
@@ -34,16 +39,24 @@ public final class JournalEntry {
     public final long closedAt;
     /** The plan, until the report is delivered or deleted; then null. */
     public final byte[] plan;
-    /** The report, until it is delivered or deleted; otherwise null. */
+    /**
+     * The report, until it is delivered or deleted; otherwise null. With a relay, the envelope, which stays
+     * after the relay has taken it, so that the person can withdraw it.
+     */
     public final byte[] report;
+    /** The epsilon that the plan promises with its relay; empty without a sealed report. */
+    public final String promise;
+    /** When the relay stops, in seconds since 1970; 0 without a sealed report. */
+    public final long closes;
 
     /** Makes the entry of a person who has agreed to a plan. */
     JournalEntry(SurveyIdentity identity, String family, String url, String digest, byte[] plan) {
-        this(identity, family, url, digest, "0", State.READY, "", -1, plan, null);
+        this(identity, family, url, digest, "0", State.READY, "", -1, plan, null, "", 0);
     }
 
     private JournalEntry(SurveyIdentity identity, String family, String url, String digest, String epsilon,
-            State state, String reason, long closedAt, byte[] plan, byte[] report) {
+            State state, String reason, long closedAt, byte[] plan, byte[] report, String promise,
+            long closes) {
         this.identity = identity;
         this.family = family;
         this.url = url;
@@ -54,10 +67,13 @@ public final class JournalEntry {
         this.closedAt = closedAt;
         this.plan = plan;
         this.report = report;
+        this.promise = promise;
+        this.closes = closes;
     }
 
     private JournalEntry with(String spent, State next, String why, long at, byte[] agreed, byte[] made) {
-        return new JournalEntry(identity, family, url, digest, spent, next, why, at, agreed, made);
+        return new JournalEntry(
+            identity, family, url, digest, spent, next, why, at, agreed, made, promise, closes);
     }
 
     /** Returns the entry of a person who no longer agrees. */
@@ -65,9 +81,10 @@ public final class JournalEntry {
         return with(epsilon, State.NO_CONSENT, "", -1, plan, null);
     }
 
-    /** Returns this entry with its one report, which spends an epsilon. */
-    JournalEntry queued(byte[] made, String spent) {
-        return with(spent, State.QUEUED, "", -1, plan, made);
+    /** Returns this entry with its one report, which spends an epsilon; {@code relay} is null without one. */
+    JournalEntry queued(byte[] made, String spent, Relay relay) {
+        return new JournalEntry(identity, family, url, digest, spent, State.QUEUED, "", -1, plan, made,
+            relay == null ? "" : relay.epsilon(), relay == null ? 0 : relay.closes());
     }
 
     /** Returns this entry after the collector said that the survey is closed. */
@@ -75,9 +92,46 @@ public final class JournalEntry {
         return with(epsilon, state, Reason.CLOSED_ONCE, at, plan, report);
     }
 
-    /** Returns this entry with the outcome of its report, and without the report. */
+    /** Returns this entry with the outcome of its report, and without the report unless a relay has it. */
     JournalEntry ended(State outcome, String why) {
-        return with(epsilon, outcome, why, -1, null, null);
+        boolean isHeld = isSealed() && (outcome == State.SENT || outcome == State.WITHDRAWN);
+        return with(epsilon, outcome, why, -1, null, isHeld ? report : null);
+    }
+
+    /** Returns this entry without its report. */
+    JournalEntry forgotten(String why) {
+        return with(epsilon, state, why, closedAt, plan, null);
+    }
+
+    /**
+     * Returns whether an envelope has an outcome, and no withdrawal can stop it any more.
+     *
+     * @param now seconds since the epoch
+     * @return whether there is no reason to keep it
+     */
+    public boolean isOver(long now) {
+        return isSealed() && report != null && state != State.QUEUED && closes + ENVELOPE_SECONDS <= now;
+    }
+
+    /** {@return whether the report is sealed, and sent to a relay} */
+    public boolean isSealed() { return !promise.isEmpty(); }
+
+    /** {@return the URL to which the report is posted} */
+    public String post() { return url + "/" + (isSealed() ? digest : "reports"); }
+
+    /** {@return what the outcome of a report for a relay means, as a sentence; or an empty text} */
+    public String why() {
+        if (isSealed() && state == State.SENT) {
+            return report != null ? "the relay has it; it is counted when enough others have answered"
+                : "the relay has passed it on, or deleted it because too few others answered";
+        }
+        switch (reason) {
+            case Reason.CODE_MISSING: return "the survey needs a code: use the link that you received";
+            case Reason.CODE_UNKNOWN:
+                return "the relay did not give this code: use the link that you received";
+            case Reason.CODE_USED: return "this code was used before, and the first answer counts";
+            default: return "";
+        }
     }
 
     /**
@@ -92,10 +146,13 @@ public final class JournalEntry {
     /** Returns the entry in a store's value; throws IOException if another version wrote it. */
     static JournalEntry ofBytes(byte[] value) throws IOException {
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(value));
-        if (in.read() != VERSION) throw new IOException("another version");
+        int version = in.read();
+        if (version != VERSION && version != SEALED_VERSION) throw new IOException("another version");
         SurveyIdentity identity = new SurveyIdentity(in.readUTF(), in.readUTF(), in.readUTF());
+        boolean isSealed = version == SEALED_VERSION;
         return new JournalEntry(identity, in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF(),
-            stateOf(in.readUTF()), in.readUTF(), in.readLong(), readBytes(in), readBytes(in));
+            stateOf(in.readUTF()), in.readUTF(), in.readLong(), readBytes(in), readBytes(in),
+            isSealed ? in.readUTF() : "", isSealed ? in.readLong() : 0);
     }
 
     /** Returns the value for a store; throws JournalException if a text is too long. */
@@ -105,12 +162,16 @@ public final class JournalEntry {
         String[] texts = {identity.survey, identity.origin, identity.signer, family, url, digest, epsilon,
             state.toString(), reason};
         try {
-            out.write(VERSION);
+            out.write(isSealed() ? SEALED_VERSION : VERSION);
             for (String each : texts) out.writeUTF(each);
             out.writeLong(closedAt);
             for (byte[] each : new byte[][] {plan, report}) {
                 out.writeInt(each == null ? -1 : each.length);
                 if (each != null) out.write(each);
+            }
+            if (isSealed()) {
+                out.writeUTF(promise);
+                out.writeLong(closes);
             }
         } catch (IOException error) {
             throw Journal.unusable(error);

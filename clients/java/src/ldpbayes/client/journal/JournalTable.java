@@ -88,14 +88,20 @@ final class JournalTable {
         return null;
     }
 
-    /** Returns the queued entries of all rounds of a survey, of this family if it has no entry. */
+    /** Returns the queued entries of all rounds of a survey. */
     List<JournalEntry> queuedRounds(SurveyIdentity identity, String family) {
+        List<JournalEntry> found = rounds(identity, family);
+        found.removeIf(each -> each.state != State.QUEUED);
+        return found;
+    }
+
+    /** Returns the entries of all rounds of a survey, of this family if it has no entry. */
+    List<JournalEntry> rounds(SurveyIdentity identity, String family) {
         Set<String> families = new HashSet<>();
         for (JournalEntry each : surveyEntries(identity)) families.add(each.family);
         if (families.isEmpty()) families.add(family);
         List<JournalEntry> found = new ArrayList<>();
         for (String each : families) found.addAll(familyEntries(identity, each));
-        found.removeIf(each -> each.state != State.QUEUED);
         return found;
     }
 

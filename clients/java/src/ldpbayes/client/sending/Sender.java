@@ -335,6 +335,8 @@ public final class Sender {
         }
         try {
             List<JournalEntry> entries = journal.entries();
+            long now = System.currentTimeMillis() / 1000;
+            if (entries.stream().anyMatch(each -> each.isOver(now))) journal.forgetEnvelopes(now);
             synchronized (this) {
                 List<SendingSchedule.Report> queued = new ArrayList<>();
                 for (JournalEntry each : entries) {
@@ -376,7 +378,7 @@ public final class Sender {
             return;
         }
         CollectorResponse response =
-            CollectorResponse.post(client.transport, entry.url + "/reports", entry.report);
+            CollectorResponse.post(client.transport, entry.post(), entry.report, entry.isSealed());
         synchronized (this) {
             schedule.endAttempt();
         }
@@ -393,7 +395,8 @@ public final class Sender {
                 && clients.isOpen(client) && client.identity.matches(survey);
         }
         if (isListening) { // what the journal says: the person may have withdrawn meanwhile
-            client.onOutcome.accept(new Receipt(recorded.state, survey.survey, recorded.reason, ""));
+            client.onOutcome.accept(
+                new Receipt(recorded.state, survey.survey, recorded.reason, recorded.why()));
         }
         remove(survey, true);
     }

@@ -1,10 +1,11 @@
-package ldpbayes;
+package ldpbayes.relay;
 
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import ldpbayes.SurveyException;
 
 /**
  * The privacy of a person who answers every question through a relay: an upper bound on delta.
@@ -35,8 +36,8 @@ final class Composition {
 
     /** What the bound needs to know about the message of one question. */
     static final class Message {
-        private final double ratio;
-        private final double move;
+        final double ratio;
+        final double move;
         private final boolean isYesNo;
 
         /**
@@ -56,7 +57,7 @@ final class Composition {
     }
 
     /** Probabilities of consecutive whole numbers: the least of them, and the probabilities from it on. */
-    private static final class Masses {
+    static final class Masses {
         final int low;
         final double[] values;
         /** What was cut off at the top. */
@@ -292,7 +293,7 @@ final class Composition {
     }
 
     /** Returns a binomial distribution without its negligible ends. */
-    private static Masses binomial(int count, double probability) {
+    static Masses binomial(int count, double probability) {
         double odds = probability / (1 - probability);
         int mode = (int) Math.min(count, (count + 1.0) * probability);
         List<Double> above = new ArrayList<>();

@@ -1,4 +1,4 @@
-package ldpbayes;
+package ldpbayes.relay;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,7 +9,9 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import ldpbayes.Composition.Message;
+import ldpbayes.Answer;
+import ldpbayes.SurveyException;
+import ldpbayes.relay.Composition.Message;
 import org.junit.jupiter.api.Test;
 
 /** The privacy bound for people who answer every question through a relay, against the Python package. */

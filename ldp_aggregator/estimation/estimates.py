@@ -27,6 +27,7 @@ from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.poisoning.published import PublishedEstimates
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import (
@@ -222,10 +223,12 @@ def estimate_survey(
 
     # 5. Per feature and table, the raw estimates with confidence intervals, for people.
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
+    tables = describe_tables(raw.tables)
 
     # 6. On request: tests for fake reports, and how far such reports could move the estimates.
     described = features if raw is surveys[0] else None
-    summary = _check_reports(snapshot, surveys[0], described, conditionals, stages) if poisoning else None
+    people = surveys[0], described, tables
+    summary = _check_reports(snapshot, *people, conditionals, stages) if poisoning else None
 
     estimates = Estimates(
         survey=plan.id,
@@ -238,7 +241,7 @@ def estimate_survey(
         raw_prior=prior.raw,
         features=features,
         poisoning=summary,
-        tables=describe_tables(raw.tables),
+        tables=tables,
         validation_result=find_validation_result(snapshot),
         validation=validated,
         silos=SiloSummary.from_estimates(surveys),
@@ -279,6 +282,7 @@ def _check_reports(
     snapshot: AnySnapshot,
     raw: RawEstimates,
     features: Sequence[FeatureResult | NumberResult] | None,
+    tables: Sequence[TableResult],
     conditionals: ClassConditionals,
     stages: Estimator,
 ) -> PoisoningSummary | None:
@@ -288,7 +292,7 @@ def _check_reports(
     prior = stages.estimate_prior(raw)
     if features is None:
         features = describe_features(snapshot, raw, conditionals, prior.smoothed)
-    return check_poisoning(snapshot, raw, features, prior.raw)
+    return check_poisoning(PublishedEstimates(snapshot, raw, features, tables, prior.raw))
 
 
 def estimate_parameters(

@@ -1,0 +1,319 @@
+"""The influence of fake reports on every estimate that is published.
+
+=================  ==================================================================
+name               estimate
+=================  ==================================================================
+prior              P(label)
+shares             P(value)
+frequencies        P(value, label)
+conditionals       P(value | label)
+cumulative         cumulative shares; with the prefix class_ those of each class
+risk_differences   of P(value | label), or of P(row | column) of a table
+cells              P(row, column) of a table
+row_shares         P(column | row)
+column_shares      P(row | column)
+means              per class; with the prefix overall_ of all people, as the next four
+squares            E[number^2]
+variances
+deviations
+missing            P(missing | label)
+=================  ==================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from encoders.survey import Feature, NumericFeature
+from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.discrete.frequencies import (
+    CombinedFrequencies,
+    Frequencies,
+    combine_questions,
+)
+from ldp_aggregator.estimation.feature_result import FeatureResult
+from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, IntervalEstimate
+from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_bounds
+from ldp_aggregator.estimation.numeric.moments import Quantity
+from ldp_aggregator.estimation.numeric.number import SOURCES, AllClasses, ClassMoments
+from ldp_aggregator.estimation.poisoning.influence import (
+    Influence,
+    Reach,
+    Source,
+    find_moment_steps,
+    find_moves,
+    reach_cells,
+    reach_columns,
+    reach_cumulative,
+)
+from ldp_aggregator.estimation.quantiles import list_sums
+from ldp_aggregator.estimation.raw_estimates import RawEstimates, total_of
+from ldp_aggregator.estimation.table_result import TableResult, select_tables
+from ldp_aggregator.snapshot import Snapshot
+
+Influences = Iterator[tuple[int, Influence]]
+"""Influences, each with the index of the question whose reports are fake."""
+DIFFERENCE: Bounds = (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class PublishedEstimates:
+    """The estimates of a survey of people, and what they are computed from."""
+
+    snapshot: Snapshot
+    raw: RawEstimates
+    features: Sequence[FeatureResult | NumberResult]
+    tables: Sequence[TableResult]
+    prior: IntervalEstimate
+    """The raw prior that is shown to people: pooled, or of the label question."""
+
+    def find_influences(self) -> Influences:
+        """Yield the influence of each question on each estimate that depends on it.
+
+        If each person answers all questions, it is that of all of them together.
+        """
+        for place, result in enumerate(self.features):
+            if isinstance(result, NumberResult):
+                yield from self._find_number(place, result)
+            else:
+                yield from self._find_feature(place, result)
+        for frequencies, table in zip(select_tables(self.raw.tables), self.tables, strict=True):
+            if table.n:
+                yield from self._find_table(frequencies, table)
+        yield from self._find_prior()
+
+    # -- what fake reports to one question, or to all, do -----------------------------------
+
+    def _move(
+        self, reaches: Sequence[Reach], value: FloatArray, bounds: Bounds | None = None
+    ) -> list[FloatArray]:
+        """Return the moves by fake reports to each of the questions, or to all of them."""
+        if self.snapshot.plan.asks_all:
+            return [find_moves(reaches, value, bounds)] * len(reaches)
+        return [find_moves([each], value, bounds) for each in reaches]
+
+    def _state(
+        self,
+        name: str,
+        place: int | None,
+        reaches: Sequence[Reach],
+        shown: IntervalEstimate,
+        bounds: Bounds | None = None,
+    ) -> Influences:
+        moves = self._move(reaches, shown.value, bounds)
+        yield from self._name(name, place, reaches, moves, shown.stderr)
+
+    def _name(
+        self,
+        name: str,
+        place: int | None,
+        reaches: Sequence[Reach],
+        moves: Sequence[FloatArray],
+        stderr: FloatArray,
+    ) -> Influences:
+        """Yield the influences on an estimate; `place` is the index of its feature, None for tables."""
+        for reach, move in zip(reaches, moves, strict=True):
+            is_alone = place is None or reach.question.feature_indices == (place,)
+            suffix = "" if is_alone or place is None else f" of {self.features[place].name}"
+            yield reach.question.index, Influence.from_moves(name + suffix, move, stderr)
+
+    # -- discrete features and tables -------------------------------------------------------
+
+    def _find_feature(self, place: int, result: FeatureResult) -> Influences:
+        margins, k = self.raw.margins.get(place, ()), self.raw.k
+        feature = self.snapshot.plan.features[place]
+        of_all = find_sources(margins, feature, 1)
+        if of_all:
+            yield from self._state("shares", place, list(map(reach_cells, of_all)), result.shares)
+            if result.ordered:
+                shares = result.shares.value.reshape(-1, 1)
+                shown = result.ordered.cumulative.reshape(-1, 1)
+                yield from self._find_cumulative("cumulative", place, of_all, shares, shown)
+        sources = find_sources(margins, feature, k) if k > 1 else []
+        if sources:
+            cells = result.frequencies
+            yield from self._state("frequencies", place, list(map(reach_cells, sources)), cells)
+            yield from self._find_columns(
+                "conditionals", place, sources, cells.value, result.conditionals, result.correlation
+            )
+            if result.ordered:
+                shown = result.ordered.by_class
+                yield from self._find_cumulative("class_cumulative", place, sources, cells.value, shown)
+
+    def _find_columns(
+        self,
+        name: str,
+        place: int | None,
+        sources: Sequence[Source],
+        pooled: FloatArray,
+        shown: IntervalEstimate,
+        correlation: FloatArray | None,
+    ) -> Influences:
+        """Yield the influences on P(row | column) and, of two columns, on their differences."""
+        ratios, differences = zip(*(reach_columns(each, pooled) for each in sources), strict=True)
+        yield from self._state(name, place, ratios, shown, PROBABILITY)
+        if correlation is not None:
+            first, second = shown.stderr.T
+            with np.errstate(invalid="ignore"):
+                stderr = np.sqrt(first**2 + second**2 - 2 * correlation * first * second)
+            moves = self._move(differences, np.subtract(*shown.value.T), DIFFERENCE)
+            yield from self._name("risk_differences", place, differences, moves, stderr)
+
+    def _find_cumulative(
+        self,
+        name: str,
+        place: int,
+        sources: Sequence[Source],
+        shares: FloatArray,
+        shown: IntervalEstimate,
+    ) -> Influences:
+        """Yield the influences on cumulative shares, (limits, classes), of frequencies (A, classes)."""
+        (limits, k), size = shown.value.shape, len(shares)
+        sums, constant = list_sums(limits + 1, size, k)
+        wholes = constant[-1] + sums[-1] @ shares
+        found = []
+        for source in sources:
+            classes = [
+                reach_cumulative(source, sums, shown.value[:, label], float(wholes[label]), label)
+                for label in range(k)
+            ]
+            steps = np.stack([each.steps for each in classes], axis=-1)
+            bottom = np.concatenate([each.bottom for each in classes])
+            found.append(replace(classes[0], steps=steps, bottom=bottom))
+        yield from self._state(name, place, found, shown, PROBABILITY)
+
+    def _find_table(self, frequencies: Frequencies, table: TableResult) -> Influences:
+        cells = table.cells.value
+        source = Source(frequencies, 1.0, cells)
+        yield from self._state("cells", None, [reach_cells(source)], table.cells)
+        rows = reach_columns(replace(source, cells=cells.T), cells.T)[0]
+        rows = replace(rows, steps=rows.steps.swapaxes(1, 2), bottom=rows.bottom[:, None])
+        yield from self._state("row_shares", None, [rows], table.row_shares, PROBABILITY)
+        yield from self._find_columns(
+            "column_shares", None, [source], cells, table.column_shares, table.correlation
+        )
+
+    # -- the prior and numbers --------------------------------------------------------------
+
+    def _find_prior(self) -> Influences:
+        weights, label = self.raw.prior.weights, self.raw.label
+        if self.prior is not self.raw.prior.estimate and label and label.n:
+            weights = {label.question.index: 1.0}
+        reaches = self._reach_prior(weights, np.eye(self.raw.k))
+        yield from self._state("prior", None, reaches, self.prior)
+
+    def _reach_prior(self, weights: Mapping[int, float], slopes: FloatArray) -> list[Reach]:
+        """Return the reach of each question on sums of the prior that is pooled with these weights.
+
+        `slopes` are the weights of the classes in each sum, (m, k).
+        """
+        k, found = self.raw.k, []
+        discrete = [self.raw.label, *(each for margins in self.raw.margins.values() for each in margins)]
+        for each in {each.question.index: each for each in discrete if each}.values():
+            if weight := weights.get(each.question.index, 0.0):
+                source = Source(each, weight, each.raw.reshape(-1, k).sum(axis=0))
+                found.append(source.reach(source.find_sum_steps(slopes)))
+        numbers = [each for number in self.raw.numbers for each in number.questions]
+        for moments in {each.question.index: each for each in numbers}.values():
+            if weight := weights.get(moments.question.index, 0.0):
+                parts = np.zeros((len(slopes), 3, k))
+                parts[:, 2] = weight * slopes
+                total = total_of(self.snapshot, moments.question)
+                steps = find_moment_steps(moments, total, parts)
+                found.append(Reach(moments.question, moments.n, steps, np.zeros(1)))
+        return found
+
+    def _find_number(self, place: int, result: NumberResult) -> Influences:
+        estimate = self.raw.feature_estimates[place]
+        if not isinstance(estimate, ClassMoments) or not estimate.prior.known:
+            return
+        yield from self._find_statistics("", place, estimate, estimate, result.by_class)
+        if estimate.k > 1:
+            joined = AllClasses.from_classes(estimate)
+            yield from self._find_statistics("overall_", place, estimate, joined, result.overall)
+
+    def _find_statistics(
+        self, prefix: str, place: int, own: ClassMoments, number: ClassMoments, shown: NumberStatistics
+    ) -> Influences:
+        feature = self.snapshot.plan.features[place]
+        assert isinstance(feature, NumericFeature)
+        width, middle = feature.width, sum(feature.bounds) / 2
+        first, second, present = number.first, number.second, number.present
+        if first is not None:
+            means = self._reach_ratio(own, first.times(width), present)
+            yield from self._state(f"{prefix}means", place, means, shown.means, feature.bounds)
+        if number.missing is not None and shown.missing is not None:
+            missing = self._reach_ratio(own, number.missing, number.class_share)
+            yield from self._state(f"{prefix}missing", place, missing, shown.missing, PROBABILITY)
+        if first is None or second is None or number.squared_deviation is None:
+            return
+        top = second.times(width**2) + first.times(2 * middle * width)
+        squares = self._reach_ratio(own, top, present)
+        yield from self._state(f"{prefix}squares", place, squares, shown.squares, square_bounds(feature))
+        around = self._reach_ratio(own, number.squared_deviation.times(width**2), present)
+        moves = self._move(around, shown.variances.value, (0.0, width**2))
+        # the variance is around the mean, which moves too
+        by_mean = self._move(means, shown.means.value, feature.bounds)
+        moves = [each + mean**2 for each, mean in zip(moves, by_mean, strict=True)]
+        yield from self._name(f"{prefix}variances", place, around, moves, shown.variances.stderr)
+        now = shown.deviations.value
+        moves = [now - np.sqrt(np.maximum(now**2 - each, 0.0)) for each in moves]
+        yield from self._name(f"{prefix}deviations", place, around, moves, shown.deviations.stderr)
+
+    def _reach_ratio(self, own: ClassMoments, top: Quantity, bottom: Quantity) -> list[Reach]:
+        """Return the reach of each question on a ratio, which may depend on all through the prior."""
+        shares = bottom.slopes / np.where(bottom.value > 0, bottom.value, np.nan)
+        steps = self._reach_sums(own, top.over(bottom).slopes)
+        moves = self._reach_sums(own, shares)
+        return [
+            replace(each, bottom=other.steps.max(axis=0)) for each, other in zip(steps, moves, strict=True)
+        ]
+
+    def _reach_sums(self, own: ClassMoments, slopes: FloatArray) -> list[Reach]:
+        """Return the reach on sums of the sources of :class:`ClassMoments`, whose slopes are (7, k).
+
+        Sums over all classes have the slopes (7 k, 1).
+        """
+        k = own.k
+        parts = np.einsum("ik,kl->kil", slopes, np.eye(k)) if len(slopes) == SOURCES else slopes.T
+        parts = parts.reshape(-1, SOURCES, k)
+        found = []
+        for index, moments in ((0, own.mean_question), (3, own.square_question)):
+            if moments is not None:
+                total = total_of(self.snapshot, moments.question)
+                steps = find_moment_steps(moments, total, parts[:, index : index + 3])
+                found.append(Reach(moments.question, moments.n, steps, np.zeros(1)))
+        asked = [each.question.index for each in found]
+        weights = {index: each for index, each in own.prior.weights.items() if index not in asked}
+        return found + self._reach_prior(weights, parts[:, 6])
+
+
+def find_sources(margins: Sequence[Frequencies], feature: Feature, k: int) -> list[Source]:
+    """Return what each question with reports adds to the frequencies of a feature.
+
+    See :func:`combine_questions`, whose weights depend on the variances alone.
+    """
+    known = [each for each in margins if each.n and (k == 1 or len(each.question.label.values) == k)]
+    pooled = combine_questions(known, feature, k) if known else None
+    levels = pooled.levels if isinstance(pooled, CombinedFrequencies) else ()
+    asked = [(each.question.width, each.question.shift) for each in known]
+    spreads = {key: level.spread for key, level in zip(dict.fromkeys(asked), levels, strict=False)}
+    found = []
+    for each, key in zip(known, asked, strict=True):
+        alike = [other for other, its in zip(known, asked, strict=True) if its == key]
+        cells = each.raw.reshape(-1, len(each.question.label.values))
+        cells = cells.sum(axis=1) if k == 1 else cells
+        found.append(Source(each, _find_weight(each, alike, feature, k), cells, spreads.get(key)))
+    return found if pooled else []
+
+
+def _find_weight(own: Frequencies, alike: Sequence[Frequencies], feature: Feature, k: int) -> float:
+    """Return the weight of one of the questions that are averaged: the mean if its estimates alone are 1."""
+    if len(alike) == 1:
+        return 1.0
+    sums = [replace(each, raw=np.full_like(each.raw, (each is own) / len(each.raw))) for each in alike]
+    pooled = combine_questions(sums, feature, k)
+    return float(pooled.raw.sum()) if pooled else 0.0

@@ -27,6 +27,7 @@ from ldp_aggregator.codec import Infinite
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
 from ldp_aggregator.estimation.intervals import Bounds
 from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
+from ldp_aggregator.estimation.quantiles import list_sums
 from ldp_aggregator.snapshot import Total
 
 FAKE_SHARE = 0.01
@@ -41,9 +42,9 @@ class Influence:
     """
 
     estimate: str
-    """A name of :mod:`published`; if the question is not about its feature alone, with " of " and the feature."""
+    """A name of docs/poisoning.md; then " of " and the feature, unless the question is about it alone."""
     one: Infinite
-    """How far one report can move each entry; of a sum infinite if it is the only one."""
+    """How far one report can move each entry; infinite if it is the only one."""
     one_percent: Infinite
     """How far FAKE_SHARE of the reports can move each entry."""
     one_percent_in_stderrs: FloatArray
@@ -54,7 +55,7 @@ class Influence:
         """Return the influence from the moves by one report and by FAKE_SHARE of the reports, (2, ...)."""
         known = np.isfinite(stderr) & (stderr > 0)
         in_stderrs = np.where(known, moves[1] / np.where(known, stderr, 1.0), np.nan)
-        return cls(estimate, moves[0], moves[1], in_stderrs)
+        return cls(estimate, np.where(np.isnan(moves[0]), np.inf, moves[0]), moves[1], in_stderrs)
 
     @property
     def largest(self) -> float | None:
@@ -88,19 +89,16 @@ def find_moves(reaches: Sequence[Reach], value: FloatArray, bounds: Bounds | Non
     bounds : pair of float, optional
         The possible range of a ratio; None for a sum.
     """
-    one = [1 / (each.n - 1) if each.n > 1 else np.inf for each in reaches]
     moves = []
-    for shares in (one, [FAKE_SHARE / (1 - FAKE_SHARE)] * len(reaches)):
-        with np.errstate(invalid="ignore"):  # infinity times 0
-            steps = sum(share * each.steps for share, each in zip(shares, reaches, strict=True))
-            rest = 1 - np.asarray(
-                sum(share * each.bottom for share, each in zip(shares, reaches, strict=True))
-            )
-        move = np.asarray(steps).max(axis=0)
+    for fake in (None, FAKE_SHARE):
+        shares = [fake / (1 - fake) if fake else 1 / (each.n - 1 or np.nan) for each in reaches]
+        parts = list(zip(shares, reaches, strict=True))
+        move = np.asarray(sum(share * each.steps for share, each in parts)).max(axis=0)
         if bounds is not None:
+            rest = 1 - np.asarray(sum(share * each.bottom for share, each in parts))
             inside = np.clip(value, *bounds)
-            move = np.where(rest > 0, move / np.where(rest > 0, rest, 1.0), np.inf)
-            move = np.minimum(move, np.maximum(inside - bounds[0], bounds[1] - inside))
+            furthest = np.maximum(inside - bounds[0], bounds[1] - inside)
+            move = np.where(rest > 0, np.minimum(move / np.where(rest > 0, rest, 1.0), furthest), furthest)
         moves.append(move)
     return np.stack(moves)
 
@@ -184,24 +182,17 @@ def reach_columns(source: Source, pooled: FloatArray) -> tuple[Reach, Reach | No
     return source.reach(steps, bottom), source.reach(apart, bottom.max(axis=1, keepdims=True))
 
 
-def reach_cumulative(source: Source, sums: FloatArray, ratio: FloatArray, whole: float, label: int) -> Reach:
-    """Return the reach on cumulative shares of one class, (m,).
-
-    Parameters
-    ----------
-    source : Source
-    sums : (m + 1, A) array
-        The weights of the sums; the last one is the bottom of the others.
-    ratio : (m,) array
-        The cumulative shares.
-    whole : float
-        The bottom.
-    label : int
-        The class.
-    """
-    whole = whole if whole > 0 else np.nan
-    steps = source.find_sum_steps((sums[:-1] - np.outer(ratio, sums[-1])) / whole, label)
-    return source.reach(steps, source.find_sum_steps(sums[-1:] / whole, label))
+def reach_cumulative(source: Source, shares: FloatArray, ratios: FloatArray) -> Reach:
+    """Return the reach on cumulative shares, (m, k), of the frequencies (A, k) of each class."""
+    (size, k), steps, bottom = shares.shape, [], []
+    sums, constant = list_sums(len(ratios) + 1, size, k)
+    for label in range(k):
+        whole = constant[-1] + sums[-1] @ shares[:, label]
+        whole = whole if whole > 0 else np.nan
+        contrasts = (sums[:-1] - np.outer(ratios[:, label], sums[-1])) / whole
+        steps.append(source.find_sum_steps(contrasts, label))
+        bottom.append(source.find_sum_steps(sums[-1:] / whole, label))
+    return source.reach(np.stack(steps, axis=-1), np.concatenate(bottom, axis=-1))
 
 
 # -- numbers ----------------------------------------------------------------------------------------

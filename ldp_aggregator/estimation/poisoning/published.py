@@ -1,24 +1,4 @@
-"""The influence of fake reports on every estimate that is published.
-
-=================  ==================================================================
-name               estimate
-=================  ==================================================================
-prior              P(label)
-shares             P(value)
-frequencies        P(value, label)
-conditionals       P(value | label)
-cumulative         cumulative shares; with the prefix class_ those of each class
-risk_differences   of P(value | label), or of P(row | column) of a table
-cells              P(row, column) of a table
-row_shares         P(column | row)
-column_shares      P(row | column)
-means              per class; with the prefix overall_ of all people, as the next four
-squares            E[number^2]
-variances
-deviations
-missing            P(missing | label)
-=================  ==================================================================
-"""
+"""The influence of fake reports on every estimate that is published; docs/poisoning.md lists their names."""
 
 from __future__ import annotations
 
@@ -49,14 +29,12 @@ from ldp_aggregator.estimation.poisoning.influence import (
     reach_columns,
     reach_cumulative,
 )
-from ldp_aggregator.estimation.quantiles import list_sums
 from ldp_aggregator.estimation.raw_estimates import RawEstimates, total_of
 from ldp_aggregator.estimation.table_result import TableResult, select_tables
 from ldp_aggregator.snapshot import Snapshot
 
 Influences = Iterator[tuple[int, Influence]]
 """Influences, each with the index of the question whose reports are fake."""
-DIFFERENCE: Bounds = (-1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -85,12 +63,10 @@ class PublishedEstimates:
                 yield from self._find_table(frequencies, table)
         yield from self._find_prior()
 
-    # -- what fake reports to one question, or to all, do -----------------------------------
-
     def _move(
         self, reaches: Sequence[Reach], value: FloatArray, bounds: Bounds | None = None
     ) -> list[FloatArray]:
-        """Return the moves by fake reports to each of the questions, or to all of them."""
+        """Return the moves by fake reports to each of the questions or, if people answer all, to all."""
         if self.snapshot.plan.asks_all:
             return [find_moves(reaches, value, bounds)] * len(reaches)
         return [find_moves([each], value, bounds) for each in reaches]
@@ -102,46 +78,47 @@ class PublishedEstimates:
         reaches: Sequence[Reach],
         shown: IntervalEstimate,
         bounds: Bounds | None = None,
+        moves: Sequence[FloatArray] = (),
     ) -> Influences:
-        moves = self._move(reaches, shown.value, bounds)
-        yield from self._name(name, place, reaches, moves, shown.stderr)
-
-    def _name(
-        self,
-        name: str,
-        place: int | None,
-        reaches: Sequence[Reach],
-        moves: Sequence[FloatArray],
-        stderr: FloatArray,
-    ) -> Influences:
-        """Yield the influences on an estimate; `place` is the index of its feature, None for tables."""
+        """Yield the influences on an estimate of the feature with index `place`, or of none."""
+        shape, stderr = shown.value.shape, shown.stderr
+        if not moves and reaches:
+            moves = self._move(reaches, shown.value.reshape(reaches[0].steps.shape[1:]), bounds)
         for reach, move in zip(reaches, moves, strict=True):
             is_alone = place is None or reach.question.feature_indices == (place,)
             suffix = "" if is_alone or place is None else f" of {self.features[place].name}"
-            yield reach.question.index, Influence.from_moves(name + suffix, move, stderr)
+            yield reach.question.index, Influence.from_moves(name + suffix, move.reshape(2, *shape), stderr)
 
     # -- discrete features and tables -------------------------------------------------------
 
     def _find_feature(self, place: int, result: FeatureResult) -> Influences:
-        margins, k = self.raw.margins.get(place, ()), self.raw.k
-        feature = self.snapshot.plan.features[place]
-        of_all = find_sources(margins, feature, 1)
-        if of_all:
-            yield from self._state("shares", place, list(map(reach_cells, of_all)), result.shares)
-            if result.ordered:
-                shares = result.shares.value.reshape(-1, 1)
-                shown = result.ordered.cumulative.reshape(-1, 1)
-                yield from self._find_cumulative("cumulative", place, of_all, shares, shown)
-        sources = find_sources(margins, feature, k) if k > 1 else []
-        if sources:
-            cells = result.frequencies
-            yield from self._state("frequencies", place, list(map(reach_cells, sources)), cells)
-            yield from self._find_columns(
-                "conditionals", place, sources, cells.value, result.conditionals, result.correlation
-            )
-            if result.ordered:
-                shown = result.ordered.by_class
-                yield from self._find_cumulative("class_cumulative", place, sources, cells.value, shown)
+        k, feature, ordered = self.raw.k, self.snapshot.plan.features[place], result.ordered
+        margins = self.raw.margins.get(place, ())
+        sources = find_sources(margins, feature, 1)
+        yield from self._state("shares", place, list(map(reach_cells, sources)), result.shares)
+        if ordered:
+            yield from self._find_cumulative("", place, sources, result.shares, ordered.cumulative)
+        if k == 1:
+            return
+        sources, cells = find_sources(margins, feature, k), result.frequencies
+        yield from self._state("frequencies", place, list(map(reach_cells, sources)), cells)
+        yield from self._find_columns(
+            "conditionals", place, sources, cells.value, result.conditionals, result
+        )
+        if ordered:
+            yield from self._find_cumulative("class_", place, sources, cells, ordered.by_class)
+
+    def _find_cumulative(
+        self,
+        prefix: str,
+        place: int,
+        sources: Sequence[Source],
+        shares: IntervalEstimate,
+        shown: IntervalEstimate,
+    ) -> Influences:
+        values, ratios = (each.value.reshape(len(each.value), -1) for each in (shares, shown))
+        reaches = [reach_cumulative(each, values, ratios) for each in sources]
+        yield from self._state(f"{prefix}cumulative", place, reaches, shown, PROBABILITY)
 
     def _find_columns(
         self,
@@ -150,40 +127,19 @@ class PublishedEstimates:
         sources: Sequence[Source],
         pooled: FloatArray,
         shown: IntervalEstimate,
-        correlation: FloatArray | None,
+        result: FeatureResult | TableResult,
     ) -> Influences:
         """Yield the influences on P(row | column) and, of two columns, on their differences."""
-        ratios, differences = zip(*(reach_columns(each, pooled) for each in sources), strict=True)
-        yield from self._state(name, place, ratios, shown, PROBABILITY)
-        if correlation is not None:
-            first, second = shown.stderr.T
+        reaches = [reach_columns(each, pooled) for each in sources]
+        yield from self._state(name, place, [ratio for ratio, _ in reaches], shown, PROBABILITY)
+        if result.correlation is not None:
+            (first, second), bounds = shown.stderr.T, (-1.0, 1.0)
             with np.errstate(invalid="ignore"):
-                stderr = np.sqrt(first**2 + second**2 - 2 * correlation * first * second)
-            moves = self._move(differences, np.subtract(*shown.value.T), DIFFERENCE)
-            yield from self._name("risk_differences", place, differences, moves, stderr)
-
-    def _find_cumulative(
-        self,
-        name: str,
-        place: int,
-        sources: Sequence[Source],
-        shares: FloatArray,
-        shown: IntervalEstimate,
-    ) -> Influences:
-        """Yield the influences on cumulative shares, (limits, classes), of frequencies (A, classes)."""
-        (limits, k), size = shown.value.shape, len(shares)
-        sums, constant = list_sums(limits + 1, size, k)
-        wholes = constant[-1] + sums[-1] @ shares
-        found = []
-        for source in sources:
-            classes = [
-                reach_cumulative(source, sums, shown.value[:, label], float(wholes[label]), label)
-                for label in range(k)
-            ]
-            steps = np.stack([each.steps for each in classes], axis=-1)
-            bottom = np.concatenate([each.bottom for each in classes])
-            found.append(replace(classes[0], steps=steps, bottom=bottom))
-        yield from self._state(name, place, found, shown, PROBABILITY)
+                stderr = np.sqrt(first**2 + second**2 - 2 * result.correlation * first * second)
+            difference = IntervalEstimate.from_stderr(np.subtract(*shown.value.T), stderr, bounds)
+            yield from self._state(
+                "risk_differences", place, [each for _, each in reaches if each], difference, bounds
+            )
 
     def _find_table(self, frequencies: Frequencies, table: TableResult) -> Influences:
         cells = table.cells.value
@@ -192,9 +148,7 @@ class PublishedEstimates:
         rows = reach_columns(replace(source, cells=cells.T), cells.T)[0]
         rows = replace(rows, steps=rows.steps.swapaxes(1, 2), bottom=rows.bottom[:, None])
         yield from self._state("row_shares", None, [rows], table.row_shares, PROBABILITY)
-        yield from self._find_columns(
-            "column_shares", None, [source], cells, table.column_shares, table.correlation
-        )
+        yield from self._find_columns("column_shares", None, [source], cells, table.column_shares, table)
 
     # -- the prior and numbers --------------------------------------------------------------
 
@@ -241,27 +195,28 @@ class PublishedEstimates:
         feature = self.snapshot.plan.features[place]
         assert isinstance(feature, NumericFeature)
         width, middle = feature.width, sum(feature.bounds) / 2
-        first, second, present = number.first, number.second, number.present
-        if first is not None:
-            means = self._reach_ratio(own, first.times(width), present)
-            yield from self._state(f"{prefix}means", place, means, shown.means, feature.bounds)
+        first, second, around, present = number.first, number.second, number.squared_deviation, number.present
         if number.missing is not None and shown.missing is not None:
             missing = self._reach_ratio(own, number.missing, number.class_share)
             yield from self._state(f"{prefix}missing", place, missing, shown.missing, PROBABILITY)
-        if first is None or second is None or number.squared_deviation is None:
+        if first is None:
+            return
+        means = self._reach_ratio(own, first.times(width), present)
+        yield from self._state(f"{prefix}means", place, means, shown.means, feature.bounds)
+        if second is None or around is None:
             return
         top = second.times(width**2) + first.times(2 * middle * width)
         squares = self._reach_ratio(own, top, present)
         yield from self._state(f"{prefix}squares", place, squares, shown.squares, square_bounds(feature))
-        around = self._reach_ratio(own, number.squared_deviation.times(width**2), present)
-        moves = self._move(around, shown.variances.value, (0.0, width**2))
-        # the variance is around the mean, which moves too
+        spreads = self._reach_ratio(own, around.times(width**2), present)
+        by_spread = self._move(spreads, shown.variances.value, (0.0, width**2))
         by_mean = self._move(means, shown.means.value, feature.bounds)
-        moves = [each + mean**2 for each, mean in zip(moves, by_mean, strict=True)]
-        yield from self._name(f"{prefix}variances", place, around, moves, shown.variances.stderr)
+        # a variance is around the mean, which moves too; the deviation is its root
+        moves = [each + mean**2 for each, mean in zip(by_spread, by_mean, strict=True)]
+        yield from self._state(f"{prefix}variances", place, spreads, shown.variances, moves=moves)
         now = shown.deviations.value
         moves = [now - np.sqrt(np.maximum(now**2 - each, 0.0)) for each in moves]
-        yield from self._name(f"{prefix}deviations", place, around, moves, shown.deviations.stderr)
+        yield from self._state(f"{prefix}deviations", place, spreads, shown.deviations, moves=moves)
 
     def _reach_ratio(self, own: ClassMoments, top: Quantity, bottom: Quantity) -> list[Reach]:
         """Return the reach of each question on a ratio, which may depend on all through the prior."""

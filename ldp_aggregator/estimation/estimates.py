@@ -223,12 +223,10 @@ def estimate_survey(
 
     # 5. Per feature and table, the raw estimates with confidence intervals, for people.
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
-    tables = describe_tables(raw.tables)
 
     # 6. On request: tests for fake reports, and how far such reports could move the estimates.
     described = features if raw is surveys[0] else None
-    people = surveys[0], described, tables
-    summary = _check_reports(snapshot, *people, conditionals, stages) if poisoning else None
+    summary = _check_reports(snapshot, surveys[0], described, conditionals, stages) if poisoning else None
 
     estimates = Estimates(
         survey=plan.id,
@@ -241,7 +239,7 @@ def estimate_survey(
         raw_prior=prior.raw,
         features=features,
         poisoning=summary,
-        tables=tables,
+        tables=describe_tables(raw.tables),
         validation_result=find_validation_result(snapshot),
         validation=validated,
         silos=SiloSummary.from_estimates(surveys),
@@ -282,7 +280,6 @@ def _check_reports(
     snapshot: AnySnapshot,
     raw: RawEstimates,
     features: Sequence[FeatureResult | NumberResult] | None,
-    tables: Sequence[TableResult],
     conditionals: ClassConditionals,
     stages: Estimator,
 ) -> PoisoningSummary | None:
@@ -292,7 +289,9 @@ def _check_reports(
     prior = stages.estimate_prior(raw)
     if features is None:
         features = describe_features(snapshot, raw, conditionals, prior.smoothed)
-    return check_poisoning(PublishedEstimates(snapshot, raw, features, tables, prior.raw))
+    return check_poisoning(
+        PublishedEstimates(snapshot, raw, features, describe_tables(raw.tables), prior.raw)
+    )
 
 
 def estimate_parameters(

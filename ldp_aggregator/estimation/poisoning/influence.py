@@ -7,11 +7,12 @@ all n reports, and x the mean over the fake ones. The change is largest if all f
 with the greatest or the least w.x, which every mechanism computes in closed form (`contribution_range`).
 Estimates are not corrected, since it is unknown which reports are fake.
 
-For sums this is exact. A ratio r = top/bottom moves by the change of top - r bottom, divided by the new
-bottom. The influence divides by the least possible bottom, so no ratio moves further. If fake reports can
-move the bottom by a share b of it, the influence is at most (1 + b)/(1 - b) times the true move; if b is 1
-or more, the ratio can move to an end of its range. The weights of pooled questions, and other coefficients
-that follow from variances, are taken as constants.
+For sums this is exact. If fake reports replace honest ones, a ratio r = top/bottom moves by the change of
+top - r bottom, divided by the new bottom. The influence divides by the least possible bottom, so no ratio
+moves further. If fake reports can lower the bottom by a share b of it and raise it by a share a, the
+influence is at most (1 + a)/(1 - b) times the true move; if b is 1 or more, the ratio can move to an end of
+its range. The weights of pooled questions, and other coefficients that follow from variances, are taken as
+constants.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Reach:
     steps: FloatArray
     """Down and up, (2, ...): of a sum, or of top - r bottom of a ratio r, divided by the bottom."""
     bottom: FloatArray
-    """Down or up: of a ratio's bottom, divided by the bottom. Broadcast to the entries."""
+    """Down: of a ratio's bottom, divided by the bottom. Broadcast to the entries."""
 
 
 def find_moves(reaches: Sequence[Reach], value: FloatArray, bounds: Bounds | None = None) -> FloatArray:
@@ -147,7 +148,7 @@ class Source:
 
     def reach(self, steps: FloatArray, bottom: FloatArray | None = None) -> Reach:
         """Return the reach of the question's reports; `bottom` has the steps of a ratio's bottom."""
-        share = np.zeros(1) if bottom is None else bottom.max(axis=0)
+        share = np.zeros(1) if bottom is None else bottom[0]
         return Reach(self.frequencies.question, self.frequencies.n, steps, share)
 
 

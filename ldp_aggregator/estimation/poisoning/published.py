@@ -223,9 +223,7 @@ class PublishedEstimates:
         shares = bottom.slopes / np.where(bottom.value > 0, bottom.value, np.nan)
         steps = self._reach_sums(own, top.over(bottom).slopes)
         moves = self._reach_sums(own, shares)
-        return [
-            replace(each, bottom=other.steps.max(axis=0)) for each, other in zip(steps, moves, strict=True)
-        ]
+        return [replace(each, bottom=other.steps[0]) for each, other in zip(steps, moves, strict=True)]
 
     def _reach_sums(self, own: ClassMoments, slopes: FloatArray) -> list[Reach]:
         """Return the reach on sums of the sources of :class:`ClassMoments`, whose slopes are (7, k).

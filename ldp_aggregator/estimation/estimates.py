@@ -196,7 +196,8 @@ def estimate_survey(
         The counters of a round that validated an earlier model. Features that it does not select become
         uninformative for the classifier.
     poisoning : bool
-        Whether to check the reports of people for fake ones; this takes up to 50% longer.
+        Whether to check the reports of people for fake ones. This takes up to twice as long, or several
+        times if each person answers all questions.
     silos : sequence of SiloSnapshot
         The counters of further surveys of silos with the same label and features, whose estimates are pooled
         with those of `snapshot`, see :mod:`pooling`.

@@ -43,7 +43,7 @@ class Influence:
     """
 
     estimate: str
-    """A name of docs/poisoning.md; then " of " and the feature, unless the question is about it alone."""
+    """A name of docs/poisoning.md; of a question about several features, with " of " and the feature."""
     one: Infinite
     """How far one report can move each entry; infinite if it is the only one."""
     one_percent: Infinite

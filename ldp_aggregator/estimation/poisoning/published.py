@@ -85,9 +85,11 @@ class PublishedEstimates:
         if not moves and reaches:
             moves = self._move(reaches, shown.value.reshape(reaches[0].steps.shape[1:]), bounds)
         for reach, move in zip(reaches, moves, strict=True):
-            is_alone = place is None or reach.question.feature_indices == (place,)
-            suffix = "" if is_alone or place is None else f" of {self.features[place].name}"
-            yield reach.question.index, Influence.from_moves(name + suffix, move.reshape(2, *shape), stderr)
+            about, full_name = reach.question.feature_indices, name
+            if place is not None and len(about) > 1:
+                full_name += f" of {self.features[place].name}"
+            if place is None or place in about:
+                yield reach.question.index, Influence.from_moves(full_name, move.reshape(2, *shape), stderr)
 
     # -- discrete features and tables -------------------------------------------------------
 
@@ -219,7 +221,10 @@ class PublishedEstimates:
         yield from self._state(f"{prefix}deviations", place, spreads, shown.deviations, moves=moves)
 
     def _reach_ratio(self, own: ClassMoments, top: Quantity, bottom: Quantity) -> list[Reach]:
-        """Return the reach of each question on a ratio, which may depend on all through the prior."""
+        """Return the reach of the number's questions on a ratio, and of all others in the same envelope.
+
+        The others move it through the prior.
+        """
         shares = bottom.slopes / np.where(bottom.value > 0, bottom.value, np.nan)
         steps = self._reach_sums(own, top.over(bottom).slopes)
         moves = self._reach_sums(own, shares)
@@ -239,6 +244,8 @@ class PublishedEstimates:
                 total = total_of(self.snapshot, moments.question)
                 steps = find_moment_steps(moments, total, parts[:, index : index + 3])
                 found.append(Reach(moments.question, moments.n, steps, np.zeros(1)))
+        if not self.snapshot.plan.asks_all:
+            return found
         asked = [each.question.index for each in found]
         weights = {index: each for index, each in own.prior.weights.items() if index not in asked}
         return found + self._reach_prior(weights, parts[:, 6])

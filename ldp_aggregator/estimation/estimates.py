@@ -27,6 +27,7 @@ from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import IntervalEstimate, detect_non_uniform_classes
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.poisoning.published import PublishedEstimates
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary, check_poisoning
 from ldp_aggregator.estimation.pooling import check_same_features, pool_estimates
 from ldp_aggregator.estimation.raw_estimates import (
@@ -195,7 +196,8 @@ def estimate_survey(
         The counters of a round that validated an earlier model. Features that it does not select become
         uninformative for the classifier.
     poisoning : bool
-        Whether to check the reports of people for fake ones; this takes up to 50% longer.
+        Whether to check the reports of people for fake ones. This takes up to twice as long, or several
+        times if each person answers all questions.
     silos : sequence of SiloSnapshot
         The counters of further surveys of silos with the same label and features, whose estimates are pooled
         with those of `snapshot`, see :mod:`pooling`.
@@ -288,7 +290,9 @@ def _check_reports(
     prior = stages.estimate_prior(raw)
     if features is None:
         features = describe_features(snapshot, raw, conditionals, prior.smoothed)
-    return check_poisoning(snapshot, raw, features, prior.raw)
+    return check_poisoning(
+        PublishedEstimates(snapshot, raw, features, describe_tables(raw.tables), prior.raw)
+    )
 
 
 def estimate_parameters(

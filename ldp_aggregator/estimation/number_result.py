@@ -12,7 +12,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.class_differences import find_differing_statistics
 from ldp_aggregator.estimation.estimators import Gaussian
-from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.intervals import Bounds, IntervalEstimate
 from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_number_relevance
@@ -141,12 +141,18 @@ def _means(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
 
 def _squares(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
     (low, high), width = feature.bounds, feature.width
-    bounds = 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
+    bounds = square_bounds(feature)
     if raw.first is None or raw.second is None:
         return raw.estimate_expectation(None, bounds)
     middle = (low + high) / 2
     own = raw.second.times(width**2) + raw.first.times(2 * middle * width)
     return raw.estimate_expectation(own + raw.present.times(middle**2), bounds)
+
+
+def square_bounds(feature: NumericFeature) -> Bounds:
+    """Return the range of the square of a number."""
+    low, high = feature.bounds
+    return 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
 
 
 def _variances(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:

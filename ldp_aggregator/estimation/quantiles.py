@@ -144,16 +144,24 @@ def _estimate_cumulative(estimate: TableEstimate | None, values: int, k: int) ->
     return IntervalEstimate(*(np.stack(each, axis=1) for each in zip(*classes, strict=True)))
 
 
+def list_sums(values: int, size: int, k: int) -> tuple[FloatArray, FloatArray]:
+    """Return the weights of frequencies, (values, size), in the cumulative sums of a class, and constants.
+
+    The last sum is that of all values that are not missing.
+    """
+    weights, constant = np.zeros((values, size)), np.zeros(values)
+    weights[:, :values] = np.tri(values)
+    if k == 1:  # all shares add up to one, which makes every sum more accurate
+        constant = weights.mean(axis=1)
+        weights = weights - constant[:, None]
+    return weights, constant
+
+
 def _estimate_class(estimate: TableEstimate, values: int, k: int, label: int) -> tuple[FloatArray, ...]:
     """Return the cumulative shares of one class, their standard errors, and the ends of their intervals."""
     shares = estimate.raw.reshape(-1, k)[:, label]
     size = len(shares)
-    weights = np.zeros((values, size))  # the last sum is that of all values that are not missing
-    weights[:, :values] = np.tri(values)
-    constant = np.zeros(values)
-    if k == 1:  # all shares add up to one, which makes every sum more accurate
-        constant = weights.mean(axis=1)
-        weights = weights - constant[:, None]
+    weights, constant = list_sums(values, size, k)
     sums = constant + weights @ shares
     covariance = compute_sum_covariances(estimate, weights, k, label)
     top, whole = sums[:-1], np.full(values - 1, sums[-1])

@@ -131,8 +131,12 @@ class TableResult:
 
 def describe_tables(estimates: Sequence[Frequencies]) -> tuple[TableResult, ...]:
     """Return the results of the questions about two or three features."""
-    asked = [each for each in estimates if 2 <= len(each.question.feature_indices) <= MAX_FEATURES]
-    return tuple(map(TableResult.from_frequencies, asked))
+    return tuple(map(TableResult.from_frequencies, select_tables(estimates)))
+
+
+def select_tables(estimates: Sequence[Frequencies]) -> list[Frequencies]:
+    """Return the estimates of the questions that are shown as tables."""
+    return [each for each in estimates if 2 <= len(each.question.feature_indices) <= MAX_FEATURES]
 
 
 def transpose_cells(frequencies: Frequencies, shape: tuple[int, int]) -> CombinedFrequencies:

@@ -35,8 +35,16 @@ _ESTIMATES = {
     "prior": "P({label})",
     "shares": "P(value)",
     "means": "the means",
+    "squares": "the mean squares",
     "variances": "the variances",
+    "deviations": "the standard deviations",
     "missing": "P(missing | {label})",
+    "cumulative": "the cumulative shares",
+    "class_cumulative": "the cumulative shares by {label}",
+    "risk_differences": "the risk differences",
+    "cells": "P(row, column)",
+    "row_shares": "P(column | row)",
+    "column_shares": "P(row | column)",
 }
 """What a reader sees instead of the names of :class:`Influence`."""
 
@@ -184,6 +192,8 @@ class PoisoningFacts:
     tested: int
     """Number of questions that can be tested."""
     questions: Counted
+    envelopes: bool
+    """Whether each person answers all questions in one envelope."""
     influence: InfluenceFacts | None
     asks_all: bool
     """Whether each person answered all questions."""
@@ -205,6 +215,7 @@ def find_poisoning(poisoning: PoisoningSummary, label: str, *, asks_all: bool) -
         alarm=bool(poisoning.alarms),
         tested=len(poisoning.questions) - len(poisoning.untested),
         questions=Counted(len(poisoning.questions), "question"),
+        envelopes=poisoning.asks_all,
         influence=influence,
         asks_all=asks_all,
     )
@@ -212,10 +223,12 @@ def find_poisoning(poisoning: PoisoningSummary, label: str, *, asks_all: bool) -
 
 
 def _name_estimate(name: str, label: str) -> str:
-    estimate = _ESTIMATES.get(name, name)
-    if label:
+    of_all = name.removeprefix("overall_")
+    estimate = _ESTIMATES.get(of_all, of_all)
+    if label and of_all == name:
         return estimate.format(label=label)
-    return estimate.replace(", {label}", "").replace(" | {label}", "").removesuffix("s")
+    estimate = estimate.replace(", {label}", "").replace(" | {label}", "").removesuffix("s")
+    return f"{estimate} of all people" if label else estimate
 
 
 def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Statement]:

@@ -1,32 +1,34 @@
 """The influence of fake reports on an estimate: how far any payloads in them can change it.
 
-An estimate is (nearly) linear in the mean of what reports add to the counters, with known slopes w. If m of
-n reports are fake, the estimate from all reports differs from the estimate without them by
-m/(n - m) (w.x - w.t). Here t is the mean over all n reports, and x the mean over the fake ones. The
-change is largest if all fake reports have the payload with the greatest or the least w.x, which every
-mechanism computes in closed form (`contribution_range`). This is exact for frequencies, priors and
-E[x 1(label)]. For ratios it is a first-order approximation, as their standard errors are. Estimates are not
-corrected, since it is unknown which reports are fake.
+An estimate is a weighted sum of what one or more questions estimate, or a ratio of two such sums, and what a
+question estimates is linear in the mean of what its reports add to the counters. If m of n reports are fake,
+a sum w.t from all reports differs from that without them by m/(n - m) (w.x - w.t). Here t is the mean over
+all n reports, and x the mean over the fake ones. The change is largest if all fake reports have the payload
+with the greatest or the least w.x, which every mechanism computes in closed form (`contribution_range`).
+Estimates are not corrected, since it is unknown which reports are fake.
 
-If each person answers all questions, a fake message has a fake report to every question: the influences of
-all questions on one estimate add up.
+For sums this is exact. If fake reports replace honest ones, a ratio r = top/bottom moves by the change of
+top - r bottom, divided by the new bottom. The influence divides by the least possible bottom, so no ratio
+moves further. If fake reports can lower the bottom by a share b of it and raise it by a share a, the
+influence is at most (1 + a)/(1 - b) times the true move; if b is 1 or more, the ratio can move to an end of
+its range. The weights of pooled questions, and other coefficients that follow from variances, are taken as
+constants.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from encoders.mechanisms.frequency_oracle import FrequencyOracle
-from encoders.survey.questions import MEAN
+from encoders.survey import Question
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import Infinite
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, oracle_of
-from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.moments import Moments, Quantity, mechanism_of
+from ldp_aggregator.estimation.intervals import Bounds
+from ldp_aggregator.estimation.numeric.moments import Moments, mechanism_of
+from ldp_aggregator.estimation.quantiles import list_sums
 from ldp_aggregator.snapshot import Total
 
 FAKE_SHARE = 0.01
@@ -35,12 +37,13 @@ FAKE_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Influence:
-    """How far fake reports can move the entries of an estimate, up or down: to one question, or to all."""
+    """How far fake reports to one question can move the entries of an estimate, up or down.
+
+    If each person answers all questions, a fake envelope contains a report to each, and moves all at once.
+    """
 
     estimate: str
-    """One of "frequencies", "conditionals", "prior", "means", "variances" or "missing"; of a question about
-    several features, followed by " of " and the name of the feature. Of a question without the label,
-    "shares" instead of the first three."""
+    """A name of docs/poisoning.md; of a question about several features, with " of " and the feature."""
     one: Infinite
     """How far one report can move each entry; infinite if it is the only one."""
     one_percent: Infinite
@@ -49,37 +52,11 @@ class Influence:
     """The same in standard errors of the entry; NaN where that is 0 or unknown."""
 
     @classmethod
-    def from_step(cls, estimate: str, n: int, step: FloatArray, stderr: FloatArray) -> Influence:
-        """Return the influence of reports among n, where m of them move the entries by step m/(n - m)."""
+    def from_moves(cls, estimate: str, moves: FloatArray, stderr: FloatArray) -> Influence:
+        """Return the influence from the moves by one report and by FAKE_SHARE of the reports, (2, ...)."""
         known = np.isfinite(stderr) & (stderr > 0)
-        share = step * (FAKE_SHARE / (1 - FAKE_SHARE))
-        return cls(
-            estimate=estimate,
-            one=step / (n - 1) if n > 1 else np.full(step.shape, np.inf),
-            one_percent=share,
-            one_percent_in_stderrs=np.where(known, share / np.where(known, stderr, 1.0), np.nan),
-        )
-
-    def weigh(self, weight: float, variance: float) -> Influence:
-        """Return the influence on an average in which the estimate has this weight.
-
-        The variance of the average is `variance` times that of the estimate.
-        """
-        return Influence(
-            self.estimate,
-            weight * self.one,
-            weight * self.one_percent,
-            weight / math.sqrt(variance) * self.one_percent_in_stderrs,
-        )
-
-    def add(self, other: Influence) -> Influence:
-        """Return the influence of the reports to both questions on one estimate."""
-        return Influence(
-            self.estimate,
-            self.one + other.one,
-            self.one_percent + other.one_percent,
-            self.one_percent_in_stderrs + other.one_percent_in_stderrs,
-        )
+        in_stderrs = np.where(known, moves[1] / np.where(known, stderr, 1.0), np.nan)
+        return cls(estimate, np.where(np.isnan(moves[0]), np.inf, moves[0]), moves[1], in_stderrs)
 
     @property
     def largest(self) -> float | None:
@@ -88,100 +65,154 @@ class Influence:
         return float(known.max()) if known.size else None
 
 
-def frequency_influence(frequencies: Frequencies, intervals: IntervalEstimate, name: str) -> Influence:
-    """Return the influence on the frequencies F = (t - off)/(on - off), in the shape of `intervals`."""
-    shares = frequencies.raw.reshape(intervals.value.shape)
-    step = _furthest_shares(oracle_of(frequencies.question), frequencies.counters_per_cell, shares)
-    return Influence.from_step(name, frequencies.n, step, intervals.stderr)
+@dataclass(frozen=True)
+class Reach:
+    """How far reports to one question can move the entries of an estimate: m of n by m/(n - m) times this."""
+
+    question: Question
+    n: int
+    steps: FloatArray
+    """Down and up, (2, ...): of a sum, or of top - r bottom of a ratio r, divided by the bottom."""
+    bottom: FloatArray
+    """Down: of a ratio's bottom, divided by the bottom. Broadcast to the entries."""
 
 
-def conditional_influence(
-    frequencies: Frequencies, intervals: IntervalEstimate, suffix: str = ""
-) -> Influence:
-    """Return the influence on conditionals R = F[a, c]/G[c], with slopes (1(own cell) - R 1(own label))/G."""
-    oracle, (size, k) = oracle_of(frequencies.question), intervals.value.shape
-    joint = frequencies.raw.reshape(size, k)
-    mass = np.where(joint.sum(axis=0) > 0, joint.sum(axis=0), np.nan)
-    scale = 1 / ((oracle.on_mean - oracle.off_mean) * mass)
-    ratio = joint / mass
-    weights = np.stack([(1 - ratio) * scale, -ratio * scale, np.zeros_like(ratio)], axis=-1)
-    times = frequencies.counters_per_cell * np.array([1, size - 1, (k - 1) * size])
-    # F - R G is zero at the estimates themselves
-    now = frequencies.counters_per_cell * oracle.off_mean * (1 - size * ratio) * scale
-    return Influence.from_step(
-        f"conditionals{suffix}", frequencies.n, _furthest(oracle, weights, times, now), intervals.stderr
-    )
+def find_moves(reaches: Sequence[Reach], value: FloatArray, bounds: Bounds | None = None) -> FloatArray:
+    """Return how far fake reports to all these questions move an estimate, (2, ...).
 
-
-def prior_influence(frequencies: Frequencies, intervals: IntervalEstimate, weight: float) -> Influence:
-    """Return the influence on the pooled prior, to which a discrete question contributes G with `weight`."""
-    oracle, k = oracle_of(frequencies.question), len(intervals.value)
-    step = weight * _furthest_shares(oracle, oracle.domain // k, frequencies.raw.reshape(-1, k).sum(axis=0))
-    return Influence.from_step("prior", frequencies.n, step, intervals.stderr)
-
-
-def _furthest_shares(oracle: FrequencyOracle, size: int, shares: FloatArray) -> FloatArray:
-    """Return the largest moves of shares, each estimated from the sum of `size` counters."""
-    slope = oracle.on_mean - oracle.off_mean
-    weights, times = np.array([1.0, 0.0]) / slope, np.array([size, oracle.domain - size])
-    return _furthest(oracle, weights, times, shares + size * oracle.off_mean / slope)
-
-
-def _furthest(oracle: FrequencyOracle, weights: FloatArray, times: Any, now: FloatArray) -> FloatArray:
-    least, most = oracle.contribution_range(weights, times)
-    return np.maximum(most - now, now - least)
-
-
-# -- numbers --------------------------------------------------------------------------------------
-
-
-def moment_influence(
-    name: str, ratio: Quantity, moments: Moments, total: Total, intervals: IntervalEstimate, unit: float
-) -> Influence:
-    """Return the influence of one question about a number on a ratio per label, for example E[x | c].
+    The first moves are those by one report to each question, the others those by FAKE_SHARE of each.
 
     Parameters
     ----------
-    name : str
-        Name of the estimate.
-    ratio : Quantity
-        The ratio, with its slopes with respect to the questions' moments in the order of `ClassMoments`.
-    moments, total : Moments and Total
-        Moments and total of the question whose reports are fake.
-    intervals : IntervalEstimate
-        The ratio in its own unit, for its standard error.
-    unit : float
-        One unit of `ratio` in the unit of `intervals`.
+    reaches : sequence of Reach
+    value : array
+        The estimate.
+    bounds : pair of float, optional
+        The possible range of a ratio; None for a sum.
     """
-    index = 0 if moments.question.moment == MEAN else 3
-    slopes = ratio.slopes[index : index + 3] * unit
-    return Influence.from_step(name, moments.n, _furthest_moments(moments, total, slopes), intervals.stderr)
+    moves = []
+    for fake in (None, FAKE_SHARE):
+        shares = [fake / (1 - fake) if fake else 1 / (each.n - 1 or np.nan) for each in reaches]
+        parts = list(zip(shares, reaches, strict=True))
+        move = np.asarray(sum(share * each.steps for share, each in parts)).max(axis=0)
+        if bounds is not None:
+            rest = 1 - np.asarray(sum(share * each.bottom for share, each in parts))
+            inside = np.clip(value, *bounds)
+            furthest = np.maximum(inside - bounds[0], bounds[1] - inside)
+            move = np.where(rest > 0, np.minimum(move / np.where(rest > 0, rest, 1.0), furthest), furthest)
+        moves.append(move)
+    return np.stack(moves)
 
 
-def moment_prior_influence(
-    moments: Moments, total: Total, prior: IntervalEstimate, weight: float
-) -> Influence:
-    """Return the influence on the pooled prior, to which a question about a number contributes."""
-    slopes = np.zeros((3, len(prior.value)))
-    slopes[2] = weight
-    return Influence.from_step("prior", moments.n, _furthest_moments(moments, total, slopes), prior.stderr)
+# -- frequencies ------------------------------------------------------------------------------------
 
 
-def _furthest_moments(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
-    """Return for each class the largest move of the sum of slopes (3, k) times the moments of a question."""
-    mechanism, k = mechanism_of(moments.question), slopes.shape[1]
-    counters = _counter_slopes(moments)  # (3, k, blocks)
-    mean = total.cells / total.n
-    furthest = np.full(k, np.nan)
+@dataclass(frozen=True)
+class Source:
+    """The frequencies of one question, as a part of those that are pooled from several."""
+
+    frequencies: Frequencies
+    weight: float
+    """Among the questions that are averaged."""
+    cells: FloatArray
+    """What the question estimates of the pooled cells: (A, k), or (A,) of one class."""
+    spread: FloatArray | None = None
+    """Of a level of an ordered feature: how its (intervals,) cells add to the values, (A, intervals)."""
+
+    def find_steps(self, weights: FloatArray, times: Sequence[int], now: FloatArray) -> FloatArray:
+        """Return how far sums of F = (t - off)/(on - off) can move down and up, (2, ...).
+
+        Parameters
+        ----------
+        weights : (..., groups) array
+            The weights of the cells of each group.
+        times : sequence of int
+            Number of cells in each group.
+        now : (...) array
+            The sums at `cells`.
+        """
+        oracle = oracle_of(self.frequencies.question)
+        counters = np.array(times) * (oracle.domain // self.cells.size)
+        slope = oracle.on_mean - oracle.off_mean
+        ends = np.stack(oracle.contribution_range(weights / slope, counters))
+        steps: FloatArray = abs(ends - weights @ counters * (oracle.off_mean / slope) - now)
+        return self.weight * steps
+
+    def find_sum_steps(self, weights: FloatArray, label: int = 0) -> FloatArray:
+        """Return how far weighted sums, with weights (m, A), of one class can move down and up, (2, m)."""
+        size = len(self.cells)
+        cells = self.cells.reshape(size, -1)[:, label]
+        weights = weights if self.spread is None else weights @ self.spread
+        others = self.cells.size - size
+        return self.find_steps(np.pad(weights, ((0, 0), (0, 1))), [*[1] * size, others], weights @ cells)
+
+    def reach(self, steps: FloatArray, bottom: FloatArray | None = None) -> Reach:
+        """Return the reach of the question's reports; `bottom` has the steps of a ratio's bottom."""
+        share = np.zeros(1) if bottom is None else bottom[0]
+        return Reach(self.frequencies.question, self.frequencies.n, steps, share)
+
+
+def reach_cells(source: Source) -> Reach:
+    """Return the reach of a question's reports on the cells, or at levels on the values."""
+    if source.spread is not None:
+        return source.reach(source.find_sum_steps(np.eye(len(source.spread))))
+    cells = source.cells
+    weights = np.broadcast_to([1.0, 0.0], (*cells.shape, 2))
+    return source.reach(source.find_steps(weights, [1, cells.size - 1], cells))
+
+
+def reach_columns(source: Source, pooled: FloatArray) -> tuple[Reach, Reach | None]:
+    """Return the reach on P(row | column), and on the differences of two columns.
+
+    R = F[a, c]/G[c] has the slopes (1(own cell) - R 1(own column))/G. Two ratios, whose bottoms can move
+    differently, differ by no more than the largest of their moves and of the first-order difference.
+    """
+    (size, k), cells = pooled.shape, source.cells
+    mass = np.where(pooled.sum(axis=0) > 0, pooled.sum(axis=0), np.nan)
+    ratio = pooled / mass
+    weights = np.stack([1 - ratio, -ratio, np.zeros_like(ratio)], axis=-1) / mass[:, None]
+    now = (cells - ratio * cells.sum(axis=0)) / mass
+    steps = source.find_steps(weights, [1, size - 1, (k - 1) * size], now)
+    whole = np.stack([1 / mass, 0 * mass], axis=-1)
+    bottom = source.find_steps(whole, [size, (k - 1) * size], cells.sum(axis=0) / mass)
+    if k != 2:
+        return source.reach(steps, bottom), None
+    both = np.concatenate([weights[:, 0, :2], -weights[:, 1, :2]], axis=-1)
+    apart = source.find_steps(both, [1, size - 1] * 2, now[:, 0] - now[:, 1])
+    apart = np.maximum(apart, steps.max(axis=(0, 2)))
+    return source.reach(steps, bottom), source.reach(apart, bottom.max(axis=1, keepdims=True))
+
+
+def reach_cumulative(source: Source, shares: FloatArray, ratios: FloatArray) -> Reach:
+    """Return the reach on cumulative shares, (m, k), of the frequencies (A, k) of each class."""
+    (size, k), steps, bottom = shares.shape, [], []
+    sums, constant = list_sums(len(ratios) + 1, size, k)
     for label in range(k):
-        own = slopes[:, label] @ counters[:, label]
-        if np.isfinite(own).all():
-            weights = np.zeros((len(own), k))
-            weights[:, label] = own
-            least, most = mechanism.contribution_range(weights.ravel())
-            now = weights.ravel() @ mean
-            furthest[label] = max(most - now, now - least)
-    return furthest
+        whole = constant[-1] + sums[-1] @ shares[:, label]
+        whole = whole if whole > 0 else np.nan
+        contrasts = (sums[:-1] - np.outer(ratios[:, label], sums[-1])) / whole
+        steps.append(source.find_sum_steps(contrasts, label))
+        bottom.append(source.find_sum_steps(sums[-1:] / whole, label))
+    return source.reach(np.stack(steps, axis=-1), np.concatenate(bottom, axis=-1))
+
+
+# -- numbers ----------------------------------------------------------------------------------------
+
+
+def find_moment_steps(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
+    """Return how far sums of the moments of one question about a number can move down and up, (2, m).
+
+    Parameters
+    ----------
+    moments, total : Moments and Total
+        Of the question.
+    slopes : (m, 3, k) array
+        The weights of s, M and G of each class.
+    """
+    weights = np.einsum("mik,ikb->mbk", slopes, _counter_slopes(moments)).reshape(len(slopes), -1)
+    ends = np.stack(mechanism_of(moments.question).contribution_range(weights))
+    steps: FloatArray = abs(ends - weights @ (total.cells / total.n))
+    return steps
 
 
 def _counter_slopes(moments: Moments) -> FloatArray:

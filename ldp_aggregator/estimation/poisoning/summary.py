@@ -7,11 +7,9 @@ could neither be checked nor added to another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
-from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +17,6 @@ from encoders.explain.text import format_answer
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies
-from ldp_aggregator.estimation.feature_result import FeatureResult
-from ldp_aggregator.estimation.intervals import (
-    IntervalEstimate,
-    estimate_conditional_intervals,
-    estimate_joint_intervals,
-    estimate_share_intervals,
-)
-from ldp_aggregator.estimation.number_result import NumberResult
-from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     PairDeviations,
     SupportCounts,
@@ -37,15 +24,9 @@ from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     compute_pair_p_value,
     compute_size_p_value,
 )
-from ldp_aggregator.estimation.poisoning.influence import (
-    Influence,
-    conditional_influence,
-    frequency_influence,
-    moment_influence,
-    moment_prior_influence,
-    prior_influence,
-)
-from ldp_aggregator.estimation.raw_estimates import RawEstimates, total_of
+from ldp_aggregator.estimation.poisoning.influence import Influence
+from ldp_aggregator.estimation.poisoning.published import PublishedEstimates
+from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import Snapshot
 
 _NAMED_PAIRS = 3
@@ -141,7 +122,7 @@ class QuestionCheck:
     """Number of reports."""
     support: SupportTests | Untested
     influences: tuple[Influence, ...]
-    """One for each estimate that depends on the question."""
+    """On each estimate that depends on the question."""
 
     @property
     def alarm(self) -> SupportTests | None:
@@ -158,6 +139,13 @@ class PoisoningSummary:
     """The poisoning checks of a survey's questions."""
 
     questions: tuple[QuestionCheck, ...]
+    asks_all: bool = False
+    """Whether each person answers all questions. An influence is then that of envelopes, on all of them."""
+
+    @staticmethod
+    def complete_entries(values: dict[str, Any]) -> None:
+        """Add the entry that older files lack."""
+        values.setdefault("asks_all", False)
 
     @property
     def untested(self) -> tuple[QuestionCheck, ...]:
@@ -177,32 +165,15 @@ class PoisoningSummary:
         return max(known, key=lambda move: move[1].largest or 0.0, default=None)
 
 
-def check_poisoning(
-    snapshot: Snapshot,
-    raw: RawEstimates,
-    features: Sequence[FeatureResult | NumberResult],
-    prior: IntervalEstimate,
-) -> PoisoningSummary:
+def check_poisoning(published: PublishedEstimates) -> PoisoningSummary:
     """Test every question of a survey, and compute the influence of fake reports on its estimates.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The counters, including support counters if the store has them.
-    raw : RawEstimates
-    features : sequence of (FeatureResult or NumberResult)
-        The results of the features, which contain the standard errors.
-    prior : IntervalEstimate
-        The raw prior that is shown to people: pooled, or of the label question.
+    The tests need the support counters of the snapshot, if the store has them.
     """
-    found = [*_feature_influences(snapshot, raw, features), *_prior_influences(snapshot, raw, prior)]
     influences: dict[int, list[Influence]] = defaultdict(list)
-    for index, target, influence in found:
-        # a fake message has a report to every question, if each person answers all
-        others = [
-            each for _, other, each in found if raw.prior.people and other == target and each is not influence
-        ]
-        influences[index].append(reduce(Influence.add, others, influence))
+    for index, influence in published.find_influences():
+        influences[index].append(influence)
+    snapshot = published.snapshot
     questions = snapshot.plan.questions
     tests = 2 * sum(each.mechanism.support_counters is not None for each in questions)
     level = FALSE_ALARM_PROBABILITY / max(tests, 2)
@@ -216,7 +187,8 @@ def check_poisoning(
                 influences=tuple(influences[each.index]),
             )
             for each in questions
-        )
+        ),
+        asks_all=snapshot.plan.asks_all,
     )
 
 
@@ -227,95 +199,3 @@ def _test_support(snapshot: Snapshot, question: Question, level: float) -> Suppo
     if counted is None:
         return Untested.NOT_COUNTED
     return SupportTests.from_support(question, SupportCounts.from_cells(counters, counted.cells), level)
-
-
-_Target = tuple[int | None, str]
-"""An estimate: the index of its feature, None for the prior, and its name."""
-
-
-def _feature_influences(
-    snapshot: Snapshot, raw: RawEstimates, features: Sequence[FeatureResult | NumberResult]
-) -> Iterator[tuple[int, _Target, Influence]]:
-    """Yield each influence on the estimates of features, with the index of its question, and its target.
-
-    If several questions are about a feature, the influence of each is on the estimate from all of them. At
-    levels, it is on the question's own estimate.
-    """
-    for place, (estimate, result) in enumerate(zip(raw.feature_estimates, features, strict=True)):
-        for margin in raw.margins.get(place, ()):
-            if margin.n:
-                is_of_all = len(margin.question.label.values) == 1
-                pooled = (raw.share_estimates if is_of_all else raw.feature_estimates)[place]
-                weight, variance = _find_weight(margin, pooled, raw.prior.people > 0)
-                for influence in _margin_influences(margin, result.name):
-                    target = place, influence.estimate.partition(" of ")[0]
-                    yield margin.question.index, target, influence.weigh(weight, variance)
-        if isinstance(estimate, ClassMoments) and estimate.prior.known and isinstance(result, NumberResult):
-            for index, name, influence in _number_influences(snapshot, estimate, result):
-                yield index, (place, name), influence
-
-
-def _find_weight(
-    margin: Frequencies, pooled: TableEstimate | ClassMoments | None, same_people: bool
-) -> tuple[float, float]:
-    """Return the weight of a question's estimate in that of several, and the ratio of their variances.
-
-    Weights are inverse to variances; of the same people, to those of the noise alone.
-    """
-    if pooled is None or isinstance(pooled, ClassMoments):
-        return 1.0, 1.0
-    if isinstance(pooled, CombinedFrequencies) and pooled.levels:
-        return 1.0, 1.0
-    one, other = pooled.covariance, margin.covariance
-    variance = min(float(one.variance.mean() / other.variance.mean()), 1.0)
-    if not same_people:
-        return variance, variance
-    return min(float(one.noise_variance.mean() / other.noise_variance.mean()), 1.0), variance
-
-
-def _margin_influences(margin: Frequencies, name: str) -> Iterator[Influence]:
-    question = margin.question
-    suffix, k = f" of {name}" if len(question.feature_indices) > 1 else "", len(question.label.values)
-    if k == 1:
-        yield frequency_influence(margin, estimate_share_intervals(margin, 1), f"shares{suffix}")
-        return
-    yield frequency_influence(margin, estimate_joint_intervals(margin, k), f"frequencies{suffix}")
-    yield conditional_influence(margin, estimate_conditional_intervals(margin, k), suffix)
-
-
-def _number_influences(
-    snapshot: Snapshot, estimate: ClassMoments, result: NumberResult
-) -> Iterator[tuple[int, str, Influence]]:
-    present, share, width = estimate.present, estimate.class_share, result.width
-    for moments in estimate.questions:
-        question, total = moments.question, total_of(snapshot, moments.question)
-        suffix = f" of {result.name}" if question.mechanism.multivariate else ""
-        ratios = [
-            ("means", estimate.first, present, result.by_class.means, width),
-            ("variances", estimate.squared_deviation, present, result.by_class.variances, width**2),
-            ("missing", estimate.missing, share, result.by_class.missing, 1.0),
-        ]
-        for name, top, bottom, intervals, unit in ratios:
-            if top is not None and intervals is not None:
-                ratio = top.over(bottom)
-                influence = moment_influence(f"{name}{suffix}", ratio, moments, total, intervals, unit)
-                yield question.index, name, influence
-
-
-def _prior_influences(
-    snapshot: Snapshot, raw: RawEstimates, prior: IntervalEstimate
-) -> Iterator[tuple[int, _Target, Influence]]:
-    """Yield the influence of each question on the prior, with its index, and the target."""
-    target = None, "prior"
-    weights = raw.prior.weights
-    if prior is not raw.prior.estimate and raw.label:
-        weights = {raw.label.question.index: 1.0}
-    discrete = [raw.label, *chain.from_iterable(raw.margins.values())]
-    for frequencies in {each.question.index: each for each in discrete if each and each.n}.values():
-        if weight := weights.get(frequencies.question.index, 0.0):
-            yield frequencies.question.index, target, prior_influence(frequencies, prior, weight)
-    for moments in (each for number in raw.numbers for each in number.questions):
-        if weight := weights.get(moments.question.index, 0.0):
-            total = total_of(snapshot, moments.question)
-            influence = moment_prior_influence(moments, total, prior, weight)
-            yield moments.question.index, target, influence

@@ -3,6 +3,7 @@
 import itertools
 import json
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from encoders.mechanisms import Mechanism
 from encoders.randomness import FastStream
 from encoders.survey import Question
 from ldp_aggregator.estimation import Estimates, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.poisoning.influence import Influence
+from ldp_aggregator.estimation.poisoning.influence import Influence, Reach, find_moves
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from tests.ldp_aggregator.estimation.conftest import make_world, number_world, raw_results
@@ -129,11 +130,26 @@ def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mec
 
 
 def test_the_influence_of_one_report_of_a_hundredth_and_of_the_only_one():
-    bound = Influence.from_step("frequencies", 1000, np.array([2.0]), np.array([0.01]))
+    [question, *_] = make_world("DE").plan.questions
+    reach = Reach(question, 1000, np.array([[1.0], [2.0]]), np.array([33.0]))
+    bound = Influence.from_moves("frequencies", find_moves([reach], np.array([0.5])), np.array([0.01]))
     assert bound.one[0] == pytest.approx(2 / 999)
     assert bound.one_percent[0] == pytest.approx(2 * 10 / 990)
     assert bound.one_percent_in_stderrs[0] == pytest.approx(2 / 99 / 0.01)
-    assert np.isinf(Influence.from_step("frequencies", 1, np.array([2.0]), np.array([0.01])).one[0])
+    only = find_moves([replace(reach, n=1)], np.array([0.5]))
+    assert np.isinf(Influence.from_moves("frequencies", only, np.array([0.01])).one[0])
+
+
+def test_a_ratio_whose_bottom_falls_moves_further_up_to_the_end_of_its_range():
+    [question, *_] = make_world("DE").plan.questions
+    reach = Reach(
+        question, 1000, np.array([[1.0], [2.0]]), np.array([33.0])
+    )  # 1% moves the bottom by a third
+    assert find_moves([reach], np.array([0.2]), (0.0, 1.0))[1][0] == pytest.approx(2 / 99 / (1 - 33 / 99))
+    all_of_it = replace(reach, bottom=np.array([99.0]))
+    assert find_moves([all_of_it], np.array([0.2]), (0.0, 1.0))[1][0] == pytest.approx(0.8)
+    both = find_moves([reach, reach], np.array([0.2]), (0.0, 1.0))[1][0]
+    assert both == pytest.approx(4 / 99 / (1 - 66 / 99))
 
 
 @pytest.mark.parametrize("users", [0, 1, 50])

@@ -276,3 +276,15 @@ def test_a_file_without_the_entry_is_of_reports_to_one_question():
     assert from_json(PoisoningSummary, document).asks_all
     del document["asks_all"]
     assert not from_json(PoisoningSummary, document).asks_all
+
+
+def test_an_envelope_moves_a_number_through_the_prior_too():
+    """The question about the other feature moves the number's means, besides its own question."""
+    snapshot = simulate(ask_all("numbers"))
+    mean, square, _ = snapshot.plan.questions
+    del snapshot.totals[square.key]
+    single, all_of_them = (
+        list_stated(estimate_snapshot(each, poisoning=True), mean)["means", "a"].one
+        for each in (replace(snapshot, plan=replace(snapshot.plan, relay=None)), snapshot)
+    )
+    assert (all_of_them > 1.001 * single).all()

@@ -1,16 +1,13 @@
 """The privacy of a person who answers every question through a relay: an upper bound on delta.
 
-Each answer is a message of its own. The messages of one question are shuffled independently of those of the
-other questions, and n of them are honest. For each question, a pair of distributions (P, P') dominates all
-that a pair of rows can change: sum max(0, A - q B) <= sum max(0, P - q P') for every q >= 0, where A and B
-are the distributions of what the collector sees. Then the product of the pairs dominates the whole, and
+Each answer is a message of its own, and the messages of each question are shuffled by themselves; n of them
+are honest. For each question, a pair of distributions (P, P') dominates what a pair of rows can change. Then
 
     delta(epsilon) <= sum over all losses l > epsilon of P(l) (1 - e^(epsilon - l)),
 
-where the *loss* l is the sum of ln(P/P') over the questions. docs/shuffling.md has the proof. A pair is the
-mirror image of itself: the masses at -l are e^(-l) times those at l. So it is kept as its right half, the
-masses of P at the losses 0, 0.01, 0.02, ...; the mass at 0 is halved, because both halves share it.
-Devices compute this to check a promise, so it uses no numpy.
+where the *loss* l is the sum of ln(P/P') over the questions. docs/shuffling.md has the proof. A pair is its
+own mirror image, so only its right half is kept: the masses of P at the losses 0, 0.01, 0.02, ...; half of
+the mass at 0. Devices compute this to check a promise, so it uses no numpy.
 """
 
 from __future__ import annotations
@@ -51,9 +48,8 @@ class Message(NamedTuple):
     move: float = 1.0
     """h: 1 is valid for every mechanism, (p + 1)/(p + k - 1) for direct encoding of k values.
 
-    If probabilities R(x, y) of messages y were rounded, a value below 1 needs R(x, y) + R(x', y) <=
-    (p + 1) min_z R(z, y) for any two answers, and is (p + 1)/(p - 1) times the largest distance of two rows
-    of R in total variation. Numbers p and h are rounded up.
+    A value below 1 needs R(x, y) + R(x', y) <= (p + 1) min_z R(z, y) for all rows of the probabilities R, and
+    is (p + 1)/(p - 1) times the largest distance of two rows in total variation.
     """
     is_yes_no: bool = False
     """Whether the answer has two values; the bound is then smaller, and does not use `move`."""
@@ -120,9 +116,9 @@ def _message_losses(message: Message, people: int) -> tuple[int, list[float]]:
 def _walk_half(message: Message, people: int, powers: Sequence[float]) -> list[float]:
     """Return the right half of the pair for every mechanism, and for direct encoding.
 
-    The number of clones is known. Each of them, and the person, makes a step of +1 or -1, or stays; only the
-    person's step depends on the row. The collector sees the sum s of N steps. P and P' are b(s) (1 + x) and
-    b(s) (1 - x) with x = (p - 1)/(p + 1) s/N, where b(s) is the probability of s if no step depends on a row.
+    Each clone, and the person, makes a step of +1 or -1, or stays. The collector sees N and the sum s of the
+    N steps. P and P' are b(s) (1 + x) and b(s) (1 - x) with x = (p - 1)/(p + 1) s/N, where b(s) is the
+    probability of s if no step depends on a row.
     """
     ratio, move = message.ratio, min(1.0, message.move)
     least, weights = binomial(people - 1, 2 / (ratio + 1))
@@ -201,9 +197,8 @@ def _split(first: Sequence[float], second: Sequence[float], powers: Sequence[flo
 def _yes_no_half(message: Message, people: int, powers: Sequence[float]) -> list[float]:
     """Return the right half of the pair whose curve sum max(0, P - q P') is the largest of all crowds.
 
-    Of the other people, some answer no and some yes. Crowds are taken in groups, each of which is at least
-    as large as a crowd of its fewest noes and fewest yeses. Between the grid's q, the curve is a straight
-    line, which is above the true, convex curve.
+    Each group of crowds is replaced by its fewest noes and fewest yeses. Between the grid's q, the curve is a
+    straight line, which is above the true, convex curve.
     """
     group = max(1, people // _CROWDS)
     curve = [0.0] * len(powers)

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from html import escape
+from typing import Any
+
+MAX_QUESTIONS = 20
+_WARNING = (
+    "This preview contains the person's true answer, and a notebook stores it with this cell: clear the "
+    "output before you save or share the notebook."
+)
 
 
 def table_html(title: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -16,6 +24,36 @@ def table_html(title: str, rows: Iterable[tuple[str, str]]) -> str:
     return f"<table><caption>{escape(title)}</caption>{cells}</table>"
 
 
-def text_html(warning: str, text: str) -> str:
-    """Return a warning, and a text with its lines as in a terminal."""
-    return f"<p><strong>{escape(warning)}</strong></p><pre>{escape(text)}</pre>"
+def preview_html(text: str) -> str:
+    """Return a preview with its lines as in a terminal, and a warning."""
+    return f"<p><strong>{escape(_WARNING)}</strong></p><pre>{escape(text)}</pre>"
+
+
+def receipt_html(receipt: Any) -> str:
+    """Return a table of the fields of a receipt that are not empty."""
+    rows = [(each.name, value) for each in fields(receipt) if (value := getattr(receipt, each.name))]
+    return table_html(
+        "rehearsal" if receipt.rehearsal else "receipt", [(name, _text(value)) for name, value in rows]
+    )
+
+
+def _text(value: object) -> str:
+    """Return a field's value for people; a sequence of names or of (name, why) with separators."""
+    if isinstance(value, tuple):
+        return "; ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
+    return str(value)
+
+
+def plan_html(plan: Any) -> str:
+    """Return a table of a plan of people and its first questions."""
+    rows = [("epsilon", str(plan.epsilon)), ("digest", plan.digest), ("enrolment", plan.enrolment)]
+    if plan.family != plan.id:
+        rows.append(("family", plan.family))
+    if plan.label.exists:
+        rows.append(("label", f"{plan.label.name}: {', '.join(plan.label.values)}"))
+    for question in plan.questions[:MAX_QUESTIONS]:
+        chance = f"asked with probability {plan.question_probability(question):.1%}"
+        rows.append((f"question {question.name}", f"mechanism {question.mechanism.name}, {chance}"))
+    if len(plan.questions) > MAX_QUESTIONS:
+        rows.append(("questions", f"{len(plan.questions) - MAX_QUESTIONS} more"))
+    return table_html(f"survey {plan.id}", rows)

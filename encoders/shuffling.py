@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 from encoders.errors import SurveyError
 
@@ -27,7 +26,6 @@ _LEFT_OUT = 1e-14
 _RELATIVE_ERROR = 1e-6
 """More than the relative error of D: each of at most 1e5 steps multiplies by a rounded number."""
 _ULP = 2.0**-50
-_EPSILON_ACCURACY = 1e-4
 
 
 def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
@@ -80,23 +78,6 @@ def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
             tail = max(0.0, tail - point)
     rounding = len(weights) * _ULP * first_tail * (growth - 1)
     return min(1.0, delta * (1 + _RELATIVE_ERROR) + rounding + _LEFT_OUT)
-
-
-@lru_cache(maxsize=8)  # a training states it in its file and in its summary
-def shuffled_epsilon(ratio: float, reports: int, delta: float) -> float:
-    """Return the epsilon of a shuffled report at a delta, rounded up to a ten-thousandth.
-
-    It is at most ln(ratio), the local epsilon, which holds without any shuffling.
-    """
-    local = math.log(ratio)
-    low, high = 0, math.ceil(local / _EPSILON_ACCURACY)
-    while reports and high - low > 1:
-        middle = (low + high) // 2
-        if shuffled_delta(ratio, reports, middle * _EPSILON_ACCURACY) <= delta:
-            high = middle
-        else:
-            low = middle
-    return min(local, high * _EPSILON_ACCURACY)
 
 
 def binomial(count: int, probability: float) -> tuple[int, Sequence[float]]:

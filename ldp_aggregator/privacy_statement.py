@@ -15,10 +15,10 @@ from encoders.canonical import decimal_text
 from encoders.epsilon_proof import MAX_EPSILON, realised_epsilon
 from encoders.errors import LdpError, Reason
 from encoders.file_kind import describe_other
-from encoders.shuffling import shuffled_epsilon
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, ONE
+from encoders.survey.relay_promise import shuffled_epsilon
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot

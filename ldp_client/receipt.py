@@ -24,7 +24,7 @@ from ldp_client.errors import (
 )
 
 REPEATS_BEFORE_WARNING = 10
-_TABLE_HTML = LateImport("encoders.notebook_html:table_html")  # loaded in notebooks alone
+_RECEIPT_HTML = LateImport("encoders.notebook_html:receipt_html")  # loaded in notebooks alone
 INTERNAL_ERROR = "internal-error"
 """The reason of an error that nobody expected."""
 
@@ -141,9 +141,7 @@ class Receipt:
         return cls(State.UNAVAILABLE, survey, reason=INTERNAL_ERROR, why=why)
 
     def _repr_html_(self) -> str:
-        rows = [(each.name, value) for each in fields(self) if (value := getattr(self, each.name))]
-        title, texts = "rehearsal" if self.rehearsal else "receipt", [(name, _text(v)) for name, v in rows]
-        html: str = _TABLE_HTML.load()(title, texts)
+        html: str = _RECEIPT_HTML.load()(self)
         return html
 
     def __repr__(self) -> str:
@@ -157,13 +155,6 @@ class Receipt:
             cause = f"clipped: {', '.join(self.clipped)}"
         prefix = "rehearsal: " if self.rehearsal else ""
         return f"{prefix}{self.state} ({cause})" if cause else f"{prefix}{self.state}"
-
-
-def _text(value: object) -> str:
-    """Return a field's value for people; a sequence of names or of (name, why) with separators."""
-    if isinstance(value, tuple):
-        return "; ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
-    return str(value)
 
 
 Method = TypeVar("Method", bound=Callable[..., Receipt])

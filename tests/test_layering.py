@@ -58,6 +58,7 @@ LAYERS = {
             "shuffling",
         },
         {"composition", "exact_samplers", "probability_tables"},
+        {"table_design"},
         {"extras"},
         {"mechanisms"},
         {"survey"},

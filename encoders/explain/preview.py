@@ -29,7 +29,7 @@ _MUCH = 5
 """With a larger epsilon, relay and collector together can learn most answers."""
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
 
-_TEXT_HTML = LateImport("encoders.notebook_html:text_html")  # loaded in notebooks alone
+_PREVIEW_HTML = LateImport("encoders.notebook_html:preview_html")  # loaded in notebooks alone
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,7 @@ class Preview:
         return explain(self)
 
     def _repr_html_(self) -> str:
-        warning = (
-            "This preview contains the person's true answer, and a notebook stores it with this cell: clear "
-            "the output before you save or share the notebook."
-        )
-        html: str = _TEXT_HTML.load()(warning, str(self))
+        html: str = _PREVIEW_HTML.load()(str(self))
         return html
 
 

@@ -14,8 +14,6 @@ from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.registry import (
     MECHANISMS,
     NUMERIC_MECHANISMS,
-    check_name,
-    check_numeric_name,
     load,
     load_numeric,
 )
@@ -24,7 +22,13 @@ from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE
 
 if TYPE_CHECKING:
-    from encoders.mechanisms.auto_choice import design, design_numeric, numeric_candidates
+    from encoders.mechanisms.auto_choice import (
+        check_name,
+        check_numeric_name,
+        design,
+        design_numeric,
+        numeric_candidates,
+    )
 
 __all__ = [
     "DE",
@@ -54,7 +58,5 @@ __all__ = [
     "numeric_candidates",
 ]
 
-# a device with a compiled plan does not load these
-__getattr__, __dir__ = late_names(
-    __name__, dict.fromkeys(("design", "design_numeric", "numeric_candidates"), "auto_choice")
-)
+_FOR_AUTHORS = ("check_name", "check_numeric_name", "design", "design_numeric", "numeric_candidates")
+__getattr__, __dir__ = late_names(__name__, dict.fromkeys(_FOR_AUTHORS, "auto_choice"))

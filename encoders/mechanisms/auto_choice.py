@@ -6,6 +6,7 @@ Every function here proves that the mechanism it returns spends at most epsilon.
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from operator import attrgetter, itemgetter
@@ -14,17 +15,48 @@ from typing import Any
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
+from encoders.mechanisms.histogram import THE
 from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
-from encoders.mechanisms.registry import AUTO, MECHANISMS, NUMERIC_MECHANISMS, check_name, check_numeric_name
+from encoders.mechanisms.registry import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN
-from encoders.probability_tables import DESIGN_CONTEXT
+from encoders.table_design import DESIGN_CONTEXT
 
+AUTO = "auto"
+"""The name for which this module chooses the mechanism."""
+_ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
 _AUTO_CANDIDATES = (("DE",), ("SUE", "OUE"), ("SS",))
 """The oracles that "auto" compares, the simplest first. Each is the best for some domain and epsilon. SHE
 never is, and THE's threshold on the noise is worse than choosing the bits' probabilities directly."""
 _MIN_VARIANCE_GAIN = 0.01
 """Share by which an oracle's variance must be below that of every simpler oracle. A smaller gain equals at
 most one more report per hundred, which does not justify one more payload to port, explain and monitor."""
+
+
+def check_name(name: str) -> str:
+    """Return `name` if `design` accepts it: "auto", a key of MECHANISMS, or "THE(0.25)".
+
+    Raises
+    ------
+    SurveyError
+        With the possible names, if it does not.
+    """
+    match = _ORACLE_NAME.fullmatch(name)
+    if name != AUTO and not (match and match[1] in MECHANISMS and (match[2] is None or match[1] == THE.name)):
+        raise SurveyError(f'choose one of "auto", {", ".join(MECHANISMS)}, or a threshold as in THE(0.25)')
+    return name
+
+
+def check_numeric_name(name: str) -> str:
+    """Return `name` if `design_numeric` accepts it: "auto", or a key of NUMERIC_MECHANISMS.
+
+    Raises
+    ------
+    SurveyError
+        With the possible names, if it does not.
+    """
+    if name != AUTO and name not in NUMERIC_MECHANISMS:
+        raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}')
+    return name
 
 
 def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:

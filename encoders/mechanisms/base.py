@@ -28,6 +28,7 @@ from encoders.randomness import RandomSource
 if TYPE_CHECKING:
     from encoders.mechanisms.support_counters import SupportCounters
 
+TABLE_DESIGN = LateImport("encoders.table_design")  # for authors
 _SUPPORT_COUNTERS = LateImport("encoders.mechanisms.support_counters:SupportCounters")  # for collectors
 MechanismParameters = Mapping[str, object]
 """Parameters of a mechanism as a plan stores them: integers and lists of integers, as decimal strings."""

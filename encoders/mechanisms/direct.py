@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 from encoders.composition import Message, round_up
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
+    TABLE_DESIGN,
     IndexPayload,
     MechanismParameters,
     check_keys,
@@ -18,7 +19,7 @@ from encoders.mechanisms.base import (
 )
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import others_text, percent
-from encoders.probability_tables import WORD, keep_threshold
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 _DRAWS = struct.Struct("<QQ")
@@ -70,7 +71,7 @@ class DE(IndexPayload, FrequencyOracle):
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
         """Choose the largest probability of the truth that `epsilon` allows."""
-        return cls(domain, {"keep": str(keep_threshold(domain, epsilon))})
+        return cls(domain, {"keep": str(TABLE_DESIGN.load().keep_threshold(domain, epsilon))})
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one value; both draws are always used."""

@@ -15,11 +15,17 @@ from typing import ClassVar, Self
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, IntArray, np
-from encoders.mechanisms.base import IntegerVectorPayload, MechanismParameters, check_keys, read_weights
+from encoders.mechanisms.base import (
+    TABLE_DESIGN,
+    IntegerVectorPayload,
+    MechanismParameters,
+    check_keys,
+    read_weights,
+)
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
-from encoders.probability_tables import WORD, laplace_cumulative, laplace_weights, shifted_cells
+from encoders.probability_tables import WORD, laplace_cumulative, shifted_cells
 from encoders.randomness import RandomSource
 
 _BLOCK_ROWS = 2048
@@ -54,7 +60,8 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
         """Return the mechanism with discrete Laplace noise of scale 2/epsilon."""
-        return cls(domain, {"weights": [str(weight) for weight in laplace_weights(2 / epsilon)]})
+        weights = TABLE_DESIGN.load().laplace_weights(2 / epsilon)
+        return cls(domain, {"weights": [str(weight) for weight in weights]})
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one value; every component is treated alike."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import (
+    TABLE_DESIGN,
     IntegerVectorPayload,
     MechanismParameters,
     Number,
@@ -32,7 +33,7 @@ from encoders.mechanisms.numeric_base import (
     split_value_array,
 )
 from encoders.mechanisms.probability_text import noise_text, percent
-from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative, laplace_weights
+from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative
 from encoders.randomness import RandomSource
 
 _MAX_GRID_STEPS, _MIN_SCALE_STEPS = 64, 8
@@ -98,7 +99,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
             )
         while steps < _MAX_GRID_STEPS and scale * steps < _MIN_SCALE_STEPS:
             steps *= 2
-        weights = laplace_weights(scale * steps)
+        weights = TABLE_DESIGN.load().laplace_weights(scale * steps)
         return cls(domain, {"steps": str(steps), "weights": [str(weight) for weight in weights]})
 
     # -- the device ------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""The mechanisms by their names in the literature: checks names, and builds mechanisms from plans."""
+"""The mechanisms by their names in the literature: builds them from plans."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from encoders.errors import SurveyError
@@ -18,9 +17,6 @@ from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE
 
-AUTO = "auto"
-"""The name for which :mod:`encoders.mechanisms.auto_choice` chooses the mechanism."""
-
 MECHANISMS: dict[str, type[FrequencyOracle]] = {each.name: each for each in (DE, SUE, OUE, SHE, THE, SS)}
 """The frequency oracles."""
 
@@ -28,8 +24,6 @@ NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
     each.name: each for each in (Laplace, OneBit, SampledLaplace, Sign, SignVector, Piecewise)
 }
 """The mechanisms for numbers."""
-
-_ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
 
 TITLES = {
     "DE": "direct encoding",
@@ -41,33 +35,6 @@ TITLES = {
     "count_table": "noisy counts of the rows of silos",
 }
 """The full names of mechanisms with abbreviated names, for people."""
-
-
-def check_name(name: str) -> str:
-    """Return `name` if `design` accepts it: "auto", a key of MECHANISMS, or "THE(0.25)".
-
-    Raises
-    ------
-    SurveyError
-        With the possible names, if it does not.
-    """
-    match = _ORACLE_NAME.fullmatch(name)
-    if name != AUTO and not (match and match[1] in MECHANISMS and (match[2] is None or match[1] == THE.name)):
-        raise SurveyError(f'choose one of "auto", {", ".join(MECHANISMS)}, or a threshold as in THE(0.25)')
-    return name
-
-
-def check_numeric_name(name: str) -> str:
-    """Return `name` if `design_numeric` accepts it: "auto", or a key of NUMERIC_MECHANISMS.
-
-    Raises
-    ------
-    SurveyError
-        With the possible names, if it does not.
-    """
-    if name != AUTO and name not in NUMERIC_MECHANISMS:
-        raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}')
-    return name
 
 
 def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOracle:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import MechanismParameters, check_keys, load_support_counters
+from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
-from encoders.probability_tables import WORD, keep_threshold
+from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class SS(BitVector):
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
         """Return the mechanism with the least variance of a frequency of 1/d, over all sizes of the set."""
+        keep_threshold = TABLE_DESIGN.load().keep_threshold
         candidates = [
             cls(domain, {"keep": str(keep_threshold(domain, epsilon, size)), "size": str(size)})
             for size in range(1, domain)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import BoolArray, ByteArray, IntArray, NDArray, np
-from encoders.mechanisms.base import MechanismParameters, check_keys, load_support_counters
+from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
-from encoders.probability_tables import bit_ratio, bit_thresholds
+from encoders.probability_tables import bit_ratio
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Unary(BitVector):
 
     @classmethod
     def _from_probabilities(cls, domain: int, p: Fraction, q: Fraction, **more: str) -> Self:
-        bits, big, small = bit_thresholds(p, q)
+        bits, big, small = TABLE_DESIGN.load().bit_thresholds(p, q)
         return cls(domain, {"bits": str(bits), "p": str(big), "q": str(small), **more})
 
     def _comparison_steps(self, threshold: int) -> ComparisonSteps:

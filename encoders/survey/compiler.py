@@ -19,8 +19,8 @@ from encoders.mechanisms import (
     design,
     design_numeric,
 )
+from encoders.mechanisms.auto_choice import AUTO
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
-from encoders.mechanisms.registry import AUTO
 from encoders.survey.auto_questions import choose_widths, group_features
 from encoders.survey.cross_tables import CrossTable
 from encoders.survey.features import NO_LABEL, Feature, Label, NumericFeature

@@ -55,8 +55,7 @@ from encoders.survey.questions import (
 from encoders.survey.relay import RELAY_REFUSES_TOKENS, Relay
 from encoders.survey.validation_round import Validation
 
-MAX_HTML_QUESTIONS = 20
-_TABLE_HTML = LateImport("encoders.notebook_html:table_html")  # loaded in notebooks alone
+_PLAN_HTML = LateImport("encoders.notebook_html:plan_html")  # loaded in notebooks alone
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,17 +87,7 @@ class Plan(CompiledPlan[Question]):
             check_envelope(self.longest_by_column)
 
     def _repr_html_(self) -> str:
-        rows = [("epsilon", str(self.epsilon)), ("digest", self.digest), ("enrolment", self.enrolment)]
-        if self.family != self.id:
-            rows.append(("family", self.family))
-        if self.label.exists:
-            rows.append(("label", f"{self.label.name}: {', '.join(self.label.values)}"))
-        for question in self.questions[:MAX_HTML_QUESTIONS]:
-            chance = f"asked with probability {self.question_probability(question):.1%}"
-            rows.append((f"question {question.name}", f"mechanism {question.mechanism.name}, {chance}"))
-        if len(self.questions) > MAX_HTML_QUESTIONS:
-            rows.append(("questions", f"{len(self.questions) - MAX_HTML_QUESTIONS} more"))
-        html: str = _TABLE_HTML.load()(f"survey {self.id}", rows)
+        html: str = _PLAN_HTML.load()(self)
         return html
 
     @classmethod

@@ -11,18 +11,20 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal
+from functools import lru_cache
 from typing import Any
 
 from encoders.composition import Message
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import PrivacyError
 from encoders.mechanisms import Mechanism
-from encoders.shuffling import MAX_REPORTS
+from encoders.shuffling import MAX_REPORTS, shuffled_delta
 from encoders.survey.plan_checks import MAX_EACH, MAX_SUM
 from encoders.survey.relay import Relay
 
 _MARGIN = 0.999
 """An author's promise keeps this part of delta, so that no rounding makes two readers disagree."""
+_EPSILON_ACCURACY = 1e-4
 _STEP = Decimal("0.000001")
 """Parts of epsilon are rounded down to this."""
 _WORST_CROWD = 1.09
@@ -182,3 +184,20 @@ def redesign_equally(mechanisms: Sequence[Any], epsilon: Decimal) -> list[Any]:
     kinds = {(type(it), it.domain): it for it in mechanisms}
     made = {kind: redesign(it, each) for kind, it in kinds.items()}
     return [made[type(it), it.domain] for it in mechanisms]
+
+
+@lru_cache(maxsize=8)  # a training states it in its file and in its summary
+def shuffled_epsilon(ratio: float, reports: int, delta: float) -> float:
+    """Return the epsilon of a shuffled report at a delta, rounded up to a ten-thousandth.
+
+    It is at most ln(ratio), the local epsilon, which holds without any shuffling.
+    """
+    local = math.log(ratio)
+    low, high = 0, math.ceil(local / _EPSILON_ACCURACY)
+    while reports and high - low > 1:
+        middle = (low + high) // 2
+        if shuffled_delta(ratio, reports, middle * _EPSILON_ACCURACY) <= delta:
+            high = middle
+        else:
+            low = middle
+    return min(local, high * _EPSILON_ACCURACY)

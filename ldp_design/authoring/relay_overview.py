@@ -11,7 +11,7 @@ from typing import Any
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.mechanisms import FrequencyOracle, Mechanism, design
-from encoders.mechanisms.registry import AUTO
+from encoders.mechanisms.auto_choice import AUTO
 from encoders.survey import Plan, Question
 from encoders.survey.divide_epsilon import typical_error
 from encoders.survey.relay import ONE, Relay

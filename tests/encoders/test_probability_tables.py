@@ -10,17 +10,8 @@ import pytest
 
 from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms import MECHANISMS, design
-from encoders.probability_tables import (
-    MAX_EPSILON_LOSS,
-    WORD,
-    bit_ratio,
-    bit_thresholds,
-    keep_threshold,
-    laplace_cells,
-    laplace_cumulative,
-    laplace_weights,
-    shifted_cells,
-)
+from encoders.probability_tables import WORD, bit_ratio, laplace_cells, laplace_cumulative, shifted_cells
+from encoders.table_design import MAX_EPSILON_LOSS, bit_thresholds, keep_threshold, laplace_weights
 from tests.support.reference import e_to_the
 
 EPSILONS = ("0.001", "0.1", "0.5", "1", "2", "3.3", "4", "8", "31.999", "32")

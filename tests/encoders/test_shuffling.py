@@ -12,7 +12,8 @@ from fractions import Fraction
 import pytest
 
 from encoders.errors import SurveyError
-from encoders.shuffling import MAX_REPORTS, shuffled_delta, shuffled_epsilon
+from encoders.shuffling import MAX_REPORTS, shuffled_delta
+from encoders.survey.relay_promise import shuffled_epsilon
 
 Law = Sequence[Fraction]
 """The probabilities of the reports of one row."""

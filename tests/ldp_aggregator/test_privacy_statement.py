@@ -9,8 +9,8 @@ import pytest
 
 import ldp_audit
 from encoders.epsilon_proof import realised_epsilon
-from encoders.shuffling import shuffled_epsilon
 from encoders.survey import Plan
+from encoders.survey.relay_promise import shuffled_epsilon
 from ldp_aggregator.codec import from_json, to_json
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.privacy_statement import (

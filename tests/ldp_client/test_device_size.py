@@ -22,6 +22,7 @@ FOR_DESKS = {
     ("encoders", "problem.py"),  # loaded by collectors and relays
     ("encoders", "progress.py"),
     ("encoders", "rows_csv.py"),
+    ("encoders", "table_design.py"),
     ("explain", "nonresponse.py"),
     ("ldp_client", "cli.py"),
     ("ldp_client", "testing.py"),

@@ -86,7 +86,7 @@ def test_plan_shows_digest_label_and_questions(marked):
 
 
 def test_plan_of_many_questions_shows_the_first_ones(plan, monkeypatch):
-    monkeypatch.setattr("encoders.survey.plan.MAX_HTML_QUESTIONS", 1)
+    monkeypatch.setattr("encoders.notebook_html.MAX_QUESTIONS", 1)
     text = read(replace(plan, family="other")).text
     assert f"{len(plan.questions) - 1} more" in text
     assert plan.questions[0].name in text

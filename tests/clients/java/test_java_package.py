@@ -14,11 +14,11 @@ from tools import android_api
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 ROOT = FOLDER.parents[1]
-MAX_JAR_BYTES, MAX_CORE_BYTES = 173_000, 61_000
+MAX_JAR_BYTES, MAX_CORE_BYTES = 199_000, 62_000
 """Of any JDK, the first with line numbers; the goals, with JDK 17, are 120,000 without them and 60,000."""
 MAX_ANDROID_LEVEL = 26
 MAX_SOURCE_LINES, MAX_TEST_LINES, MAX_LINE = 450, 600, 110
-LAYERS = ["", "mechanisms", "survey", "explain", "client", "testing"]
+LAYERS = ["", "mechanisms", "survey", "relay", "explain", "client", "testing"]
 """Packages of the sources, from below. `Core` is above the packages of the core."""
 CORE = LAYERS[:3]
 

@@ -11,6 +11,7 @@ import java.util.Map;
 import ldpbayes.explain.PossibleAnswer;
 import ldpbayes.explain.Preview;
 import ldpbayes.explain.PreviewOptions;
+import ldpbayes.relay.Relay;
 import ldpbayes.survey.Plan;
 
 /** Prints the preview of each case of the files of vectors that are named, as one JSON list. */
@@ -22,7 +23,7 @@ final class Previews {
         List<Object> previews = new ArrayList<>();
         for (String file : files) {
             Map<?, ?> vectors = (Map<?, ?>) Json.parse(Bytes.toText(Files.readAllBytes(Paths.get(file))));
-            Plan plan = Core.readPlan(Bytes.fromText((String) vectors.get("plan")));
+            Plan plan = Relay.readPlan(Bytes.fromText((String) vectors.get("plan")));
             for (Object each : (List<?>) vectors.get("cases")) {
                 if (((Map<?, ?>) each).containsKey("report")) {
                     previews.add(describe(plan, (Map<?, ?>) each));

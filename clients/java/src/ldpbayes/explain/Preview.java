@@ -126,6 +126,16 @@ public final class Preview {
     }
 
     /**
+     * Returns what a person must read about the relay before they agree; previews contain it, too.
+     *
+     * @param plan the plan of the survey
+     * @return a paragraph, empty for a survey without a relay
+     */
+    public static String describeRelay(Plan plan) {
+        return plan.relay() == null ? "" : RelayWords.describe(plan);
+    }
+
+    /**
      * Returns the name of the question.
      *
      * @return the name
@@ -248,7 +258,7 @@ public final class Preview {
     public String text() {
         List<String> lines = new ArrayList<>();
         if (plan.asksAll()) {
-            lines.add(RelayWords.describe(plan));
+            lines.add(describeRelay(plan));
             addClipped(lines);
             for (Preview each : answers()) {
                 int number = plan.questions().indexOf(each.randomised.question()) + 1;
@@ -297,7 +307,7 @@ public final class Preview {
             lines.add(Wording.sentence("invitation"));
         }
         if (plan.relay() != null && !plan.asksAll()) {
-            lines.add(RelayWords.describe(plan));
+            lines.add(describeRelay(plan));
         }
         lines.add(Wording.sentence("every") + " " + Wording.sentence("beliefs"));
         for (PossibleAnswer each : possibleAnswers()) {

@@ -11,6 +11,7 @@ import ldpbayes.client.Transport;
 
 /**
  * A collector in memory, for an application's tests: it counts equal bytes once, and does not check reports.
+ * At the address of a relay it is a relay, which also deletes a report.
  *
  * <p>Pass it as the option {@code transport}.
  */
@@ -75,12 +76,20 @@ public final class Recorder implements Transport {
     public synchronized Response request(String method, String url, byte[] body, double timeout)
             throws IOException {
         if (isOffline) throw new IOException("there is no network");
+        if (method.equals("DELETE")) {
+            reports.remove(Bytes.toHex(body));
+            return response(204, "");
+        }
         if (body != null) bodies.add(body.clone());
         if (behaviour == Behaviour.SIGN_IN_PAGE) return response(200, "<!doctype html>Sign in");
         if (behaviour == Behaviour.CLOSED) return response(410, "{\"reason\":\"survey-closed\"}");
         if (body == null) return new Response(200, plan, 0);
         if (behaviour == Behaviour.BUSY) return response(429, "{\"reason\":\"too-many-requests\"}");
         if (behaviour == Behaviour.REJECTED) return response(400, "{\"reason\":\"bad-payload\"}");
+        if (url.endsWith("/" + Bytes.toHex(Bytes.sha256(plan)))) {
+            reports.add(Bytes.toHex(body));
+            return response(202, "{\"status\":\"held\"}");
+        }
         String status = reports.add(Bytes.toHex(body)) ? "recorded" : "duplicate";
         return response(200, "{\"status\":\"" + status + "\"}");
     }

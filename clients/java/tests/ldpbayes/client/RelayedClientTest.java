@@ -31,6 +31,7 @@ import ldpbayes.client.journal.JournalEntry;
 import ldpbayes.client.journal.Journals;
 import ldpbayes.relay.Relay;
 import ldpbayes.testing.MemoryStore;
+import ldpbayes.testing.Recorder;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -222,6 +223,16 @@ class RelayedClientTest {
         assertEquals("passed-on", make().withdraw().reason());
         assertNull(entry().report);
         assertEquals("passed-on", make().status().reason());
+    }
+
+    @Test
+    void theFakeOfAnApplicationsTestsIsARelayToo() {
+        Recorder recorder = new Recorder(PLAN);
+        Client client = reported(make(options -> options.transport(recorder)));
+        assertEquals(State.SENT, client.flush(30).state());
+        assertEquals(1, recorder.reports().size());
+        assertEquals("", client.withdraw().reason());
+        assertEquals(0, recorder.reports().size());
     }
 
     @Test

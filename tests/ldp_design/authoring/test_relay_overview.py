@@ -223,7 +223,10 @@ def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(surv
 
 @pytest.mark.parametrize(
     ("features", "people", "epsilon", "ask"),
-    [(1, 614, 2.19, "one"), (5, 1602, 2.96, "one"), (10, 2551, 3.37, "one"), (10, 1050, 14.1, "all")],
+    [
+        *[(1, 614, 2.19, "one"), (5, 1602, 2.96, "one"), (10, 2551, 3.37, "one")],
+        *[(5, 830, 8.3, "all"), (10, 1050, 14.1, "all")],
+    ],
 )
 def test_the_people_that_pages_state_for_surveys_with_a_relay_are_enough(
     tmp_path, features, people, epsilon, ask

@@ -16,10 +16,10 @@ import ldpbayes.RandomSource;
  * <p>{@code java ldpbayes.client.Answer URL FOLDER ROW [OPTION=VALUE ...]}: the survey's URL, the folder of
  * the journal, and the row as a JSON object. Options: {@code label}, {@code person}, {@code token}, {@code
  * digest}, {@code publicKey}, {@code relay}, {@code maxLocalEpsilon}, {@code maxEpsilon} (by default 100),
- * {@code maxTotalEpsilon}, {@code spread} (0), {@code timeout} of flush and close (30), {@code background} (true), {@code plan} (a file), {@code
- * calls} (by default {@code grant,report,flush,close}; also {@code status}, {@code withdraw}), {@code wait}
- * (true: reads a line of standard input before the calls), and {@code halt}: ends the process at once {@code
- * in-draw}, {@code before-post} or {@code after-post}.
+ * {@code maxTotalEpsilon}, {@code spread} (0), {@code timeout} of flush and close (30), {@code background}
+ * (true), {@code plan} (a file), {@code calls} (by default {@code grant,report,flush,close}; also {@code
+ * status}, {@code withdraw}), {@code wait} (true: reads a line of standard input before the calls), and
+ * {@code halt}: ends the process at once {@code in-draw}, {@code before-post} or {@code after-post}.
  */
 public final class Answer {
     private final Map<String, String> settings = new LinkedHashMap<>();

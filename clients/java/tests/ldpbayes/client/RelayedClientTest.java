@@ -151,7 +151,8 @@ class RelayedClientTest {
         assertEquals("already_reported (this device has answered the survey before, or another round of it)",
             client.report(ROW, CASE.get("label")).toString());
         client.flush(0.1);
-        assertEquals(Arrays.asList("GET " + URL + "/plan", "POST " + URL + "/" + digest(PLAN)), relay.requests);
+        assertEquals(
+            Arrays.asList("GET " + URL + "/plan", "POST " + URL + "/" + digest(PLAN)), relay.requests);
         assertArrayEquals(envelope, relay.posted.get(0));
         assertArrayEquals(envelope, entry().report); // for a withdrawal
         assertNull(entry().plan);
@@ -310,7 +311,8 @@ class RelayedClientTest {
         byte[] suite = Base64.getDecoder().decode(key);
         suite[38] = 2;
         Object[][] mistakes = {
-            {"batch", 100L}, {"honest", "0.02"}, {"epsilon", "0.1"}, {"delta", "0.000000001", "epsilon", "0.3"},
+            {"batch", 100L}, {"honest", "0.02"}, {"epsilon", "0.1"},
+            {"delta", "0.000000001", "epsilon", "0.3"},
             {"url", RELAY + "/other"}, {"url", URL + "/"}, {"url", RELAY + "/x/envelopes"},
             {"url", "http://relay.example/envelopes"}, {"url", RELAY + ":99999/envelopes"}, {"url", null},
             {"batch", 1L}, {"batch", "2000"}, {"batch", true}, {"batch", 10_000_001L}, {"honest", "0.0001"},
@@ -410,6 +412,11 @@ class RelayedClientTest {
         Receipt queued = client.report(Clients.rowOf(first), first.get("label"));
         assertEquals("queued 4.0", queued + " " + queued.epsilon());
         assertEquals(State.SENT, client.flush(5).state());
+        int longest = 0; // all messages have one length, whatever the question
+        for (Object each : (List<?>) vectors.get("cases")) {
+            longest = Math.max(longest, ((String) ((Map<?, ?>) each).get("report")).length() / 2);
+        }
+        assertEquals(100 + longest, relay.posted.get(0).length);
         plan = relayed(plan, "epsilon", "0.1");
         assertThrows(ldpbayes.PrivacyException.class, () -> Relay.readPlan(plan));
     }

@@ -28,9 +28,6 @@ import ldpbayes.mechanisms.Parameters;
 public final class Plan {
     private static final int MAX_PLAN_BYTES = 1 << 20;
     private static final int MAX_ID = 64;
-    /** The largest epsilon of one answer, and of all answers of a person together. */
-    private static final int MAX_EPSILON = 32;
-    private static final int MAX_SUM = 64;
     private static final String[] OPTIONAL = {
         "enrolment", "family", "label", "projection", "relay", "texts", "validation",
     };
@@ -66,7 +63,7 @@ public final class Plan {
         requireValid(!document.containsKey("texts") || isDigest(texts));
         epsilon = (String) document.get("epsilon");
         relay = (Map<?, ?>) document.get("relay");
-        Fraction limit = readEpsilon(epsilon, asksAll() ? MAX_SUM : MAX_EPSILON);
+        Fraction limit = readEpsilon(epsilon, asksAll() ? 64 : 32);
         checkTables(document);
         schema = new RowSchema(document);
         validation = document.containsKey("validation") ? new ValidationRound(document) : null;
@@ -76,6 +73,9 @@ public final class Plan {
         digestBytes = Bytes.sha256(bytes);
         limits = limits(questions);
         if (document.containsKey("relay")) {
+            if (checkRelay == null) { // its reports must not be sent to the collector
+                throw new SurveyException("the survey is answered through a relay", Reason.RELAY_UNSUPPORTED);
+            }
             checkRelay.accept(this);
         }
     }
@@ -89,17 +89,15 @@ public final class Plan {
      * @throws ldpbayes.PrivacyException if a question spends more than epsilon
      */
     public static Plan read(byte[] plan) {
-        return read(plan, relayed -> {
-            // its reports must not be sent to the collector
-            throw new SurveyException("the survey is answered through a relay", Reason.RELAY_UNSUPPORTED);
-        });
+        return read(plan, null);
     }
 
     /**
      * Reads a plan like {@link #read(byte[])}, and leaves the entry about a relay to another check.
      *
      * @param plan the bytes of the plan
-     * @param checkRelay is called for a plan with a relay; any exception that it throws refuses the plan
+     * @param checkRelay is called for a plan with a relay; any exception that it throws refuses the plan, and
+     *     null refuses every such plan
      * @return the plan
      */
     public static Plan read(byte[] plan, Consumer<Plan> checkRelay) {

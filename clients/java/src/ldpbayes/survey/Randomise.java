@@ -104,7 +104,7 @@ public final class Randomise {
      */
     public static int drawQuestion(Plan plan, RandomSource random) {
         if (plan.asksAll()) {
-            throw new LdpException("each person answers all questions: draw none", Reason.ERROR);
+            throw new LdpException("everybody answers all questions", Reason.ERROR);
         }
         return countUpTo(plan.limits, Bytes.readWord(Randomness.take(random, 8), 0));
     }

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError
 from encoders.survey import Plan
 from ldp_audit.blackbox import ALPHA, compare, required_requests
@@ -35,7 +34,7 @@ from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
 from ldp_audit.relay_audit import check_relay
 from ldp_audit.request_capture import check_requests
-from ldp_audit.result import HOMOGENEITY, RELAY, AuditResult, BlackBoxResult, Check
+from ldp_audit.result import HOMOGENEITY, RELAY, AuditResult, BlackBoxResult, Check, report_epsilon
 from ldp_audit.timing import check_timing
 
 FORKED_COPIES = 64
@@ -123,7 +122,6 @@ def audit(
     run.check_others(audited, timed)
     return AuditResult(
         plan=audited,
-        epsilon=plan.epsilon,
         trials=trials,
         alpha=alpha,
         exact=exact,
@@ -134,10 +132,7 @@ def audit(
 
 def _take_relay_out(plan: Plan) -> Plan:
     """Return the plan of the reports that are sealed; its epsilon is what each of them may spend."""
-    if not plan.asks_all:
-        return replace(plan, relay=None)
-    largest = max(realised_epsilon(each.mechanism.ratio) for each in plan.questions)
-    return replace(plan, relay=None, epsilon=largest)
+    return replace(plan, relay=None, epsilon=report_epsilon(plan))
 
 
 def list_stages(plan: Plan, timed: int = 0) -> list[str]:

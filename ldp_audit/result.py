@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
+from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
 from ldp_aggregator.wording.statement import Texts
@@ -58,13 +59,17 @@ class BlackBoxResult:
         return self.leak.max_detectable_epsilon > float(epsilon)
 
 
+def report_epsilon(plan: Plan) -> Decimal:
+    """Return the plan's epsilon or, if a person sends several reports, the largest epsilon of one."""
+    spent = (realised_epsilon(each.mechanism.ratio) for each in plan.questions)
+    return max(spent) if plan.asks_all else plan.epsilon
+
+
 @dataclass(frozen=True)
 class AuditResult:
     """The result of the audit of a plan."""
 
     plan: Plan
-    epsilon: Decimal
-    """What one report may spend: the plan's epsilon, unless a person sends several."""
     trials: int
     """Number of messages of each person that were compared."""
     alpha: float
@@ -72,6 +77,11 @@ class AuditResult:
     exact: tuple[ExactResult, ...]
     black_box: tuple[BlackBoxResult, ...]
     checks: tuple[Check, ...]
+
+    @property
+    def epsilon(self) -> Decimal:
+        """What one report may spend: see :func:`report_epsilon`."""
+        return report_epsilon(self.plan)
 
     @property
     def faults(self) -> list[str]:

@@ -195,11 +195,9 @@ class PoisoningFacts:
     envelopes: bool
     """Whether each person answers all questions in one envelope."""
     influence: InfluenceFacts | None
-    asks_all: bool
-    """Whether each person answered all questions."""
 
 
-def find_poisoning(poisoning: PoisoningSummary, label: str, *, asks_all: bool) -> list[Statement]:
+def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
     """Return the result of the tests, the largest influence, and what the tests cannot show."""
     influence = None
     if largest := poisoning.largest_influence:
@@ -217,7 +215,6 @@ def find_poisoning(poisoning: PoisoningSummary, label: str, *, asks_all: bool) -
         questions=Counted(len(poisoning.questions), "question"),
         envelopes=poisoning.asks_all,
         influence=influence,
-        asks_all=asks_all,
     )
     return TEXTS.section("poisoning", facts)
 

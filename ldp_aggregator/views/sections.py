@@ -123,8 +123,7 @@ def build_validation(results: Results) -> Section | None:
     own = privacy.people if results.is_validation else privacy.validation
     parts = _list_validation(validation, own)
     if estimates.validation and (poisoning := estimates.validation.poisoning):
-        asks_all = results.plan.asks_all
-        parts += find_poisoning(poisoning, estimates.validation.label, asks_all=asks_all)[:1]
+        parts += find_poisoning(poisoning, estimates.validation.label)[:1]
     return make_section("validation", parts)
 
 
@@ -133,7 +132,7 @@ def build_fake_reports(results: Results) -> Section | None:
     poisoning = results.estimates.poisoning
     if not poisoning:
         return None
-    statements = find_poisoning(poisoning, results.estimates.label, asks_all=results.plan.asks_all)
+    statements = find_poisoning(poisoning, results.estimates.label)
     untested = find_untested(poisoning)
     return make_section("fake-reports", [*statements, *([Bullets(untested)] if untested else [])])
 

@@ -237,7 +237,7 @@ def compute_table_costs(
             question_probability=plan.question_probability(question),
             margin=cells[" x ".join(names)] or 0.0,
             without={each.name: _overall_margin(each) for each in alone if each.name in names},
-            other_people=None if survey.asks_all else max(ratios, default=None),
+            other_people=max(ratios, default=None),
         )
 
 

@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from encoders import shuffling
 from encoders.randomness import FastStream
+from encoders.survey import relay_promise
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.support.commands import command
@@ -62,14 +62,14 @@ def test_the_longer_side_of_a_table_is_not_in_the_equations_of_its_test(monkeypa
 
 
 def test_the_epsilon_of_shuffled_reports_is_computed_once(tmp_path, monkeypatch):
-    shuffling.shuffled_epsilon.cache_clear()
-    calls, compute = Counter(), shuffling.shuffled_delta
+    relay_promise.shuffled_epsilon.cache_clear()
+    calls, compute = Counter(), relay_promise.shuffled_delta
 
     def counting(*arguments):
         calls[arguments] += 1
         return compute(*arguments)
 
-    monkeypatch.setattr(shuffling, "shuffled_delta", counting)
+    monkeypatch.setattr(relay_promise, "shuffled_delta", counting)
     (tmp_path / "snapshot.json").write_bytes(make_snapshot(make_plan(), 700).to_json())
     command("ldp-train", tmp_path / "snapshot.json", "-o", tmp_path / "model.json")
     assert calls

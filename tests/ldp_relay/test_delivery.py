@@ -208,14 +208,14 @@ GOOD = {"recorded": 1, "duplicate": 1, "rejected": 0}
 )
 def test_what_is_not_the_count_of_these_messages_is_no_answer(status, body):
     with collector(respond(status, body)) as base:
-        assert post(relayed(ONE, base), Passage(1, 2, [0], 2, True, b"ab"))[1] is None
+        assert post(relayed(ONE, base), Passage(1, 2, [0], 0, 2, True, b"ab"))[1] is None
 
 
 def test_the_count_of_these_messages_is_an_answer_and_a_pause_is_obeyed():
     with collector(respond(200, json.dumps(GOOD).encode())) as base:
-        assert post(relayed(ONE, base), Passage(1, 2, [0], 2, True, b"ab")) == (200, (GOOD, [0]), 0.0)
+        assert post(relayed(ONE, base), Passage(1, 2, [0], 0, 2, True, b"ab")) == (200, (GOOD, [0]), 0.0)
     with collector(respond(429, b"", Retry_After="60")) as base:
-        assert post(relayed(ONE, base), Passage(1, 2, [0], 2, True, b"ab")) == (429, None, 60.0)
+        assert post(relayed(ONE, base), Passage(1, 2, [0], 0, 2, True, b"ab")) == (429, None, 60.0)
 
 
 @pytest.mark.parametrize(

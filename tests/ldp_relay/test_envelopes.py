@@ -255,6 +255,46 @@ def test_each_batch_has_a_secret_of_its_own_until_it_has_left(held):
     assert {len(secret) for (secret,) in rows} == {32}
 
 
+def test_the_secret_on_the_disk_gives_the_orders(held):
+    """So they are the same after a restart, and those of another batch are not."""
+    hold(held, 24)
+    held.release("s", BATCH, is_closed=False, hour=7)
+    [(secret,)] = held._database.execute("SELECT secret FROM batches").fetchall()
+    records = cut(held.next_passage("s", BATCH, SIZES))
+    sent = [[int(each[1:5]) for each in column] for column in zip(*records, strict=True)]
+    people = {held_messages.name_of(content_of(person)): person for person in sent[0]}
+    assert [[people[name] for name in order] for order in order_columns(list(people), secret, 3)] == sent
+
+
+def test_two_processes_that_pass_on_the_same_records_lose_none(held, tmp_path):
+    """A new relay may begin while one whose master was killed still waits for a collector's answer."""
+    hold(held, 24)
+    held.release("s", BATCH, is_closed=False, hour=7)
+    relays, left = (held, HeldMessages(tmp_path / "relay.db")), set()
+    while passages := [passage for each in relays if (passage := each.next_passage("s", 5, SIZES))]:
+        assert passages[0] == passages[1]
+        left |= {record[0] for record in cut(passages[0])}
+        for each in relays:
+            mark(each, passages[0], (1, 0, 0))
+    assert len(left) == BATCH
+    assert held.batches("s") == [(7, BATCH, 3)]
+    assert held.counts("s")["passed on, recorded"] == 3 * BATCH - 3
+
+
+def test_devices_do_not_wait_while_orders_are_computed(held, monkeypatch):
+    hold(held, 24)
+    held.release("s", BATCH, is_closed=False, hour=7)
+    outcomes = []
+
+    def compute(*parts):
+        outcomes.append(held.hold("s", content_of(99), OPEN))
+        return order_columns(*parts)
+
+    monkeypatch.setattr(held_messages, "order_columns", compute)
+    assert held.next_passage("s", 5, SIZES)
+    assert outcomes == [Outcome.NEW]
+
+
 def test_orders_that_are_not_independent_let_nothing_leave(held, monkeypatch):
     hold(held, 60)
     held.release("s", 30, is_closed=False, hour=7)

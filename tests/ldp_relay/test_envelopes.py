@@ -85,6 +85,26 @@ def test_all_envelopes_have_one_size_and_the_messages_of_a_column_too():
         assert [len(each) + 2 + 49 for each in reports] == column_bytes(PLAN)
 
 
+def test_columns_have_lengths_of_their_own_from_the_device_to_the_collector():
+    many = ", ".join(f'"{value}"' for value in range(300))
+    long = f'[mechanism]\nfrequency = "OUE"\n[features.long]\nvalues = [{many}]\n'
+    plan = relayed_plan(ALL + long)
+    assert column_bytes(plan) == [109, 109, 146]
+    people = [relayed_reports(plan, long="7") for _ in range(3)]
+    envelopes = [seal_envelope(plan, reports, code) for reports, code in zip(people, CODES, strict=True)]
+    assert [len(each) for each in envelopes] == [413, 429, 429]
+    contents = [
+        open_outer(plan, each, RELAY, has_code=bool(code)).removeprefix(code)
+        for each, code in zip(envelopes, CODES, strict=True)
+    ]
+    opened = open_messages(plan, records_of(*contents), COLLECTOR)
+    assert opened.reports == [report for reports in people for report in reports]
+    assert (opened.columns, opened.refused) == ([0, 1, 2] * 3, [])
+
+
+CODES = [b"", bytes(16), bytes(range(16))]
+
+
 def test_the_seals_of_an_envelope_share_nothing_but_the_key_s_id():
     content = inner_message(PLAN, *relayed_reports(PLAN))
     first, second = (content[start : start + 33] for start in (0, column_bytes(PLAN)[0]))

@@ -222,7 +222,7 @@ class PrivacyStatement:
             is_epsilon = len(epsilon) <= _MAX_DIGITS and 0 < Decimal(epsilon) <= most
             require(is_epsilon, f"the epsilon {epsilon!r} is not a number above 0 and at most {most}")
         asks = {each.ask for each in self.rounds}
-        is_known = asks <= {ONE} or (asks == {ALL} and self.relay is not None)
+        is_known = asks <= {ONE, ALL} and (ALL not in asks or self.relay is not None)
         require(is_known, "ask: needs one or, with a relay, all")
         has_messages = self.people is not None or bool(self.silos)
         is_one = has_messages != (self.curator is not None)

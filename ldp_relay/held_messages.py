@@ -67,6 +67,8 @@ class Passage:
     """The number of records of the batch."""
     rejected: list[int]
     """How many messages of each column of the batch the collector has rejected before."""
+    first: int
+    """How many records of the batch were passed on before."""
     records: int
     """How many records are in the body."""
     is_last: bool
@@ -236,26 +238,31 @@ class HeldMessages:
         with self._lock:
             survey = self._number(digest)
             row = self._database.execute(sql, (survey,)).fetchone()
-            if row is None:
-                return None
-            number, size, secret, start, rejected = row
-            orders = self._order(survey, number, secret, len(sizes))
-            end = min(start + most, len(orders[0]))
-            places = range(start, end)
-            ends = list(accumulate(sizes, initial=0))
-            columns = list(zip(orders, ends, sizes, strict=False))
+        if row is None:
+            return None
+        number, size, secret, start, rejected = row
+        orders = self._order(survey, number, secret, len(sizes))
+        end = min(start + most, len(orders[0]))
+        places = range(start, end)
+        ends = list(accumulate(sizes, initial=0))
+        columns = list(zip(orders, ends, sizes, strict=False))
+        with self._lock:
             body = b"".join(
                 self._cut(order[place], first, length) for place in places for order, first, length in columns
             )
         counts = [int(each) for each in rejected.split()] or [0] * len(sizes)
-        return Passage(number, size, counts, len(places), end == len(orders[0]), body)
+        return Passage(number, size, counts, start, len(places), end == len(orders[0]), body)
 
     def _order(self, survey: int, number: int, secret: bytes, columns: int) -> list[list[bytes]]:
-        """Return the names of a batch's messages in the order of each column, which is computed once."""
+        """Return the names of a batch's messages in the order of each column, which is computed once.
+
+        For many messages it takes a minute, so devices do not wait for it.
+        """
         known, orders = self._orders.get(survey, (0, []))
         if known != number:
             sql = "SELECT name FROM messages WHERE survey = ? AND batch = ? AND content NOT NULL"
-            names = [name for (name,) in self._database.execute(sql, (survey, number))]
+            with self._lock:
+                names = [name for (name,) in self._database.execute(sql, (survey, number))]
             orders = order_columns(names, secret, columns)
             self._orders[survey] = number, orders
         return orders
@@ -285,8 +292,10 @@ class HeldMessages:
         total = " ".join(str(sum(pair)) for pair in zip(passage.rejected, rejected, strict=True))
         with self._lock, transaction(self._database):
             survey = self._number(digest)
-            sql = "UPDATE batches SET next_record = next_record + ?, rejected = ? WHERE number = ?"
-            self._database.execute(sql, (passage.records, total, passage.batch))
+            sql = "UPDATE batches SET next_record = ?, rejected = ? WHERE number = ? AND next_record = ?"
+            values = (passage.first + passage.records, total, passage.batch, passage.first)
+            if not self._database.execute(sql, values).rowcount:
+                return  # another process has passed on the same records, and noted it
             if passage.is_last:
                 sql = (
                     "UPDATE messages SET content = NULL, batch = NULL, has_left = 1 "

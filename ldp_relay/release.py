@@ -10,7 +10,7 @@ import hmac
 from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
-from itertools import combinations
+from itertools import chain, combinations
 from random import SystemRandom
 
 HOUR_SECONDS = 3600
@@ -92,8 +92,10 @@ def require_independent(orders: Sequence[Sequence[bytes]]) -> None:
     """Raise OrderError if the orders of two columns agree at more places than chance explains."""
     common: Counter[tuple[int, int]] = Counter()
     for record in zip(*orders, strict=True):
-        if len(set(record)) < len(record):
-            pairs = combinations(range(len(record)), 2)
-            common.update(pair for pair in pairs if record[pair[0]] == record[pair[1]])
-            if common and max(common.values()) > MAX_COMMON_PLACES:
+        columns: dict[bytes, list[int]] = {}
+        for column, name in enumerate(record):
+            columns.setdefault(name, []).append(column)
+        for pair in chain.from_iterable(combinations(each, 2) for each in columns.values()):
+            common[pair] += 1
+            if common[pair] > MAX_COMMON_PLACES:
                 raise OrderError("two columns of a batch are in similar orders: nothing leaves")

@@ -161,6 +161,8 @@ def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> Clas
 def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
     """Check that a validation round is of the same survey and spends the same epsilon.
 
+    If each person answers all questions, a round with fewer questions spends less.
+
     Raises
     ------
     EstimationError
@@ -178,7 +180,7 @@ def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
             f"{other.id} does not validate a model of {plan.id}, but of another survey: leave it out, or "
             "give the survey that it validates"
         )
-    if other.epsilon != plan.epsilon:
+    if other.epsilon != plan.epsilon and not (plan.asks_all and other.epsilon < plan.epsilon):
         raise EstimationError(
             f"{other.id} has epsilon {other.epsilon}, and {plan.id} has {plan.epsilon}: "
             "all rounds of a family need the same epsilon"

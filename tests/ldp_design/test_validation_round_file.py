@@ -227,3 +227,24 @@ def test_a_round_whose_people_answer_all_questions_keeps_the_epsilon_of_each(mod
     assert round_.relay.url.endswith("/tea-validation")
     assert len(round_.compile().questions) == 2
     assert 0 < round_.epsilon <= 2 * read_survey(text).epsilon / count
+
+
+@pytest.mark.parametrize(("left_out", "ask"), [((), "all"), (("echo", "hours"), "one")])
+def test_a_round_of_a_survey_whose_people_answer_all_questions_validates_its_model(left_out, ask):
+    """A round with a single question asks one, and spends less than all questions of the survey."""
+    relay = RELAYED[RELAYED.index("[relay]") : RELAYED.index("[features")]
+    relay = relay.replace("night-work", "tea").replace("[relay]", f'[relay]\nask = "all"\n{RELAY_KEYS}')
+    text = SURVEY.replace("epsilon = 2", "epsilon = 4") + relay
+    rows, labels = make_people(1)
+    for name in left_out:
+        start = text.index(f"[features.{name}]")
+        text = text[:start] + text[text.index("\n[", start) + 1 :]
+    rows = rows[:, : rows.shape[1] - len(left_out)]
+    plan = read_survey(text).compile()
+    snapshot = simulate_reports(plan, rows, labels, FastStream(1))
+    round_ = read_survey(write_validation_round(text, make_model(snapshot), "m")).compile()
+    validation = simulate_reports(round_, rows, labels, FastStream(2))
+    statement = make_model(snapshot, validation=validation).privacy
+    assert [each.ask for each in statement.rounds] == ["all", ask]
+    assert [each.epsilon for each in statement.rounds] == [str(plan.epsilon), str(round_.epsilon)]
+    assert round_.epsilon < plan.epsilon

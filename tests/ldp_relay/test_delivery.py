@@ -17,11 +17,12 @@ from tests.support.http_servers import QuietHandler, serve
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
+from encoders.survey.sealing import column_bytes
 from ldp_relay import delivery as module
 from ldp_relay.delivery import HourlyRelease, pass_on, post, probe
 from ldp_relay.held_messages import HeldMessages, Outcome, Passage
 from ldp_relay.relay_settings import RelayedSurvey
-from tests.support.relays import RELAY, SMALL, relayed_plan
+from tests.support.relays import ALL, RELAY, SMALL, relayed_plan
 
 ONE, OTHER = (relayed_plan(SMALL.replace("night-work", name)) for name in ("one", "other"))
 HOUR = 3600
@@ -208,14 +209,14 @@ GOOD = {"recorded": 1, "duplicate": 1, "rejected": 0}
 )
 def test_what_is_not_the_count_of_these_messages_is_no_answer(status, body):
     with collector(respond(status, body)) as base:
-        assert post(relayed(ONE, base), Passage(1, 2, [0], 2, True, b"ab"))[1] is None
+        assert post(relayed(ONE, base), Passage(1, 2, [0], 0, 2, True, b"ab"))[1] is None
 
 
 def test_the_count_of_these_messages_is_an_answer_and_a_pause_is_obeyed():
     with collector(respond(200, json.dumps(GOOD).encode())) as base:
-        assert post(relayed(ONE, base), Passage(1, 2, [0], 2, True, b"ab")) == (200, (GOOD, [0]), 0.0)
+        assert post(relayed(ONE, base), Passage(1, 2, [0], 0, 2, True, b"ab")) == (200, (GOOD, [0]), 0.0)
     with collector(respond(429, b"", Retry_After="60")) as base:
-        assert post(relayed(ONE, base), Passage(1, 2, [0], 2, True, b"ab")) == (429, None, 60.0)
+        assert post(relayed(ONE, base), Passage(1, 2, [0], 0, 2, True, b"ab")) == (429, None, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +285,42 @@ def test_a_batch_with_too_few_honest_messages_is_an_alarm(held, caplog, rejected
         pass_on(relayed(ONE, base), held)
     assert ONE.relay.honest_reports == 14
     assert ("promise-broken" in caplog.text) == is_broken
+
+
+def answer_of(by_question: list[int], recorded: int) -> bytes:
+    counts = {"recorded": recorded, "duplicate": 0, "rejected": sum(by_question)}
+    return json.dumps(counts | {"rejected_by_question": by_question}).encode()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_broken"),
+    [([0, 0], [6, 6], False), ([0, 0], [0, 7], True), ([0, 5], [0, 2], True), ([5, 0], [1, 6], False)],
+)
+def test_the_alarm_looks_at_each_column_of_a_batch(held, caplog, monkeypatch, before, now, is_broken):
+    caplog.set_level("INFO")
+    plan, size = relayed_plan(ALL), 20
+    monkeypatch.setattr(module, "most_records", lambda _: size // 2)
+    monkeypatch.setattr(module, "_logged", set())
+    for number in range(size):
+        held.hold(plan.digest, b"%d" % number * sum(column_bytes(plan)), 1 << 40)
+    held.release(plan.digest, size, is_closed=True, hour=1)
+    for rejected in (before, now):
+        with collector(respond(200, answer_of(rejected, size - sum(rejected)))) as base:
+            assert pass_on(relayed(plan, base), held) == 0.0
+    assert plan.relay.honest_reports == 14
+    assert ("promise-broken" in caplog.text) == is_broken
+    assert held.batches(plan.digest) == [(1, size, max(map(sum, zip(before, now, strict=True))))]
+
+
+@pytest.mark.parametrize(
+    ("by_question", "rejected"),
+    [([1, 1], 1), ([1], 1), ([1, 0, 0], 1), ([2, -1], 1), ([True, 0], 1), ("10", 1), (None, 1), ([1, 0], 2)],
+)
+def test_rejections_that_are_not_those_of_the_columns_are_no_answer(by_question, rejected):
+    answer = {"recorded": 4 - rejected, "duplicate": 0, "rejected": rejected}
+    body = json.dumps(answer | {"rejected_by_question": by_question}).encode()
+    with collector(respond(200, body)) as base:
+        assert post(relayed(ONE, base), Passage(1, 2, [0, 0], 0, 2, True, b"ab"))[1] is None
 
 
 def test_a_survey_does_not_end_while_the_collectors_clock_says_so(held, clock, caplog):

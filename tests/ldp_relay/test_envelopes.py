@@ -85,6 +85,26 @@ def test_all_envelopes_have_one_size_and_the_messages_of_a_column_too():
         assert [len(each) + 2 + 49 for each in reports] == column_bytes(PLAN)
 
 
+def test_columns_have_lengths_of_their_own_from_the_device_to_the_collector():
+    many = ", ".join(f'"{value}"' for value in range(300))
+    long = f'[mechanism]\nfrequency = "OUE"\n[features.long]\nvalues = [{many}]\n'
+    plan = relayed_plan(ALL + long)
+    assert column_bytes(plan) == [109, 109, 146]
+    people = [relayed_reports(plan, long="7") for _ in range(3)]
+    envelopes = [seal_envelope(plan, reports, code) for reports, code in zip(people, CODES, strict=True)]
+    assert [len(each) for each in envelopes] == [413, 429, 429]
+    contents = [
+        open_outer(plan, each, RELAY, has_code=bool(code)).removeprefix(code)
+        for each, code in zip(envelopes, CODES, strict=True)
+    ]
+    opened = open_messages(plan, records_of(*contents), COLLECTOR)
+    assert opened.reports == [report for reports in people for report in reports]
+    assert (opened.columns, opened.refused) == ([0, 1, 2] * 3, [])
+
+
+CODES = [b"", bytes(16), bytes(range(16))]
+
+
 def test_the_seals_of_an_envelope_share_nothing_but_the_key_s_id():
     content = inner_message(PLAN, *relayed_reports(PLAN))
     first, second = (content[start : start + 33] for start in (0, column_bytes(PLAN)[0]))
@@ -253,6 +273,46 @@ def test_each_batch_has_a_secret_of_its_own_until_it_has_left(held):
     rows = held._database.execute("SELECT secret FROM batches").fetchall()
     assert len({secret for (secret,) in rows}) == len(rows) == 2
     assert {len(secret) for (secret,) in rows} == {32}
+
+
+def test_the_secret_on_the_disk_gives_the_orders(held):
+    """So they are the same after a restart, and those of another batch are not."""
+    hold(held, 24)
+    held.release("s", BATCH, is_closed=False, hour=7)
+    [(secret,)] = held._database.execute("SELECT secret FROM batches").fetchall()
+    records = cut(held.next_passage("s", BATCH, SIZES))
+    sent = [[int(each[1:5]) for each in column] for column in zip(*records, strict=True)]
+    people = {held_messages.name_of(content_of(person)): person for person in sent[0]}
+    assert [[people[name] for name in order] for order in order_columns(list(people), secret, 3)] == sent
+
+
+def test_two_processes_that_pass_on_the_same_records_lose_none(held, tmp_path):
+    """A new relay may begin while one whose master was killed still waits for a collector's answer."""
+    hold(held, 24)
+    held.release("s", BATCH, is_closed=False, hour=7)
+    relays, left = (held, HeldMessages(tmp_path / "relay.db")), set()
+    while passages := [passage for each in relays if (passage := each.next_passage("s", 5, SIZES))]:
+        assert passages[0] == passages[1]
+        left |= {record[0] for record in cut(passages[0])}
+        for each in relays:
+            mark(each, passages[0], (1, 0, 0))
+    assert len(left) == BATCH
+    assert held.batches("s") == [(7, BATCH, 3)]
+    assert held.counts("s")["passed on, recorded"] == 3 * BATCH - 3
+
+
+def test_devices_do_not_wait_while_orders_are_computed(held, monkeypatch):
+    hold(held, 24)
+    held.release("s", BATCH, is_closed=False, hour=7)
+    outcomes = []
+
+    def compute(*parts):
+        outcomes.append(held.hold("s", content_of(99), OPEN))
+        return order_columns(*parts)
+
+    monkeypatch.setattr(held_messages, "order_columns", compute)
+    assert held.next_passage("s", 5, SIZES)
+    assert outcomes == [Outcome.NEW]
 
 
 def test_orders_that_are_not_independent_let_nothing_leave(held, monkeypatch):

@@ -100,6 +100,22 @@ def test_messages_are_deleted_if_too_few_came(held):
     assert held.counts("s") == {"received": 9, "waiting": 0, "leaving": 0, TOO_FEW: 9}
 
 
+def test_messages_that_leave_are_not_deleted_if_too_few_came_after_them(held):
+    hold(held, 20)
+    assert release(held) == 1
+    for each in {*messages(20)} - leaving(held):
+        held.withdraw("s", each, OPEN)
+    hold(held, 9, 20)
+    assert release(held, is_closed=True) == 0
+    assert held.counts("s") == {"received": 29, "waiting": 0, "leaving": 10, TOO_FEW: 9}
+    assert len({each for body in pass_on(held) for each in body}) == 10
+
+
+def leaving(held: HeldMessages) -> set[bytes]:
+    sql = "SELECT content FROM messages WHERE batch NOT NULL"
+    return {content for (content,) in held._database.execute(sql)}
+
+
 def test_surveys_never_share_a_crowd(held):
     hold(held, 15)
     hold(held, 15, 15, survey="other")
@@ -223,13 +239,17 @@ def test_a_file_of_an_earlier_version_is_carried_on(tmp_path, rejected):
             old.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?)", row)
         for number in (1, 2):
             old.execute("INSERT INTO batches (number, survey, hour, size) VALUES (?, 1, 7, 10)", (number,))
+        withdrawn = module.name_of(b"withdrawn")
+        old.execute("INSERT INTO messages VALUES (?, 1, NULL, NULL, NULL)", (withdrawn,))
         old.commit()
     for _ in range(2):  # opened again
         held = HeldMessages(tmp_path / "relay.db")
         assert held.batches("s") == [(7, 10, 0)] * 2
         assert held.withdraw("s", messages(1)[0], OPEN) is Outcome.LEFT
         assert held.withdraw("s", messages(5)[4], OPEN) is Outcome.LEFT
+        assert held.withdraw("s", b"withdrawn", OPEN) is Outcome.KNOWN
         assert held.counts("s") == {"received": 0, "waiting": 10, "leaving": 16}
+        assert len({*held._database.execute("SELECT secret FROM batches")} - {(None,)}) == 2
     bodies = pass_on(held)
     assert [len(each) for each in bodies] == [4, 2, 4, 4, 2]
     assert {each for body in bodies for each in body} == set(messages(16, 4))

@@ -22,6 +22,7 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey import relay as relay_module
 from encoders.survey.divide_epsilon import typical_error
+from encoders.survey.plan_checks import check_envelope
 from encoders.survey.relay_promise import (
     equal_part,
     keeps_promise,
@@ -212,6 +213,12 @@ def test_epsilon_may_be_up_to_64_and_4_for_each_answer():
     assert parts_of(plan) == [Decimal(4)] * 16
     with pytest.raises(SurveyError, match="epsilon must be between"):
         Plan.from_json(forge(plan, epsilon="64.001"))
+
+
+def test_an_envelope_has_at_most_60_000_bytes_with_a_code():
+    check_envelope([4096] * 14 + [1826])
+    with pytest.raises(SurveyError, match="all answers of a person make 60,001 bytes"):
+        check_envelope([4096] * 14 + [1827])
 
 
 # -- what is largest and smallest --------------------------------------------------------------

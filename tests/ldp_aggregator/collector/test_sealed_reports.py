@@ -34,11 +34,13 @@ from ldp_aggregator.stores.store import count_reports
 from tests.ldp_aggregator.collector.conftest import make_store, rejected
 from tests.support.commands import command
 from tests.support.relays import (
+    ALL,
     COLLECTOR,
     RELAY_TOKEN,
     inner_message,
     relayed_plan,
     relayed_report,
+    relayed_reports,
     relayed_text,
 )
 from tests.support.servers import collector
@@ -108,6 +110,33 @@ def test_bad_messages_are_refused_alone_and_the_response_does_not_say_which(web,
     assert rejected(web, PLAN.id) == {"bad-seal": 1, "wrong-plan": 1, "malformed": 1}
     assert total(store) == 3
     assert post(web, bad[0]) == counts(rejected=1)
+
+
+def test_the_messages_of_each_column_are_counted_and_refused_by_themselves():
+    """The plan promises 14 honest messages in each batch of 20; the second question's are bad."""
+    plan = relayed_plan(ALL)
+    store = make_store(plan)
+    web = make_web(store)
+    first, second = column_bytes(plan)
+    good = [inner_message(plan, *relayed_reports(plan)) for _ in range(2)]
+    body = good[0][:first] + bytes(second) + good[1]
+    for batch, broken in (
+        ("20 0 5", 0),
+        ("20 0 6", 1),
+        ("20 6 6", 2),
+        ("20 7 6", 2),
+        ("20 6", 2),
+        ("20 0 0 6", 2),
+    ):
+        _, found = post(web, body, headers=BEARER | {BATCH_HEADER: batch})
+        assert (found.pop("rejected_by_question"), found["rejected"]) == ([0, 1], 1)
+        assert found["recorded"] + found["duplicate"] == 3
+        assert rejected(web, plan.id).get("promise-broken", 0) == broken
+    assert [each.n for each in take_snapshot(store, plan.id).totals.values()] == [2, 1]
+    [report] = [each for each in relayed_reports(plan) if unpack(each).question == 1]
+    malformed = pack(Report(plan.digest_bytes, 1, unpack(report).id, bytes([9])))
+    _, found = post(web, inner_message(plan, relayed_reports(plan)[0], malformed))
+    assert found == counts(recorded=1, rejected=1)[1] | {"rejected_by_question": [0, 1]}
 
 
 def test_a_batch_with_too_few_honest_messages_is_counted_once(web, store):

@@ -75,7 +75,6 @@ def test_an_audit_of_this_release_is_kept(tmp_path, snapshot):
     leaks = [Leak("one", "another", "an event", bound, 2.0, 5000) for bound in (0.25, 0.75)]
     result = ldp_audit.AuditResult(
         plan=snapshot.plan,
-        epsilon=snapshot.plan.epsilon,
         trials=5000,
         alpha=1e-6,
         exact=(),

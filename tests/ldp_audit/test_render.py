@@ -27,7 +27,6 @@ def make_result(
     leak = Leak("first, no", "last, yes", "byte 57 is 0", bound, detectable, 1000)
     return AuditResult(
         plan=PLAN,
-        epsilon=PLAN.epsilon,
         trials=1000,
         alpha=1e-6,
         exact=exact or tuple(compute_exact(PLAN, question) for question in PLAN.questions),

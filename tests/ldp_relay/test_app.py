@@ -13,18 +13,19 @@ pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
 from flask.testing import FlaskClient
 
-from encoders.survey import read_survey
+from encoders.survey import read_survey, sealing
 from encoders.survey.invitation import read_code
 from encoders.survey.plan_files import signature_path, texts_path
 from encoders.survey.sealing import seal_envelope
 from encoders.survey.signature import signature_text
+from encoders.survey.unsealing import open_outer
 from ldp_relay import held_messages
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.networks import MAX_REFUSALS
 from ldp_relay.relay_app import create_app
 from ldp_relay.relay_settings import read_settings
 from tests.support.commands import command
-from tests.support.relays import relayed_report, small_text, write_relay_files
+from tests.support.relays import RELAY, relayed_report, small_text, write_relay_files
 
 SURVEY = small_text(8100)
 PLAN = read_survey(SURVEY).compile()
@@ -286,3 +287,12 @@ def test_a_refusal_has_the_form_that_the_collector_gives_it(web):
         "reason": "unknown-survey",
         "retryable": False,
     }
+
+
+def test_the_same_content_that_is_sealed_anew_outside_is_held_once(web, tmp_path):
+    body = message()
+    content = open_outer(PLAN, body, RELAY)
+    again = sealing._seal(content, RELAY.public_key, sealing.RELAY_INFO + PLAN.digest_bytes)
+    assert again != body
+    assert post(web, body) == post(web, again) == (202, None)
+    assert HeldMessages(tmp_path / "relay.db").counts(PLAN.digest)["received"] == 1

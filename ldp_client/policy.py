@@ -94,7 +94,9 @@ class ClientPolicy:
             raise PlanError(f"the plan has digest {digest}, but `digest` accepts only {self.digest}")
         name = "max_local_epsilon" if self.relay else "max_epsilon"
         if Fraction(epsilon) > (limit := getattr(self, name)):
-            raise BudgetError(f"the plan's epsilon is {float(epsilon):g}, but {name} is {float(limit):g}")
+            why = f"the plan's epsilon is {float(epsilon):g}, but {name} is {float(limit):g}"
+            hint = f": raise {name} if relay and collector together may learn so much about a person"
+            raise BudgetError(why + hint * bool(self.relay))
 
 
 def _promise(entry: JournalEntry) -> Fraction:

@@ -191,7 +191,8 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     lines = [f"{survey.plan.id}: batch {relay.batch}, closes {_time(relay.closes)}"]
     lines += [f"  {_describe_limit(survey)}", f"  the collector {probe(survey)}"]
     counts = held.counts(survey.plan.digest)
-    lines += [f"  {name}: {count:,}" for name, count in counts.items()]
+    unit = " answers" if survey.plan.asks_all else ""  # the collector counts each message in an envelope
+    lines += [f"  {name}: {count:,}{unit * name.startswith('passed on')}" for name, count in counts.items()]
     if turned_away := counts.get(f"refused, {Outcome.FULL}"):
         lines.append(
             f"  warning: messages that were turned away, because their network is full: {turned_away:,}. "

@@ -156,6 +156,8 @@ class CitationFacts:
     survey: str
     digest: str
     epsilon: str
+    asks_all: bool
+    """Whether each person answered all questions."""
     classes: bool
     """Whether the survey has a label."""
     sent: SentFacts
@@ -169,6 +171,7 @@ def find_citation(results: Results) -> list[Statement]:
         survey=plan.id,
         digest=plan.digest,
         epsilon=decimal_text(plan.epsilon),
+        asks_all=plan.asks_all,
         classes=results.has_label,
         sent=SentFacts.of(results.estimates),
         curator=PromiseFacts.of(curator) if curator else None,

@@ -152,6 +152,8 @@ class PrivacyFacts:
     report: ReportFacts | None = None
     asks_all: bool = False
     """Whether each person answered all questions."""
+    belief_of_one: ShareAtMost | None = None
+    """What a belief of 50% about something that one of these answers shows becomes."""
     spent: str = ""
     """The largest exact epsilon of a question, or the sum if each person answered all."""
     message: MessageFacts | None = None
@@ -163,12 +165,14 @@ class PrivacyFacts:
     def of(cls, statement: PrivacyStatement) -> Self:
         """Return the facts of a privacy statement."""
         people, relay, audit = statement.people, statement.relay, statement.audit
+        answers = [float(each.epsilon) for each in people.questions] if people and people.asks_all else []
         shuffled = statement.only_if_shuffled
         # with a relay, what shuffling gives is promised, and not a condition
         is_amplified = people and shuffled and not relay and shuffled.epsilon < float(people.epsilon)
         return cls(
             report=ReportFacts.of(people.epsilon, statement.simulated) if people else None,
             asks_all=people is not None and people.asks_all,
+            belief_of_one=ShareAtMost(update_belief(0.5, math.exp(max(answers)))) if answers else None,
             spent=format_epsilon(max(each.spent for each in statement.rounds)) if people else "",
             message=MessageFacts.of(statement.silos) if statement.silos else None,
             relay=RelayFacts.of(relay) if relay else None,
@@ -184,9 +188,13 @@ def find_privacy(statement: PrivacyStatement) -> list[Statement]:
     return TEXTS.section("privacy", PrivacyFacts.of(statement))
 
 
-def find_report_privacy(epsilon: str, simulated: bool = False) -> Statement:
-    """Return the statement that explains the guarantee of this epsilon to the person who sends a report."""
-    return TEXTS.find("privacy.report", PrivacyFacts(report=ReportFacts.of(epsilon, simulated)))
+def find_report_privacy(epsilon: str, asks_all: bool = False) -> Statement:
+    """Return the statement that explains the guarantee of this epsilon to the person who sends a report.
+
+    `asks_all` says that the person sends a report to each question, and that this is the epsilon of all.
+    """
+    facts = PrivacyFacts(report=ReportFacts.of(epsilon, simulated=False), asks_all=asks_all)
+    return TEXTS.find("privacy.report", facts)
 
 
 def find_audit(passed: bool, trials: int) -> Statement:

@@ -62,7 +62,7 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
     return (
         load_template("ldp_aggregator.views", "progress.html")
         .render(
-            tiles=_list_tiles(results.estimates.reports, sum(rejections.values())),
+            tiles=_list_tiles(results, sum(rejections.values())),
             reports=build_reports(results, rejections),
             looks=TEXTS.find("progress.all-looks") if all_looks else None,
             first_with_bars=estimates[0].id if estimates else None,
@@ -122,9 +122,10 @@ def _format_margin(margin: float, number_span: float | None) -> str:
     return f"±{NumberMargin(margin)}" if number_span else f"±{100 * margin:.2g} points"
 
 
-def _list_tiles(reports: int, rejected: int) -> list[tuple[str, str]]:
+def _list_tiles(results: Results, rejected: int) -> list[tuple[str, str]]:
+    reports = results.estimates.reports
     return [
-        ("Reports so far", str(Count(reports))),
+        ("People so far" if results.plan.asks_all else "Reports so far", str(Count(reports))),
         ("Since last refresh", _mark_change("reports", reports)),
         ("Rejected", str(Count(rejected))),
         ("Rejected since last refresh", _mark_change("rejected", rejected)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from encoders.canonical import decimal_text
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.document import Pointer, Section
 from ldp_aggregator.render.html import load_template
@@ -36,6 +35,7 @@ from ldp_aggregator.views.sections import (
     drop_empty,
     find_lead,
     point_to_warnings,
+    write_epsilon,
 )
 from ldp_aggregator.views.survey_comparison import compare_surveys
 from ldp_aggregator.wording.statement import Statement
@@ -180,11 +180,11 @@ def _list_tiles(results: Results) -> list[tuple[str, str]]:
         tiles += [("Messages of silos", str(Count(silos.messages))), ("Rows of silos, about", str(rows))]
         reports -= silos.messages
     if results.has_people:
-        tiles.append(("Reports", str(Count(reports))))
+        tiles.append(("People" if plan.asks_all else "Reports", str(Count(reports))))
     tiles.append(("Rejected", str(Count(sum(rejected.values())))))
     if results.has_people:
         tiles.append(("Questions", str(Count(len(plan.questions)))))
-    tiles.append(("Epsilon", decimal_text(plan.epsilon)))
+    tiles.append(("Epsilon", write_epsilon(results)))
     if not results.is_validation and estimates.has_label:
         features = [each for _, each in results.joined_features]
         differing = sum(each.distinguishable for each in features)

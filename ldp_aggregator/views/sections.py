@@ -59,14 +59,16 @@ def list_facts(results: Results) -> dict[str, str]:
     used = results.used_features
     reports = Count(estimates.reports - (silos.messages if silos else 0))
     factor = FactorAtMost(math.exp(float(plan.epsilon)))
+    together = " for all answers together" if plan.asks_all else ""
     facts = {
         "plan digest": plan.digest,
-        "epsilon": f"{decimal_text(plan.epsilon)}: odds change by a factor of at most {factor}",
+        "epsilon": f"{decimal_text(plan.epsilon)}{together}: odds change by a factor of at most {factor}",
     }
     if silos:
         facts["trust"] = f"{SILO}: each silo has its own rows"
     if results.has_people:
-        facts["reports"] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
+        name = "people" if plan.asks_all else "reports"
+        facts[name] = f"{reports}{' (simulated)' if results.privacy.simulated else ''}"
     if silos:
         facts |= {
             "messages of silos": str(Count(silos.messages)),
@@ -85,6 +87,14 @@ def list_facts(results: Results) -> dict[str, str]:
     return facts
 
 
+def write_epsilon(results: Results) -> str:
+    """Return epsilon, and the promise of the relay if each person answered all questions."""
+    relay, epsilon = results.privacy.relay, decimal_text(results.plan.epsilon)
+    if not (results.plan.asks_all and relay):
+        return epsilon
+    return f"{relay.epsilon:g}; {epsilon} without trust in the relay"
+
+
 def build_model(results: Results) -> Section | None:
     """Return the section that describes the model; None without a label."""
     if not results.estimates.has_label:
@@ -99,7 +109,7 @@ def build_model(results: Results) -> Section | None:
 def build_data(results: Results) -> Section:
     """Return the section about the data: the reports, and a table of the features."""
     parts: list[Part] = [*_find_data(results), *_find_silos(results), list_features(results)]
-    return make_section("data", parts, survey=results.plan.id, epsilon=decimal_text(results.plan.epsilon))
+    return make_section("data", parts, survey=results.plan.id, epsilon=write_epsilon(results))
 
 
 def build_accuracy(results: Results) -> Section | None:

@@ -23,10 +23,8 @@ DEFAULT_MAX_EPSILON = Decimal(2)
 
 LARGE_DOMAIN = 100
 
-_LEGEND = (
-    "unused is the share of epsilon that the integer probabilities of the devices leave unused. asked is "
-    "the probability of the question."
-)
+_UNUSED = "unused is the share of epsilon that the integer probabilities of the devices leave unused. "
+_LEGEND = "asked is the probability of the question."
 
 
 @dataclass(frozen=True)
@@ -40,12 +38,13 @@ class SurveyWarning:
 
 def format_overview(plan: Plan) -> str:
     """Return the table of questions, the warnings and the digest."""
-    head = ["question", "asks for", "mechanism", "realised epsilon", "unused", "asked", "report"]
+    unused = [] if plan.asks_all else ["unused"]  # the parts of epsilon may differ
+    head = ["question", "asks for", "mechanism", "realised epsilon", *unused, "asked", "report"]
     rows = [_question_row(plan, question) for question in plan.questions]
     lines = [f"{plan.id}: epsilon {decimal_text(plan.epsilon)}, {count_questions(plan)}", ""]
-    lines += format_table([head, *rows], "<>>>>>>")
+    lines += format_table([head, *rows], "<" + ">" * len(head[1:]))
     mechanisms = explain_mechanisms(question.mechanism.name for question in plan.questions)
-    lines += ["", *wrap_text(" ".join([_LEGEND, *mechanisms]))]
+    lines += ["", *wrap_text(" ".join([_UNUSED * bool(unused) + _LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
     if plan.relay:
@@ -174,7 +173,7 @@ def _question_row(plan: Plan, question: Question) -> list[str]:
         _describe_domain(question),
         mechanism.name,
         f"{spent:.9f}",
-        f"{1 - spent / plan.epsilon:.4%}" if not plan.asks_all else "",
+        *([] if plan.asks_all else [f"{1 - spent / plan.epsilon:.4%}"]),
         f"{plan.question_probability(question):.1%}",
         f"{plan.report_bytes(question)} bytes",
     ]

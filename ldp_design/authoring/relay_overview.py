@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
-from math import ceil, exp, fsum
+from math import ceil, exp
 from typing import Any
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
-from encoders.mechanisms import FrequencyOracle, Mechanism, design
-from encoders.mechanisms.auto_choice import AUTO
-from encoders.survey import Plan, Question
-from encoders.survey.divide_epsilon import typical_error
+from encoders.survey import Plan
 from encoders.survey.relay import ONE, Relay
-from encoders.survey.relay_promise import largest_epsilon, redesign, smallest_batch
+from encoders.survey.relay_promise import largest_epsilon, smallest_batch
 
 MAX_LOCAL_EPSILON = Decimal(5)
 """A larger local epsilon would hardly protect anybody if relay and collector work together."""
@@ -50,22 +47,12 @@ def _describe_all(plan: Plan, relay: Relay) -> dict[str, Any]:
     """Return the facts about a relay through which each person answers all questions."""
     largest = max(_answer_epsilons(plan))
     local = min(largest_epsilon(replace(relay, ask=ONE), []), MAX_LOCAL_EPSILON)
-    one = fsum(typical_error(_ask_alone(each, local)) ** 2 for each in plan.questions)
-    people = len(plan.questions) * one / fsum(typical_error(each) ** 2 for each in plan.questions)
     return {
         "epsilon_of_each": float(largest),
         "epsilon_of_one_feature": float(_largest_sum(plan)),
         "sent_as_they_are": 1 / (1 + exp(-largest)),
-        "ask_one": {"largest_local_epsilon": float(local), "people": people},
+        "ask_one": {"largest_local_epsilon": float(local)},
     }
-
-
-def _ask_alone(question: Question, epsilon: Decimal) -> Question:
-    """Return a question of the same domain for people who answer no other one."""
-    mechanism: Mechanism = question.mechanism
-    is_oracle = isinstance(mechanism, FrequencyOracle)
-    changed = design(AUTO, question.domain, epsilon) if is_oracle else redesign(mechanism, epsilon)
-    return replace(question, mechanism=changed)
 
 
 def format_relay(plan: Plan, relay: Relay) -> list[str]:
@@ -98,8 +85,8 @@ def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
     together, is_large = decimal_text(plan.epsilon), plan.epsilon > MAX_LOCAL_EPSILON
     first = (
         f"Together: {together} (at most {each:g} for one answer) if relay and collector work together. They "
-        f"then see which randomised answers come from the same person{_MOST * is_large}. With {each:g}, "
-        f"{facts['sent_as_they_are']:.0%} of yes/no answers are sent as they are."
+        f"then see which randomised answers come from the same person{_MOST * is_large}. Of yes/no "
+        f"answers with epsilon {each:g}, {facts['sent_as_they_are']:.0%} are sent as they are."
     )
     texts = [first]
     if of_one > facts["epsilon_of_each"]:
@@ -111,12 +98,11 @@ def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
 
 
 def _compare_with_one(facts: dict[str, Any]) -> str:
-    """Return a sentence about the same promise if each person answers one question."""
-    one = facts["ask_one"]
+    """Return sentences about the same promise if each person answers one question."""
     return (
         f'With ask = "one", each person would send one answer, whose epsilon could be '
-        f"{one['largest_local_epsilon']:g}. The same margins would then need about {one['people']:.2g} times "
-        "as many people."
+        f"{facts['ask_one']['largest_local_epsilon']:g}. ldp-survey size prints how many people each way "
+        "needs."
     )
 
 

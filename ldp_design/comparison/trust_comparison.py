@@ -351,16 +351,19 @@ def compute_noise_levels(
 
     The variance of a feature is that of P(value | label), averaged over values. Labels are weighted by their
     squared shares, as P(value, label) is what is estimated. Features are averaged geometrically, because
-    their scales differ. None if the survey asks about no feature.
+    their scales differ. None if the survey asks about no feature together with the label.
     """
     population = _describe_people(baseline)
     variances = []
     for epsilon in epsilons:
         plan = compile_survey(Variant(epsilon=epsilon, mechanism=survey.frequency).apply(survey))
         margins = compute_expected_margins(ExpectedTotals(plan, population), _MANY_PEOPLE)[1:]
-        if not margins:
+        by_class = [each for each in margins if len(each.class_margins) == len(population.prior)]
+        if not by_class:
             return None
-        of_features = [population.prior**2 @ np.square(each.class_margins) / each.unit**2 for each in margins]
+        of_features = [
+            population.prior**2 @ np.square(each.class_margins) / each.unit**2 for each in by_class
+        ]
         variances.append(float(np.exp(np.mean(np.log(of_features)))))
     return NoiseLevels(tuple(map(float, epsilons)), np.array(variances), people)
 

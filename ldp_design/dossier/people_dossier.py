@@ -175,7 +175,7 @@ def describe_people(source: DossierSource) -> PeopleFacts:
         accuracy=describe_accuracy(source, size) if size else None,
         sample=describe_sample(plan),
         consent=_describe_consent(source, common),
-        privacy=find_report_privacy(source.epsilon),
+        privacy=find_report_privacy(source.epsilon, plan.asks_all),
         is_strict=epsilon <= _STRICT,
         is_moderate=epsilon <= _MODERATE,
         is_lax=epsilon <= _LAX,

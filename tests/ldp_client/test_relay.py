@@ -652,7 +652,7 @@ def test_withdrawing_is_one_request_for_all_answers(build):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"max_local_epsilon": 2.79}, "the plan's epsilon is 2.8, but max_local_epsilon is 2.79"),
+        ({"max_local_epsilon": 2.79}, "is 2.8, but max_local_epsilon is 2.79: raise max_local_epsilon if"),
         ({"max_epsilon": 0.99}, "the plan promises epsilon 1, but max_epsilon is 0.99"),
         ({"max_total_epsilon": 2.79}, "the survey would spend epsilon 2.8"),
     ],

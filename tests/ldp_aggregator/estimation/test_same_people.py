@@ -1,6 +1,8 @@
 """If the same people answer all questions, their sampling counts once, and they are counted once."""
 
 import json
+import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +23,11 @@ from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports, simulate_survey
 from ldp_aggregator.snapshot import Snapshot, SnapshotError, Total, sum_snapshots
+from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import find_data
+from ldp_aggregator.statements.privacy import PrivacyFacts
+from ldp_aggregator.views.progress_page import render_progress
+from ldp_aggregator.views.results_page import render_page
 from tests.support.relays import all_answers_plan
 from tests.support.statistical_checks import assert_correct_errors, assert_covered, small_and_full
 
@@ -235,6 +241,32 @@ def test_a_model_file_says_that_people_answer_all_questions_and_what_that_spends
     assert 7.99 < spent.spent == sum(float(each.epsilon) for each in spent.questions) <= 8
     one = replace(results, privacy=replace(results.privacy, people=replace(spent, ask="one")))
     assert "ask" not in json.loads(dump_results(one))["privacy"]["people"]
+
+
+def test_results_tell_the_promise_from_the_epsilon_of_all_answers_together():
+    results = make_results(make_snapshot())
+    people = results.privacy.people
+    assert people
+    statement = replace(results.privacy, simulated=False)
+    texts = {each.id: str(each) for each in TEXTS.section("privacy", PrivacyFacts.of(statement))}
+    relay = results.privacy.relay
+    assert relay
+    belief = 100 / (1 + math.exp(-max(float(each.epsilon) for each in people.questions)))
+    together = 100 / (1 + math.exp(-8))
+    assert (
+        f"(epsilon {relay.epsilon:g}, with a remainder of at most 1e-06), or of at most"
+        in texts["privacy.short"]
+    )
+    assert "(epsilon 8) if relay and collector work together" in texts["privacy.short"]
+    found = re.findall(r"at most ([0-9.]+[0-9])%", texts["privacy.beliefs"])
+    assert [float(each) for each in found] == pytest.approx([belief, together], abs=0.1)
+    assert "Each report" not in str(TEXTS.find("privacy.report", PrivacyFacts.of(results.privacy)))
+    broken = replace(statement, relay=replace(relay, broken_batches=1))
+    assert "remainder" not in str(TEXTS.find("privacy.short", PrivacyFacts.of(broken)))
+    shown = render_page(results).decode()
+    assert f"{relay.epsilon:g}; 8 without trust in the relay" in shown
+    assert "answered by 1,000 people." in shown
+    assert ">People so far<" in render_progress(results, all_looks=False).decode()
 
 
 def test_simulated_people_answer_every_question_about_one_row():

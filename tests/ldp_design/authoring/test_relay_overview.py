@@ -114,9 +114,9 @@ def test_check_states_the_promise_and_what_relay_and_collector_learn_together(su
         "This holds if 4,380 of the 6,000 envelopes of each batch",
         "Together: 5.5 (at most 2.75 for one answer) if relay and collector work together. They then see",
         "which randomised answers come from the same person, and would learn most answers.",
-        "With 2.75, 94% of yes/no answers are sent as they are.",
+        "Of yes/no answers with epsilon 2.75, 94% are sent as they are.",
         "Applications must allow this: max_local_epsilon = 5.5.",
-        'With ask = "one", each person would send one answer, whose epsilon could be 4.66.',
+        'With ask = "one", each person would send one answer, whose epsilon could be 4.66. ldp-survey size',
     ):
         assert part in text
     found = json.loads(command("ldp-survey", "check", survey, "--json").stdout)
@@ -124,7 +124,7 @@ def test_check_states_the_promise_and_what_relay_and_collector_learn_together(su
     assert relay["ask"] == "all"
     assert relay["epsilon_of_each"] == relay["epsilon_of_one_feature"] == 2.75
     assert relay["sent_as_they_are"] == pytest.approx(0.94, abs=0.001)
-    assert relay["ask_one"]["largest_local_epsilon"] == 4.66
+    assert relay["ask_one"] == {"largest_local_epsilon": 4.66}
     assert not [each for each in found["problems"] if each["field"] == "survey.epsilon"]
     survey.write_text(ALL.format(2).replace("[features.n", f"{LABEL}[features.n"), encoding="utf-8")
     text = " ".join(command("ldp-survey", "check", survey).stdout.split())
@@ -159,9 +159,22 @@ def test_the_dossier_states_both_numbers_of_a_survey_that_asks_all(survey, tmp_p
         "with an epsilon of 2.75 for one answer, 94% of yes/no answers are sent as they are",
         "at least 4,380 of the 6,000 envelopes of each batch",
         "one for each question, with a random number and your changed answer",
+        "94.0% by one answer; 99.6% by all",
+        "All reports of a person together are 5.5-locally differentially private",
+        "What all reports of a person together can change at most, if relay and collector work together",
+        "This is the first of 2 reports.",
+        "all of them together for the relay",
     ):
         assert part in text
-    for wrong in ("drawn at random", "whichever question", "question was drawn", "drawn question"):
+    wrong_of_one = (
+        "Each report is",
+        "What one report",
+        "one randomised report",
+        "two reports",
+        "that are sent, in",
+    )
+    wrong_of_one += ("drawn at random", "whichever question", "question was drawn", "drawn question")
+    for wrong in wrong_of_one:
         assert wrong not in text
 
 
@@ -214,7 +227,9 @@ def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(surv
     page = tmp_path / "dossier.html"
     command("ldp-survey", "dossier", survey, "-o", page)
     text = " ".join(re.sub("<[^>]+>", "", page.read_text("utf-8")).split())
-    assert "It is at relay.example, and cannot read the report." in text
+    assert "It is at relay.example, and cannot read reports." in text
+    assert "in a batch of at least 600 or not at all" in text
+    assert "You can stop until the relay passes on what you sent" in text
     assert "at least 438 of the 600 reports of each batch" in text
     assert "The collector does not see them." in text
     for each in ("while the report arrives", "the machine of the collector", "the collector's address"):

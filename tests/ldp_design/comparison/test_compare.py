@@ -22,6 +22,7 @@ from ldp_central.curator_naive_bayes import exact_tables
 from ldp_central.promise import Promise
 from ldp_design.comparison import trust_experiment as module
 from ldp_design.comparison.learners import RandomisedResponse, fit_logistic, place_rows
+from ldp_design.comparison.trust_comparison import compute_noise_levels
 from ldp_design.comparison.trust_experiment import Experiment, compare, prepare, simulate_silos
 from ldp_design.comparison.trusts import TrustComparisonError, parse_trust
 from ldp_design.simulation.accuracies import simulate
@@ -353,3 +354,12 @@ def test_training_rows_of_one_class_are_compared():
     found = compare(experiment)
     assert found.ceiling.value == pytest.approx(found.majority.value)
     assert found.majorities == pytest.approx(1 - np.array(in_tests) / 80)
+
+
+def test_noise_levels_leave_out_features_that_are_asked_without_the_label():
+    table = '[tables.t]\nfeatures = ["tea", "cups"]\n'
+    survey = replace(read_survey(survey_text() + table), users=None)
+    experiment = prepare_small("none", "local", survey=survey, splits=2)
+    levels = compute_noise_levels(survey, experiment.epsilons, experiment.repeats[0].baseline, 100)
+    assert levels
+    assert levels.variances[0] > levels.variances[1] > 0

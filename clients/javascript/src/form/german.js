@@ -67,6 +67,9 @@ export const GERMAN = {
   choice:
     "Es ist Ihre Entscheidung. Vor Ihrer Zustimmung wird nichts gespeichert oder gesendet. Sie können " +
     "widerrufen, bis die zufällige Antwort angekommen ist, aber nicht später, weil sie nur gezählt wird.",
+  choiceRelay:
+    "Es ist Ihre Entscheidung. Vor Ihrer Zustimmung wird nichts gespeichert oder gesendet. Sie können " +
+    "widerrufen, bis das Relay das Gesendete weitergibt, aber nicht später, weil niemand es dann finden kann.",
   agree: "Ja, eine zufällige Antwort senden",
   agreeAll: "Ja, alle Antworten zufällig verändert senden",
   decline: "Nein, nichts senden",

@@ -131,7 +131,7 @@ export function makePromise(look, plan, isOwnOrigin) {
 export function makeConsent(look, plan, decline) {
   const { words } = look;
   return makeSection(
-    look, "consent", words.consent, make("p", {}, words.choice),
+    look, "consent", words.consent, make("p", {}, plan.relay ? words.choiceRelay : words.choice),
     make(
       "div",
       { class: "buttons" },

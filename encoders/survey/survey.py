@@ -156,8 +156,10 @@ class Survey:
         check_count(count)
         each = equal_part(self.epsilon, count)
         if not MIN_EPSILON <= each <= MAX_EACH:
+            least, most = MIN_EPSILON * count, min(MAX_EACH * count, MAX_SUM)
             raise SurveyError(
-                f"gives {each} to each of {count} answers, which must be from {MIN_EPSILON} to {MAX_EACH}",
+                f"gives {each.normalize():f} to each of {count} answers, and one may have {MIN_EPSILON} to "
+                f"{MAX_EACH}: choose from {least} to {most}",
                 "survey.epsilon",
             )
         questions = self._compiler(each).compile_questions()

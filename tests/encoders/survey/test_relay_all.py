@@ -195,9 +195,9 @@ def test_the_file_is_refused_with_the_entry(text: str, why: str):
         (
             text_of([2, 2], "8.1"),
             "survey.epsilon",
-            "gives 4.050000 to each of 2 answers, which must be from 0.001 to 4",
+            "gives 4.05 to each of 2 answers, and one may have 0.001 to 4: choose from 0.002 to 8",
         ),
-        (text_of([2] * 200, "0.1"), "survey.epsilon", "gives 0.000500 to each of 200 answers"),
+        (text_of([2] * 200, "0.1"), "survey.epsilon", "gives 0.0005 to each of 200 answers"),
     ],
 )
 def test_the_survey_is_refused_with_what_to_do(text: str, field: str, why: str):

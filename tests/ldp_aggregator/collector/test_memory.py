@@ -27,10 +27,11 @@ from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, ROW, SURVEY, make_client
-from tests.support.relays import COLLECTOR, RELAY_TOKEN, relayed_plan
+from tests.support.relays import ALL, COLLECTOR, RELAY_TOKEN, inner_message, relayed_plan, relayed_reports
 
 OPERATOR = "the-token-of-the-operator"
-RELAYED = relayed_plan()
+RELAYED = relayed_plan(ALL.replace('"none", "some", "many", "other"', '"none", "some"'))
+"""Each person answers both questions, whose reports have one length."""
 PAGES = ("snapshot", "estimates", "progress", "progress.html")
 MARK = b"\xb7marked\xb7"
 """Part of every body; the test then searches memory for it."""
@@ -155,12 +156,13 @@ class Web:
             self.store.failure = None
 
     def refuse_sealed(self) -> list[Reason]:
-        """Pass on messages, one of which does not open; return the reasons that are counted."""
-        bad = MARK.ljust(sum(column_bytes(RELAYED)), b"\0")
-        headers = {"Authorization": f"Bearer {RELAY_TOKEN}", BATCH_HEADER: "600 162"}
+        """Pass on two messages, which are refused; return the reasons that are counted."""
+        size, reports = column_bytes(RELAYED)[0], relayed_reports(RELAYED)
+        body = MARK.ljust(size, b"\0") + inner_message(RELAYED, reports[0], reports[0])[size:]
+        headers = {"Authorization": f"Bearer {RELAY_TOKEN}", BATCH_HEADER: "20 6 6"}
         path = f"/v1/surveys/{RELAYED.id}/sealed"
-        assert self.ask("POST", path, data=bad, headers=headers, content_type=MESSAGES_TYPE) is None
-        return [Reason.BAD_SEAL, Reason.PROMISE_BROKEN]
+        assert self.ask("POST", path, data=body, headers=headers, content_type=MESSAGES_TYPE) is None
+        return [Reason.BAD_SEAL, Reason.WRONG_QUESTION, Reason.PROMISE_BROKEN]
 
     def refuse(self, number: int) -> list[Reason | None]:
         """Send one request for each reason of refusal; return the reasons."""

@@ -66,10 +66,10 @@ export const GERMAN = {
   consent: "Nehmen Sie teil?",
   choice:
     "Es ist Ihre Entscheidung. Vor Ihrer Zustimmung wird nichts gespeichert oder gesendet. Sie können " +
-    "widerrufen, bis die zufällige Antwort angekommen ist, aber nicht später, weil sie nur gezählt wird.",
+    "widerrufen, bis die zufällige Antwort angekommen ist, aber nicht später.",
   choiceRelay:
     "Es ist Ihre Entscheidung. Vor Ihrer Zustimmung wird nichts gespeichert oder gesendet. Sie können " +
-    "widerrufen, bis das Relay das Gesendete weitergibt, aber nicht später, weil niemand es dann finden kann.",
+    "widerrufen, bis das Relay es weitergibt, aber nicht später.",
   agree: "Ja, eine zufällige Antwort senden",
   agreeAll: "Ja, alle Antworten zufällig verändert senden",
   decline: "Nein, nichts senden",

@@ -69,10 +69,10 @@ export const ENGLISH = {
   consent: "Do you take part?",
   choice:
     "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the random answer " +
-    "has arrived, but not later, because it is only counted.",
+    "has arrived, but not later.",
   choiceRelay:
-    "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the relay passes on what " +
-    "you sent, but not later, because nobody can find it then.",
+    "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the relay passes " +
+    "it on, but not later.",
   agree: "Yes, send one random answer",
   agreeAll: "Yes, send all answers, each changed at random",
   decline: "No, send nothing",

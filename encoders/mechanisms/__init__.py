@@ -58,5 +58,6 @@ __all__ = [
     "numeric_candidates",
 ]
 
+# a device with a compiled plan does not load these
 _FOR_AUTHORS = ("check_name", "check_numeric_name", "design", "design_numeric", "numeric_candidates")
 __getattr__, __dir__ = late_names(__name__, dict.fromkeys(_FOR_AUTHORS, "auto_choice"))

@@ -215,7 +215,7 @@ export function preview(plan, row, label, { question, texts, words, ...options }
 }
 
 /**
- * Return what a person reads about the relay of a survey in which each answers all questions.
+ * Return the sentences about the relay for a survey in which each person answers all questions.
  *
  * @param {Plan} plan
  */

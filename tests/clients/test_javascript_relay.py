@@ -6,7 +6,9 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +24,7 @@ from encoders.survey.randomise import read_report
 from encoders.survey.sealing import outer_bytes
 from encoders.survey.unsealing import open_inner, open_outer
 from tests.support.commands import command
-from tests.support.relays import ALL, COLLECTOR, RELAY, ROW, RelayedSite, relayed_plan
+from tests.support.relays import ALL, COLLECTOR, RELAY, ROW, SMALL, RelayedSite, relayed_plan
 from tests.support.relays import relay as run_relay
 from tests.support.servers import wait_for
 from tests.support.surveys import RELAYED
@@ -199,19 +201,30 @@ def answer(page: Page, agree: str = "Yes, send one random answer") -> None:
     page.get_by_role("button", name=agree).click()
 
 
-def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(context, tmp_path):
-    """The survey closes while the test runs, so that its only batch leaves."""
-    site = RelayedSite(tmp_path, closes=int(time.time()) + 25)
+@contextmanager
+def open_page(
+    context: BrowserContext, folder: Path, survey: str = SMALL, *options: object
+) -> Iterator[tuple[RelayedSite, Page]]:
+    """Serve a survey's page, relay and collector, with 19 answers; yield them and the open page.
+
+    The survey closes after 25 seconds, so that its only batch leaves.
+    """
+    site = RelayedSite(folder, closes=int(time.time()) + 25, survey=survey)
     site.settings("http://127.0.0.1:9")
-    command("ldp-survey", "page", tmp_path / "plan.json", "-o", tmp_path / "site")
+    command("ldp-survey", "page", folder / "plan.json", "-o", folder / "site", *options)
     with (
-        serve_folder(tmp_path / "site") as address,
+        serve_folder(folder / "site") as address,
         site.collector() as (base, _),
         run_relay(site.settings(base), 0.5),
     ):
         site.send(19)
         page = context.new_page()
         page.goto(address)
+        yield site, page
+
+
+def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(context, tmp_path):
+    with open_page(context, tmp_path) as (site, page):
         answer(page)
         expect(page.get_by_role("status")).to_contain_text("when enough others have answered", timeout=20_000)
         wait_for(lambda: site.counts().get("passed on, recorded") == 20)
@@ -225,18 +238,8 @@ LOUD = ALL.replace("epsilon = 1\nusers", "epsilon = 6\nusers").replace(
 
 
 def test_a_page_sends_all_answers_through_a_real_relay_and_each_question_counts_them_once(context, tmp_path):
-    site = RelayedSite(tmp_path, closes=int(time.time()) + 25, survey=LOUD)
-    site.settings("http://127.0.0.1:9")
-    command("ldp-survey", "page", tmp_path / "plan.json", "-o", tmp_path / "site", "--max-epsilon", 6.1)
-    assert 'max-local-epsilon="6"' in (tmp_path / "site" / "index.html").read_text()
-    with (
-        serve_folder(tmp_path / "site") as address,
-        site.collector() as (base, _),
-        run_relay(site.settings(base), 0.5),
-    ):
-        site.send(19)
-        page = context.new_page()
-        page.goto(address)
+    with open_page(context, tmp_path, LOUD, "--max-epsilon", 6.1) as (site, page):
+        assert 'max-local-epsilon="6"' in (tmp_path / "site" / "index.html").read_text()
         promise = page.locator("[part=promise] li")
         expect(promise.first).to_have_text(f"{FIRST_OF_ALL} question by question.")
         expect(promise.nth(2)).to_contain_text("if 14 of the 20 messages that leave together come")

@@ -9,10 +9,12 @@ relay, the collector and the devices share this machine.
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import resource
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -96,6 +98,7 @@ def _measure_envelopes(folder: Path, collector: PrivateKey, relay: PrivateKey) -
     answers = [[each.report for each in randomise_all(plan, row, SystemEntropy())] for _ in range(PEOPLE)]
     seconds, envelopes = _processor_seconds(lambda: [seal_envelope(plan, each) for each in answers])
     print(f"seal an envelope of ten: {1000 * seconds / PEOPLE:.2f} ms of processor")
+    _time_node(plan)
     _time_relay(folder, plan, port, relay, envelopes[:2000])
     os.environ["LDP_RELAY_TOKEN"] = token = secrets.token_hex(16)
     (folder / "plan.json.key").write_bytes(collector.pem)
@@ -115,6 +118,43 @@ def _measure_envelopes(folder: Path, collector: PrivateKey, relay: PrivateKey) -
     [(_, size, rejected)] = held.batches(plan.digest)
     assert (size, rejected, held.counts(plan.digest)["leaving"]) == (PEOPLE, 0, 0)
     print(f"release {PEOPLE:,} envelopes, pass them on and count them: {seconds:.0f} s")
+
+
+_IN_NODE = """
+import { composedDelta } from "./src/relay/composition.js";
+import { sealEnvelope } from "./src/relay/sealing.js";
+const { plan, messages, people } = JSON.parse(process.argv[1]);
+plan.digestBytes = new Uint8Array(32);
+const reports = plan.questions.map(() => new Uint8Array(50));
+const measure = async (run) => {
+  for (let i = 0; i < 20; i += 1) await run();
+  const start = process.cpuUsage();
+  for (let i = 0; i < 50; i += 1) await run();
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / 50_000;
+};
+const runs = [() => composedDelta(messages, people, 1), () => sealEnvelope(plan, reports)];
+for (const run of runs) console.log((await measure(run)).toFixed(1));
+"""
+
+
+def _time_node(plan: Plan) -> None:
+    """Print the times of the JavaScript client, after some calls to warm up; nothing without Node."""
+    assert plan.relay
+    if not shutil.which("node"):
+        return
+    questions = [{"mechanism": {"payloadBytes": each.mechanism.payload_bytes}} for each in plan.questions]
+    messages = [{"ratio": p, "move": h, "isYesNo": is_yes_no} for p, h, is_yes_no in plan.messages]
+    facts = {
+        "plan": {"questions": questions, "relay": plan.relay.as_dict()},
+        "messages": messages,
+        "people": plan.relay.honest_reports,
+    }
+    command = ["node", "--input-type=module", "--eval", _IN_NODE, json.dumps(facts)]
+    folder = Path(__file__).parents[1] / "clients" / "javascript"
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    verified, sealed = run.stdout.split()
+    print(f"in Node: verify the promise {verified} ms, seal an envelope of ten {sealed} ms of processor")
 
 
 def _report(plan: Plan) -> bytes:

@@ -1,313 +1,423 @@
-"""Measure the coverage of 95% intervals: ``python -m benchmarks.coverage [--surveys 1000] [MECHANISM...]``.
+"""Measure the coverage of 95% intervals: ``python -m benchmarks.coverage [--surveys 400] [WORLD...]``.
 
-Every mechanism runs through the whole protocol at three values of epsilon. Each survey draws new people from
-one distribution (three classes, the last one rare; every second feature may be missing), and coverage means
-that an interval contains the value of the distribution, not that of the people drawn. The first table has,
-for each kind of estimate, the coverage of single intervals, that of the informative ones (which are not the
-whole possible range), and that of the worst single estimate. The second table has the coverage of
-simultaneous intervals, and how much wider they are. The third has how often a uniform prior is called
-non-uniform. How often equal classes are called distinguishable is measured by ``benchmarks.differences``.
+Every cell is one kind of survey with one mechanism, number of classes, epsilon and number of people, and runs
+through the whole protocol. Each survey draws new people from one distribution, and coverage means that an
+interval contains the value of the distribution, not that of the people drawn. A single interval is counted
+for each estimate, a simultaneous group for each table of estimates that are shown together. The tables have,
+for each statistic, the coverage over all cells, and what is more than 4 standard errors below 95%.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
-from ldp_aggregator.estimation import Estimates, IntervalEstimate, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.estimators import Gaussian
-from ldp_aggregator.estimation.intervals import detect_non_uniform_classes
-from ldp_aggregator.estimation.relevance import compute_relevance
+from ldp_aggregator.estimation import (
+    Estimates,
+    FeatureResult,
+    IntervalEstimate,
+    NumberResult,
+    estimate_snapshot,
+)
+from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.simulated_population import simulate_reports
 
 Floats = NDArray[np.float64]
-Kind = tuple[str, str]
-"""What is estimated, and of which feature."""
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Figure = tuple[str, IntervalEstimate, Floats]
+"""The name of a statistic, its estimates, and the true values."""
 
-SETTINGS = (("0.5", 20_000), ("1", 10_000), ("4", 4_000))
-"""Epsilons, and numbers of people who report."""
-CHUNK = 50
-"""Surveys of one job."""
-SHARES = np.array([0.6, 0.33, 0.07])
-TWO = np.array([[0.3, 0.5, 0.8], [0.7, 0.5, 0.2]])
-FIVE = np.array([[0.5, 0.1, 0.2], [0.25, 0.3, 0.2], [0.15, 0.3, 0.1], [0.04, 0.1, 0.4], [0.06, 0.2, 0.1]])
-VALUES = {"two": TWO, "five": FIVE}
-"""P(value | label); the last of the five is a missing one."""
-JOINT, GIVEN, MISSING = "P(value, label)", r"P(value \| label)", r"P(missing \| label)"
-RELEVANCE = "relevance"
-
-SURVEY = """
-[survey]
-id = "coverage"
-epsilon = {epsilon}
-[label]
-name = "class"
-values = ["a", "b", "rare"]
-[mechanism]
-{what} = "{mechanism}"
-[features.two]
-values = ["x", "y"]
-"""
-CATEGORY = """
-[features.five]
-values = ["p", "q", "r", "s"]
-missing = "category"
-"""
-NUMBERS = """
-[features.age]
-range = [18, 90]
-[features.income]
-range = [0, 200]
-missing = "category"
-"""
+EPSILONS = ("0.1", "0.5", "1", "2", "4", "8")
+PEOPLE = (200, 2_000, 50_000)
+CLASSES = (1, 2, 4)
+LEVEL, ERRORS = 0.95, 4
+"""The nominal coverage, and the standard errors by which a cell may be below it."""
+PRIORS = {1: [1.0], 2: [0.3, 0.7], 4: [0.5, 0.3, 0.15, 0.05]}
+RARE = np.array([*np.geomspace(30, 0.02, 22), 0, 0])
+"""Relative frequencies of 24 values, some of them rare."""
+PROMISED = {200: "0.7", 2_000: "1.7", 10_000: "2.79"}
+"""The epsilon of each of ten answers, by the number of people who send them through a relay."""
 
 
-@dataclass(frozen=True)
-class Law:
-    """A number: least (of each class) + span u^power, with u uniform on [0, 1], and its share of missing."""
-
-    least: tuple[float, float, float]
-    span: float
-    power: int
-    missing: float
-
-    def draw(self, labels: NDArray[np.int64], rng: np.random.Generator) -> Floats:
-        x = np.array(self.least)[labels] + self.span * rng.random(len(labels)) ** self.power
-        return np.where(rng.random(len(labels)) < self.missing, np.nan, x)
-
-    def truths(self) -> Iterator[tuple[str, Floats]]:
-        mean, square = 1 / (1 + self.power), 1 / (1 + 2 * self.power)
-        yield "mean", np.array(self.least) + self.span * mean
-        yield "variance", np.full(3, self.span**2 * (square - mean**2))
-        if self.missing:
-            yield MISSING, np.full(3, self.missing)
-
-
-LAWS = {"age": Law((20, 40, 30), 40, 1, 0.0), "income": Law((0, 50, 20), 150, 3, 0.15)}
+def name_values(count: int) -> str:
+    return "[" + ", ".join(f'"v{each}"' for each in range(count)) + "]"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One mechanism at one epsilon; `alike` if the classes are equal and equally frequent."""
+    """Surveys of one kind."""
 
+    world: str
     mechanism: str
+    k: int
     epsilon: str
-    users: int
-    alike: bool
+    people: int
 
     @property
     def prior(self) -> Floats:
-        return np.full(3, 1 / 3) if self.alike else SHARES
+        return np.array(PRIORS[self.k])
 
-    def plan(self) -> Plan:
-        numeric = self.mechanism in NUMERIC_MECHANISMS
-        what = "numeric" if numeric else "frequency"
-        head = SURVEY.format(epsilon=self.epsilon, what=what, mechanism=self.mechanism)
-        return read_survey(head + (NUMBERS if numeric else CATEGORY)).compile()
+    def make_plan(self) -> Plan:
+        relayed = WORLDS[self.world].is_relayed
+        text = f'[survey]\nid = "coverage"\nepsilon = {10 if relayed else self.epsilon}\n'
+        if relayed:
+            text += f"users = {self.people}\n" + RELAY.format(batch=int(0.6 * self.people))
+        if self.k > 1:
+            text += f'[label]\nname = "class"\nvalues = {name_values(self.k)}\n'
+        kind = "numeric" if WORLDS[self.world].is_numeric else "frequency"
+        text += f'[mechanism]\n{kind} = "{self.mechanism}"\n{WORLDS[self.world].body}'
+        if relayed:
+            questions = len(read_survey(text).compile().questions)
+            text = text.replace("epsilon = 10", f"epsilon = {float(self.epsilon) * questions}")
+        return read_survey(text).compile()
 
-    def shares(self, name: str) -> Floats:
-        """Return P(value | label)."""
-        return np.repeat(VALUES[name][:, :1], 3, axis=1) if self.alike else VALUES[name]
-
-    def truths(self) -> dict[Kind, Floats]:
-        found = {("prior", "class"): self.prior}
-        for feature in self.plan().features:
-            if isinstance(feature, NumericFeature):
-                found |= {(what, feature.name): truth for what, truth in LAWS[feature.name].truths()}
-                mean, variance = found["mean", feature.name], found["variance", feature.name]
-                like = Gaussian(mean * (not self.alike), variance, None)
-                found[RELEVANCE, feature.name] = np.array(compute_relevance(like, self.prior))
-            else:
-                given = self.shares(feature.name)
-                found |= {(JOINT, feature.name): given * self.prior, (GIVEN, feature.name): given}
-                found[RELEVANCE, feature.name] = np.array(compute_relevance(given, self.prior))
-        return found
-
-    def survey(self, plan: Plan, seed: int) -> Estimates:
-        """Draw people, let each send one report, and estimate."""
-        rng, columns = np.random.default_rng([seed, 1]), []
-        labels = rng.choice(3, self.users, p=self.prior)
-        for feature in plan.features:
-            if isinstance(feature, NumericFeature):
-                like = np.zeros_like(labels) if self.alike else labels
-                columns.append(feature.code_array(LAWS[feature.name].draw(like, rng)))
-            else:
-                reached = np.cumsum(self.shares(feature.name), axis=0)[:-1, labels]
-                columns.append((rng.random(self.users) >= reached).sum(axis=0))
+    def simulate(self, plan: Plan, seed: int) -> Estimates:
+        rng = np.random.default_rng([seed, 1])
+        labels = draw_values(self.prior, rng, self.people)
+        codes = WORLDS[self.world].draw(plan, labels, rng)
         reports = FastStream(np.random.SeedSequence([seed, 2]))
-        return estimate_snapshot(simulate_reports(plan, np.column_stack(columns), labels, reports))
+        return estimate_snapshot(simulate_reports(plan, codes, labels, reports))
+
+
+def draw_values(shares: Floats, rng: np.random.Generator, n: int) -> Ints:
+    """Draw n values; `shares` are (values,), or (n, values) of each person."""
+    return np.asarray((rng.random(n)[:, None] > np.cumsum(shares, axis=-1)[..., :-1]).sum(axis=1))
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Whether the intervals of one estimate contain the truth in many surveys, arrays (surveys, cells)."""
+class World:
+    """A survey and its people."""
 
-    held: NDArray[np.bool_]
-    informative: NDArray[np.bool_]
-    simultaneous: NDArray[np.bool_]
-    wider: Floats
+    body: str
+    draw: Callable[[Plan, Ints, np.random.Generator], Ints]
+    """Takes the plan and the labels; returns the codes of the rows."""
+    list_figures: Callable[[Plan, Estimates, Floats], Iterator[Figure]]
+    """Takes the plan, the estimates and the prior."""
+    mechanisms: Sequence[str] = ("auto",)
+    classes: Sequence[int] = CLASSES
+    is_numeric: bool = False
+    is_relayed: bool = False
 
-    @classmethod
-    def of(cls, figure: IntervalEstimate, truth: Floats, bounds: tuple[float, float]) -> Seen:
-        held = (figure.low <= truth) & (truth <= figure.high)
-        informative = (figure.low > bounds[0]) | (figure.high < bounds[1])
-        simultaneous = (figure.simultaneous_low <= truth) & (truth <= figure.simultaneous_high)
-        wider = (figure.simultaneous_high - figure.simultaneous_low) / np.maximum(
-            figure.high - figure.low, 1e-12
-        )
-        return cls(
-            held.reshape(1, -1),
-            informative.reshape(1, -1),
-            simultaneous.reshape(1, -1),
-            wider.reshape(1, -1),
-        )
-
-    @classmethod
-    def joined(cls, parts: Sequence[Seen], axis: int) -> Seen:
-        def join(name: str) -> NDArray[Any]:
-            return np.concatenate([getattr(part, name) for part in parts], axis)
-
-        return cls(join("held"), join("informative"), join("simultaneous"), join("wider"))
-
-
-Found = tuple[dict[Kind, Seen], float]
-"""The coverage of each estimate; how often the prior was called non-uniform."""
-
-
-def figures(plan: Plan, estimates: Estimates) -> Iterator[tuple[Kind, IntervalEstimate, tuple[float, float]]]:
-    """Yield every estimate and its possible range."""
-    yield ("prior", "class"), estimates.raw_prior, (0, 1)
-    for feature, each in zip(plan.features, estimates.features, strict=True):
-        of = len(plan.label.values) - 1
-        most = 1 if isinstance(feature, NumericFeature) else min(feature.size - 1, of)
-        yield (RELEVANCE, each.name), each.relevance.estimate, (0, most / of)
-        if isinstance(each, NumberResult):
-            assert isinstance(feature, NumericFeature)
-            yield ("mean", each.name), each.by_class.means, feature.bounds
-            yield ("variance", each.name), each.by_class.variances, (0, feature.width**2)
-            if each.by_class.missing:
-                yield (MISSING, each.name), each.by_class.missing, (0, 1)
+    def list_cells(self, name: str) -> Iterator[Cell]:
+        if self.is_relayed:
+            settings: Iterator[tuple[str, int]] = ((each, people) for people, each in PROMISED.items())
         else:
-            yield (JOINT, each.name), each.frequencies, (0, 1)
-            yield (GIVEN, each.name), each.conditionals, (0, 1)
+            settings = product(EPSILONS, PEOPLE)
+        for (epsilon, people), mechanism, k in product(settings, self.mechanisms, self.classes):
+            yield Cell(name, mechanism, k, epsilon, people)
 
 
-def work(job: tuple[Cell, int]) -> Found:
-    """Run a chunk of surveys."""
-    cell, start = job
-    plan, truths = cell.plan(), cell.truths()
-    seen: dict[Kind, list[Seen]] = defaultdict(list)
-    alarms = 0
-    for seed in range(start, start + CHUNK):
-        estimates = cell.survey(plan, seed)
-        alarms += bool(detect_non_uniform_classes(estimates.raw_prior).any())
-        for kind, figure, bounds in figures(plan, estimates):
-            seen[kind].append(Seen.of(figure, truths[kind], bounds))
-    joined = {kind: Seen.joined(parts, 0) for kind, parts in seen.items()}
-    return joined, alarms / CHUNK
+# -- discrete features --------------------------------------------------------------------------------
 
 
-def run(cells: list[Cell], surveys: int) -> dict[Cell, Found]:
-    """Run all surveys of all cells."""
-    jobs = [(cell, start) for cell in cells for start in range(0, surveys, CHUNK)]
-    parts: dict[Cell, list[Found]] = defaultdict(list)
-    with (
-        ProcessPoolExecutor() as pool,
-        show_progress("simulating", len(jobs), "parts") as progress,
+Joint = Callable[[int], Floats]
+"""Takes a class; returns P(values of all features | class), with one axis for each feature."""
+
+
+def draw_discrete(joint: Joint, plan: Plan, labels: Ints, rng: np.random.Generator) -> Ints:
+    classes = range(labels.max(initial=0) + 1)
+    cells = np.zeros(len(labels), dtype=np.int64)
+    for label in classes:
+        mine = labels == label
+        shares = joint(label).ravel()
+        cells[mine] = rng.choice(len(shares), mine.sum(), p=shares)
+    return np.column_stack(np.unravel_index(cells, joint(0).shape))
+
+
+def list_discrete(joint: Joint, plan: Plan, estimates: Estimates, prior: Floats) -> Iterator[Figure]:
+    given = np.stack([joint(label) for label in range(len(prior))], axis=-1)
+    whole = given * prior
+    if len(prior) > 1:
+        yield "P(class)", estimates.raw_prior, prior
+    for axis, each in enumerate(estimates.features):
+        assert isinstance(each, FeatureResult)
+        others = tuple(other for other in range(given.ndim - 1) if other != axis)
+        by_class = given.sum(axis=others)
+        yield "P(value)", each.shares, by_class @ prior
+        if len(prior) > 1:
+            yield "P(value, class)", each.frequencies, by_class * prior
+            yield "P(value given class)", each.conditionals, by_class
+        if each.ordered:
+            count = len(each.ordered.limits)
+            yield from list_ordered(each, by_class, prior, count)
+    for table in estimates.tables:
+        cells = (whole if len(prior) > 1 else whole[..., 0]).reshape(len(table.rows), -1)
+        if table.across[-1:] != (estimates.label,):
+            cells = whole.sum(axis=-1).reshape(len(table.rows), -1)
+        yield "cells of tables", table.cells, cells
+        with np.errstate(invalid="ignore"):
+            yield "row shares", table.row_shares, cells / cells.sum(axis=1, keepdims=True)
+            yield "column shares", table.column_shares, cells / cells.sum(axis=0)
+
+
+def list_ordered(result: FeatureResult, by_class: Floats, prior: Floats, limits: int) -> Iterator[Figure]:
+    assert result.ordered
+    for name, shares, cumulative, quantiles in (
+        ("", (by_class @ prior)[:, None], result.ordered.cumulative, result.ordered.quantiles),
+        (" given class", by_class, result.ordered.by_class, result.ordered.class_quantiles),
     ):
-        for (cell, _), found in zip(jobs, pool.map(work, jobs), strict=True):
-            parts[cell].append(found)
-            progress.advance()
-    return {cell: merged(found) for cell, found in parts.items()}
+        if name and len(prior) == 1:
+            continue
+        sums = np.cumsum(shares[: limits + 1], axis=0)
+        sums /= sums[-1]
+        yield f"cumulative shares{name}", cumulative, sums[:-1].reshape(cumulative.value.shape)
+        edges = np.array(result.ordered.edges)
+        truth = [[np.interp(p, np.append(0, column), edges) for column in sums.T] for p in (0.25, 0.5, 0.75)]
+        yield f"quartiles{name}", quantiles, np.array(truth).reshape(quantiles.value.shape)
 
 
-def merged(parts: list[Found]) -> Found:
-    seen = {kind: Seen.joined([each[kind] for each, _ in parts], 0) for kind in parts[0][0]}
-    return seen, float(np.mean([alarms for _, alarms in parts]))
+def rare_values(label: int) -> Floats:
+    shares = np.roll(RARE, label) if label else RARE
+    return np.asarray(shares / shares.sum())
 
 
-def coverage(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield a line per kind of estimate, pooled over epsilons and features."""
-    for what in dict.fromkeys(what for seen, _ in found.values() for what, _ in seen):
-        parts = {
-            (cell.epsilon, name): part
-            for cell, (seen, _) in found.items()
-            for (kind, name), part in seen.items()
-            if kind == what
-        }
-        pooled = Seen.joined(list(parts.values()), 1)
-        informative = pooled.held[pooled.informative].mean()
-        where, worst = min(
-            ((f"{name}, {epsilon}", part.held.mean(axis=0).min()) for (epsilon, name), part in parts.items()),
-            key=lambda each: each[1],
-        )
-        yield (
-            f"| {mechanism} | {what} | {pooled.held.mean():.1%} | {informative:.1%} "
-            f"| {1 - pooled.informative.mean():.0%} | {worst:.1%} ({where}) |"
-        )
+def cross_table(label: int) -> Floats:
+    """P(row, column) of 6 x 8 cells, with empty and rare ones."""
+    rows, columns = np.array([30, 15, 10, 4, 1, 40]), np.array([30, 20, 20, 10, 10, 5, 5, 0])
+    slopes = np.outer(np.linspace(1, -1, 6), np.linspace(1, -1, 8))
+    cells = np.outer(rows, np.roll(columns, label)) * (1 + 0.9 * slopes)
+    return np.asarray(cells / cells.sum())
 
 
-def simultaneous(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield a line per kind of table; all intervals of a number are simultaneous."""
-    tables: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for seen, _ in found.values():
-        groups: dict[Kind, list[Seen]] = defaultdict(list)
-        for (what, name), part in seen.items():
-            if what == RELEVANCE:
-                continue
-            groups["number" if name in LAWS else what, name].append(part)
-        for (what, _), parts in groups.items():
-            joined = Seen.joined(parts, 1)
-            wider = np.median(joined.wider[joined.informative])
-            tables[what].append((float(joined.simultaneous.all(axis=1).mean()), float(wider)))
-    for what, figures_of in tables.items():
-        held, wider = np.array(figures_of).T
-        yield f"| {mechanism} | {what} | {held.mean():.1%} | {held.min():.1%} | {wider.max():.2f} |"
+def small_table(label: int) -> Floats:
+    """P of 2 x 3 x 4 cells."""
+    cells = np.random.default_rng([label, 7]).dirichlet([0.4] * 24)
+    return np.asarray(cells.reshape(2, 3, 4))
 
 
-def flags(mechanism: str, found: dict[Cell, Found]) -> Iterator[str]:
-    """Yield one line: the false alarms, pooled over epsilons."""
-    yield f"| {mechanism} | {np.mean([alarms for _, alarms in found.values()]):.1%} |"
+def several_values(label: int) -> Floats:
+    """P of 5 x 16 values of two independent features."""
+    first = np.array([40, 30, 20, 9, 1]) / 100
+    second = np.exp(-(((np.arange(16) - 5 - label) / 3) ** 2))
+    return np.outer(first, second / second.sum())
 
 
-TABLES = (
-    (
-        coverage,
-        False,
-        "mechanism | estimate | coverage | if informative | uninformative | worst single (feature, epsilon)",
-    ),
-    (simultaneous, False, "mechanism | table | simultaneous coverage | worst | times as wide, at most"),
-    (flags, True, "mechanism | uniform prior called non-uniform"),
-)
+def bins(label: int) -> Floats:
+    """P of 64 bins: a skewed law."""
+    shares = np.diff(np.exp(-np.arange(65) / (8 + 3 * label)))
+    return np.asarray(shares / shares.sum())
+
+
+def list_features(**sizes: int) -> str:
+    return "".join(f"[features.{name}]\nvalues = {name_values(size)}\n" for name, size in sizes.items())
+
+
+TABLE = '[tables.t]\nfeatures = ["a", "b"]\n'
+TWO = list_features(a=6, b=8) + TABLE
+THREE = list_features(a=2, b=3, c=4) + TABLE.replace('"b"]', '"b", "c"]')
+SEVERAL = list_features(a=5, b=16)
+BINS = "[features.x]\nrange = [0, 64]\nbins = 64\n"
+
+
+# -- choices ------------------------------------------------------------------------------------------
+
+TICKED = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.0])
+
+
+def draw_choices(plan: Plan, labels: Ints, rng: np.random.Generator) -> Ints:
+    return np.asarray(rng.random((len(labels), len(TICKED))) < TICKED, dtype=np.int64)
+
+
+def list_choices(plan: Plan, estimates: Estimates, prior: Floats) -> Iterator[Figure]:
+    ((_, result),) = join_choices(plan.features, estimates.features)
+    assert isinstance(result, FeatureResult)
+    yield "choices", result.shares, TICKED
+    if len(prior) > 1:
+        yield "choices given class", result.conditionals, np.repeat(TICKED[:, None], len(prior), axis=1)
+
+
+# -- numbers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law of a number between 0 and 100, with its mean and variance."""
+
+    draw: Callable[[np.random.Generator, int], Floats]
+    mean: float
+    variance: float
+
+
+LAWS = {
+    "normal": Law(lambda rng, n: rng.normal(40, 12, n), 40, 144),
+    "skewed": Law(lambda rng, n: 100 * rng.random(n) ** 3, 25, 10_000 / 7 - 625),
+    "two": Law(lambda rng, n: np.where(rng.random(n) < 0.9, 75.0, 0.0), 67.5, 506.25),
+}
+NUMBERS = "".join(f"[features.{name}]\nrange = [0, 100]\n" for name in LAWS)
+
+
+def draw_numbers(plan: Plan, labels: Ints, rng: np.random.Generator) -> Ints:
+    columns = []
+    for feature in plan.features:
+        assert isinstance(feature, NumericFeature)
+        columns.append(feature.code_array(np.clip(LAWS[feature.name].draw(rng, len(labels)), 0, 100)))
+    return np.column_stack(columns)
+
+
+def list_numbers(plan: Plan, estimates: Estimates, prior: Floats) -> Iterator[Figure]:
+    if len(prior) > 1:
+        yield "P(class)", estimates.raw_prior, prior
+    for each in estimates.features:
+        assert isinstance(each, NumberResult)
+        law = LAWS[each.name]
+        for name, found in (("", each.overall), (" given class", each.by_class))[: len(prior)]:
+            size = found.means.value.size
+            yield f"mean{name}", found.means, np.full(size, law.mean)
+            yield f"variance{name}", found.variances, np.full(size, law.variance)
+            yield f"standard deviation{name}", found.deviations, np.full(size, math.sqrt(law.variance))
+
+
+# -- all questions through a relay ----------------------------------------------------------------------
+
+RELAY = """
+[relay]
+url = "https://relay.example/coverage"
+batch = {batch}
+honest = 0.73
+epsilon = 1
+delta = 1e-6
+ask = "all"
+opens = 2026-11-01T00:00:00Z
+closes = 2026-12-31T00:00:00Z
+"""
+TEN = np.random.default_rng(5).dirichlet([2.0] * 4, (10, 4))
+"""P(value | class) of each of ten features. Shape (10, 4, 4)."""
+
+
+def draw_ten(plan: Plan, labels: Ints, rng: np.random.Generator) -> Ints:
+    return np.stack([draw_values(each[labels], rng, len(labels)) for each in TEN], axis=1)
+
+
+def list_ten(plan: Plan, estimates: Estimates, prior: Floats) -> Iterator[Figure]:
+    if len(prior) > 1:
+        yield "P(class)", estimates.raw_prior, prior
+    for given, each in zip(TEN[:, : len(prior)], estimates.features, strict=True):
+        assert isinstance(each, FeatureResult)
+        yield "P(value)", each.shares, prior @ given
+        if len(prior) > 1:
+            yield "P(value given class)", each.conditionals, given.T
+
+
+PURE = ("DE", "SS", "OUE", "SUE")
+CHOICES = "[features.c]\nchoices = " + name_values(len(TICKED)) + "\n"
+TEN_FEATURES = list_features(**{f"x{index}": 4 for index in range(10)})
+
+
+def discrete(
+    body: str, joint: Joint, mechanisms: Sequence[str] = ("auto",), classes: Sequence[int] = CLASSES
+) -> World:
+    return World(body, partial(draw_discrete, joint), partial(list_discrete, joint), mechanisms, classes)
+
+
+WORLDS = {
+    "24 values": discrete(list_features(a=24), rare_values, PURE),
+    "6 x 8": discrete(TWO, cross_table, ("DE", "SS", "OUE"), (1,)),
+    "2 x 3 x 4": discrete(THREE, small_table, ("DE", "OUE"), (1,)),
+    "5 and 16 values": discrete(SEVERAL, several_values),
+    "64 bins": discrete(BINS, bins),
+    "choices": World(CHOICES, draw_choices, list_choices),
+    "numbers": World(NUMBERS, draw_numbers, list_numbers, is_numeric=True),
+    "ten of a relay": World(TEN_FEATURES, draw_ten, list_ten, ("auto",), (1, 2), is_relayed=True),
+    "numbers of a relay": World(NUMBERS, draw_numbers, list_numbers, ("auto",), (1, 2), True, True),
+}
+
+
+# -- counting -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Counted:
+    """How often the intervals of one statistic of a cell contain the truth."""
+
+    single: list[Bools]
+    """For each survey, whether each interval does."""
+    groups: list[Bools]
+    """For each survey, whether all intervals of each group do."""
+    widths: list[float]
+    """For each survey, the mean half width."""
+
+    @property
+    def coverages(self) -> tuple[Floats, Floats]:
+        """The coverage of each interval, and of each group."""
+        return np.mean(self.single, axis=0), np.mean(self.groups, axis=0)
+
+
+def work(job: tuple[Cell, int]) -> dict[str, Counted]:
+    """Run all surveys of a cell."""
+    cell, surveys = job
+    plan = cell.make_plan()
+    counted: dict[str, Counted] = {}
+    for seed in range(surveys):
+        estimates = cell.simulate(plan, seed)
+        seen: dict[str, list[Figure]] = defaultdict(list)
+        for figure in WORLDS[cell.world].list_figures(plan, estimates, cell.prior):
+            seen[figure[0]].append(figure)
+        for name, figures in seen.items():
+            single = [contain(each.low, each.high, truth).ravel() for _, each, truth in figures]
+            groups = [
+                contain(each.simultaneous_low, each.simultaneous_high, truth).all()
+                for _, each, truth in figures
+            ]
+            width = float(np.mean([np.mean(each.high - each.low) / 2 for _, each, _ in figures]))
+            mine = counted.setdefault(name, Counted([], [], []))
+            mine.single.append(np.concatenate(single))
+            mine.groups.append(np.array(groups))
+            mine.widths.append(width)
+    return counted
+
+
+def contain(low: Floats, high: Floats, truth: Floats) -> Bools:
+    """Return which intervals contain the truth; a ratio of two shares of 0 has none."""
+    return np.asarray((low <= truth + 1e-9) & (truth - 1e-9 <= high) | np.isnan(truth))
+
+
+def summarise(found: dict[Cell, dict[str, Counted]], surveys: int) -> Iterator[str]:
+    """Yield a line for each statistic, and one for each statistic of a cell that is too low."""
+    least = LEVEL - ERRORS * math.sqrt(LEVEL * (1 - LEVEL) / surveys)
+    yield "| statistic | intervals | mean | least | too low | groups | mean | least | too low |"
+    yield "|---" * 9 + "|"
+    failures = []
+    for name in dict.fromkeys(name for each in found.values() for name in each):
+        parts = {cell: each[name].coverages for cell, each in found.items() if name in each}
+        columns = []
+        for kind in zip(*parts.values(), strict=True):
+            mean, rates = np.mean([each.mean() for each in kind]), np.concatenate(kind)
+            columns.append(f"{len(rates):,} | {mean:.1%} | {rates.min():.1%} | {(rates < least).sum()}")
+        yield f"| {name} | {' | '.join(columns)} |"
+        failures += [
+            f"{name}: {cell}: single {single.min():.1%}, group {groups.min():.1%}"
+            for cell, (single, groups) in parts.items()
+            if min(single.min(), groups.min()) < least
+        ]
+    yield f"\n{len(failures)} of {sum(map(len, found.values()))} are below {least:.1%}:"
+    yield from failures
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    names = (*MECHANISMS, *NUMERIC_MECHANISMS)
-    parser.add_argument("mechanisms", nargs="*", choices=[*names, []], help=", ".join(names))
-    parser.add_argument("--surveys", type=int, default=1000, help=f"a multiple of {CHUNK}")
-    chosen = parser.parse_args()
-    mechanisms = chosen.mechanisms or names
-    cells = [
-        Cell(name, *setting, alike) for name in mechanisms for setting in SETTINGS for alike in (False, True)
-    ]
-    found = run(cells, chosen.surveys)
-    for table, alike, head in TABLES:
-        print(f"\n| {head} |\n{'|---' * (head.count('|') + 1)}|")
-        for name in mechanisms:
-            mine = {c: each for c, each in found.items() if c.mechanism == name and c.alike == alike}
-            print("\n".join(table(name, mine)))
+    parser.add_argument("worlds", nargs="*", choices=[*WORLDS, []], help=", ".join(WORLDS))
+    parser.add_argument("--surveys", type=int, default=400)
+    arguments = parser.parse_args()
+    cells = [cell for name in arguments.worlds or WORLDS for cell in WORLDS[name].list_cells(name)]
+    jobs, found = [(cell, arguments.surveys) for cell in cells], {}
+    with ProcessPoolExecutor() as pool, show_progress("simulating", len(jobs), "cells") as progress:
+        for cell, each in zip(cells, pool.map(work, jobs), strict=True):
+            found[cell] = each
+            progress.advance()
+    print(*summarise(found, arguments.surveys), sep="\n")
 
 
 if __name__ == "__main__":

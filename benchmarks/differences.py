@@ -17,8 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.coverage import CATEGORY, FIVE, NUMBERS, SHARES, SURVEY, TWO, Floats
 from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
@@ -26,10 +26,40 @@ from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
 from ldp_aggregator.simulated_population import simulate_reports
 
+Floats = NDArray[np.float64]
+
 SETTINGS = (("0.5", 20_000), ("1", 10_000), ("4", 4_000), ("8", 1_000))
 """Epsilons, and numbers of people who report."""
 CHUNK = 50
 """Surveys of one job."""
+SHARES = np.array([0.6, 0.33, 0.07])
+TWO = np.array([[0.3, 0.5, 0.8], [0.7, 0.5, 0.2]])
+FIVE = np.array([[0.5, 0.1, 0.2], [0.25, 0.3, 0.2], [0.15, 0.3, 0.1], [0.04, 0.1, 0.4], [0.06, 0.2, 0.1]])
+"""P(value | label); the last of the five is a missing one."""
+SURVEY = """
+[survey]
+id = "differences"
+epsilon = {epsilon}
+[label]
+name = "class"
+values = ["a", "b", "rare"]
+[mechanism]
+{what} = "{mechanism}"
+[features.two]
+values = ["x", "y"]
+"""
+CATEGORY = """
+[features.five]
+values = ["p", "q", "r", "s"]
+missing = "category"
+"""
+NUMBERS = """
+[features.age]
+range = [18, 90]
+[features.income]
+range = [0, 200]
+missing = "category"
+"""
 EVEN = np.full(3, 1 / 3)
 POPULATIONS = {
     "equal classes, uniform prior": (True, EVEN),

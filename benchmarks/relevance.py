@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import click
 import numpy as np
 
-from benchmarks.coverage import FIVE, TWO, Floats
+from benchmarks.differences import FIVE, TWO, Floats
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, read_survey
 from ldp_aggregator.estimation import estimate_snapshot

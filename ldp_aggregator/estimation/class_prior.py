@@ -9,8 +9,9 @@ from typing import Self
 import numpy as np
 
 from ldp_aggregator.arrays import FloatArray
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, weigh_covariances
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.intervals import IntervalEstimate, estimate_cells
 from ldp_aggregator.estimation.numeric.moments import Moments
 
 
@@ -47,38 +48,31 @@ class LabelShares:
     question: int
     """Index of the question in the plan."""
     value: FloatArray
-    variance: FloatArray
-    """The estimate and its variance. Shape (k,)."""
-    likely: FloatArray
-    """The P(label) at which the variance is evaluated. Shape (k,)."""
-    between: ClassCovariance
-    """Of two different classes."""
+    """Shape (k,)."""
+    covariance: FrequencyCovariance
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies, k: int) -> Self:
         """Return G(c), the sum over values a of the frequencies F[a, c]; the label question has one value."""
-        covariance, values = frequencies.covariance, len(frequencies.raw) // k
-        return cls(
-            question=frequencies.question.index,
-            value=frequencies.raw.reshape(-1, k).sum(axis=0),
-            variance=np.maximum(covariance.class_covariances(k)[1], 0.0),
-            likely=covariance.distribution.reshape(-1, k).sum(axis=0),
-            between=ClassCovariance(
-                covariance.shared * values**2, covariance.slope * values, covariance.product
-            ),
-        )
+        value = frequencies.raw.reshape(-1, k).sum(axis=0)
+        return cls(frequencies.question.index, value, frequencies.covariance.sum_values(k))
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
         """Return the estimate G of P(label) in the moments of a mean or square question."""
         between = ClassCovariance.from_offset(moments.class_offset, moments.n)
         likely = moments.population.present + moments.population.missing
-        return cls(moments.question.index, moments.raw[2], moments.covariance[2, 2], likely, between)
-
-    @property
-    def sampling(self) -> FloatArray:
-        """The part of the variance, (k,), that is the sampling of people: P(c) (1 - P(c)) / n."""
-        return self.between.product * self.likely * (1 - self.likely)
+        covariance = FrequencyCovariance.from_coefficients(
+            likely,
+            moments.n,
+            floor=0.0,
+            growth=between.product - 2 * between.linear,
+            shared=between.constant,
+            slope=between.linear,
+            product=between.product,
+            offsets=moments.covariance[2, 2] - between.constant - between.product * likely * (1 - likely),
+        )
+        return cls(moments.question.index, moments.raw[2], covariance)
 
 
 @dataclass(frozen=True)
@@ -120,30 +114,19 @@ def pool_prior(shares: Sequence[LabelShares], k: int, people: int = 0) -> Pooled
         return PooledPrior(IntervalEstimate.from_stderr(np.ones(1), np.zeros(1)), {}, between, people)
     if not shares:
         return PooledPrior(IntervalEstimate.unknown((k,)), {}, people=people)
-    noises = [each.variance - each.sampling if people else each.variance for each in shares]
-    weights = np.array([1.0 / each.mean() for each in noises])
+    parts = [each.covariance for each in shares]
+    weights = np.array([1.0 / (each.noise_variance if people else each.variance).mean() for each in parts])
     weights /= weights.sum()
     value = weights @ np.stack([each.value for each in shares])
-    variance = weights**2 @ np.stack([each.variance for each in shares])
-    between = sum(
-        (each.between.times(weight**2) for each, weight in zip(shares, weights.tolist(), strict=True)),
-        start=ClassCovariance(),
-    )
-    if people:
-        # what the estimates of each pair share: the root of 1/(n m) times P(c) (1 - P(c))
-        roots = weights @ np.sqrt([each.between.product for each in shares])
-        shared, likely = (
-            float(roots**2) - between.product,
-            weights @ np.stack([each.likely for each in shares]),
-        )
-        variance += shared * likely * (1 - likely)
-        between += ClassCovariance(product=shared)
+    likely = weights @ np.stack([each.distribution for each in parts])
+    covariance = weigh_covariances(parts, weights, likely, people > 0)
+    between = ClassCovariance(covariance.shared, covariance.slope, covariance.product)
     by_question = {each.question: float(weight) for each, weight in zip(shares, weights, strict=True)}
-    return PooledPrior(IntervalEstimate.from_stderr(value, np.sqrt(variance)), by_question, between, people)
+    return PooledPrior(estimate_cells(value, covariance), by_question, between, people)
 
 
 def label_prior(label: Frequencies) -> IntervalEstimate:
     """Return the (k,) raw prior from the label question alone (Yilmaz et al. 2019, section 3.1.1)."""
     if label.n == 0:
         return IntervalEstimate.unknown(label.raw.shape)
-    return IntervalEstimate.from_stderr(label.raw, label.stderr)
+    return estimate_cells(label.raw, label.covariance)

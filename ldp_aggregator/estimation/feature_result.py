@@ -24,7 +24,6 @@ from ldp_aggregator.estimation.intervals import (
     estimate_conditional_intervals,
     estimate_joint_intervals,
     estimate_share_intervals,
-    simultaneous_z,
 )
 from ldp_aggregator.estimation.number_result import NumberResult
 from ldp_aggregator.estimation.odds_ratios import (
@@ -94,8 +93,19 @@ class FeatureResult:
         """
         k, values = len(prior), feature.size
         shares = sum_classes(raw, k) if raw and not shares else shares
-        choices = len(feature.entry.values) if isinstance(feature, ChoiceFeature) else 1
-        unknown = IntervalEstimate.unknown((values, k))
+        choices, joined = 1, None
+        if isinstance(feature, ChoiceFeature):  # simultaneous intervals hold for the whole entry
+            choices, joined = len(feature.entry.values), len(feature.entry.texts)
+        of_values = (
+            estimate_share_intervals(shares, 1, joined) if shares else IntervalEstimate.unknown((values,))
+        )
+        frequencies = conditionals = IntervalEstimate.unknown((values, k))
+        if raw and k == 1:
+            frequencies = conditionals = of_values.reshape(values, 1)
+        elif raw:
+            count = joined and joined * k
+            frequencies = estimate_joint_intervals(raw, k, count)
+            conditionals = estimate_conditional_intervals(raw, k, count)
         is_ordered = feature.ordered and count_values(feature) > 1
         return cls(
             name=feature.name,
@@ -104,9 +114,9 @@ class FeatureResult:
             mechanism=shares.mechanism if shares else None,
             n=shares.n if shares else 0,
             asked_with=_list_others(feature, shares) if shares else (),
-            shares=estimate_share_intervals(shares, 1) if shares else IntervalEstimate.unknown((values,)),
-            frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
-            conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
+            shares=of_values,
+            frequencies=frequencies,
+            conditionals=conditionals,
             distinguishable_entries=find_differing_values(raw, k, choices)
             if raw
             else np.zeros(values, dtype=bool),
@@ -244,8 +254,4 @@ def _rank(relevance: Relevance) -> float:
 
 def _join_estimates(cells: Sequence[tuple[IntervalEstimate, int]]) -> IntervalEstimate:
     names = vars(cells[0][0])
-    joined = IntervalEstimate(
-        *(np.stack([vars(each)[name][place] for each, place in cells]) for name in names)
-    )
-    factor = simultaneous_z(joined.value.size) / simultaneous_z(cells[0][0].value.size)
-    return joined.stretch(1.0, max(factor, 1.0))
+    return IntervalEstimate(*(np.stack([vars(each)[name][place] for each, place in cells]) for name in names))

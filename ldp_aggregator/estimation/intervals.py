@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import accumulate
 from statistics import NormalDist
 
@@ -31,6 +31,14 @@ SIMULTANEOUS_ERROR = 0.05
 """Probability, at most, that any of a set of simultaneous intervals misses."""
 REPORT_GROWTHS = (1, 2, 10)
 """Factors on the number of reports for which margins are forecast."""
+
+_NO_SKEWNESS = 1e-6
+"""A smaller skewness counts as this one, which is nearly a normal distribution."""
+_NODES = np.linspace(0.0, 1.0, 5)
+_TO_COEFFICIENTS = np.linalg.inv(np.vander(_NODES))
+"""Converts a polynomial's values at the nodes to its coefficients."""
+_STEPS, _PRECISION = 60, 1e-9
+"""Steps of a search for the end of an interval, at most, and its precision."""
 
 Bounds = tuple[float, float]
 Interval = tuple[FloatArray, FloatArray]
@@ -124,43 +132,57 @@ def simultaneous_z(intervals: int) -> float:
 
 
 # -- intervals of frequencies and of ratios -------------------------------------------------------
+# The interval of a frequency contains every f at which the estimate F is not too far from f: Wilson's
+# interval, with the noise of the mechanism. The interval of a ratio of two sums of frequencies contains every
+# r at which top - r bottom is not too far from 0 (Fieller). Both use the variance and the third cumulant that
+# the estimate has if f or r is the truth. So they hold for rare values, which few reports support.
 
 
-def estimate_joint_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
-    """Return P(value, label) of a coupled question, (A, k), with its intervals."""
-    return _wilson(frequencies.raw.reshape(-1, k), frequencies.covariance)
+def estimate_joint_intervals(
+    frequencies: TableEstimate, k: int, count: int | None = None
+) -> IntervalEstimate:
+    """Return P(value, label) of a coupled question, (A, k), with its intervals.
 
-
-def estimate_share_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
-    """Return P(value) of a question, (A,), with its intervals: the sum over the k classes."""
-    return _wilson(frequencies.raw.reshape(-1, k).sum(axis=1), frequencies.covariance.sum_classes(k))
-
-
-def _wilson(value: FloatArray, covariance: FrequencyCovariance) -> IntervalEstimate:
-    """Return frequencies with their intervals.
-
-    The interval is Wilson's, with the noise of the mechanism: all f for which F is within 1.96 standard
-    errors of f, computed as if f were the truth. It is valid for rare values too, whose counters are skewed.
+    `count` is the number of simultaneous intervals, by default that of the cells.
     """
+    return estimate_cells(frequencies.raw.reshape(-1, k), frequencies.covariance, count)
+
+
+def estimate_share_intervals(
+    frequencies: TableEstimate, k: int, count: int | None = None
+) -> IntervalEstimate:
+    """Return P(value) of a question, (A,), with its intervals: the sum over the k classes."""
+    shares = frequencies.raw.reshape(-1, k).sum(axis=1)
+    return estimate_cells(shares, frequencies.covariance.sum_classes(k), count)
+
+
+def estimate_cells(
+    value: FloatArray, covariance: FrequencyCovariance, count: int | None = None
+) -> IntervalEstimate:
+    """Return frequencies, (d,) or (A, k), with their intervals."""
     if covariance.n == 0:
         return IntervalEstimate.unknown(value.shape)
-    coefficients = covariance.cell_variance_coefficients()
-    constant, linear, quadratic = (np.resize(each, value.shape) for each in coefficients)
+    members = _by_group(value, 1, 0, covariance.distribution.size - 1)
+    weights = _by_group(value, 1.0, 0.0, 0.0)
+
+    def find_moments(share: FloatArray) -> tuple[FloatArray, FloatArray]:
+        masses = np.stack([share, np.zeros_like(share), 1 - share])
+        return covariance.contrast_moments(_spread(weights, masses), _spread(members, masses), masses)
+
     kurtosis = covariance.kurtosis.reshape(value.shape)
-    intervals = ratio_intervals(
-        value, np.ones_like(value), constant, linear, quadratic, value.size, kurtosis=kurtosis
-    )
+    bottom = np.ones_like(value)
+    intervals = invert_test(value, bottom, find_moments, count or value.size, kurtosis, is_count=True)
     return IntervalEstimate(value, np.sqrt(covariance.variance).reshape(value.shape), *intervals)
 
 
-def estimate_conditional_intervals(frequencies: TableEstimate, k: int) -> IntervalEstimate:
+def estimate_conditional_intervals(
+    frequencies: TableEstimate, k: int, count: int | None = None
+) -> IntervalEstimate:
     """Return P(value | label) of a coupled question, (A, k), with its intervals.
 
     The value is the ratio R = F[a, c] / G[c] of Yilmaz et al. 2019, section 3.1.2, before negatives are
-    replaced; its standard error follows by the delta method, Var(F - R G) / G^2. The interval is Fieller's:
-    all r for which F - r G is within 1.96 standard errors of 0, computed as if r were the truth. If a class
-    is so rare that the ratio is not informative, the interval is [0, 1]; otherwise it agrees with the delta
-    method.
+    replaced; its standard error follows by the delta method, Var(F - R G) / G^2. If a class is so rare that
+    the ratio is not informative, the interval is [0, 1].
     """
     joint = frequencies.raw.reshape(-1, k)
     if frequencies.n == 0:
@@ -172,10 +194,128 @@ def estimate_conditional_intervals(frequencies: TableEstimate, k: int) -> Interv
     ratio = np.divide(joint, class_share, out=np.full(joint.shape, math.nan), where=known)
     residual = covariance.variance.reshape(-1, k) - 2 * ratio * with_class + ratio**2 * class_variance
     stderr = np.sqrt(np.maximum(residual, 0.0)) / np.where(known, class_share, 1.0)
-    coefficients = covariance.ratio_variance_coefficients(np.clip(class_share, 0.0, 1.0), len(joint))
-    kurtosis = covariance.ratio_kurtosis(np.where(known, ratio, 0.0), coefficients, len(joint))
-    intervals = ratio_intervals(joint, class_share, *coefficients, joint.size, kurtosis=kurtosis)
+    mass, size = np.clip(class_share, 0.0, 1.0), len(joint)
+    coefficients = covariance.ratio_variance_coefficients(mass, size)
+    kurtosis = covariance.ratio_kurtosis(np.where(known, ratio, 0.0), coefficients, size)
+    members = _by_group(joint, 1, size - 1, joint.size - size)
+
+    def find_moments(r: FloatArray) -> tuple[FloatArray, FloatArray]:
+        masses = np.stack([r * mass, (1 - r) * mass, np.broadcast_to(1 - mass, r.shape)])
+        weights = np.stack([1 - r, -r, np.zeros_like(r)])
+        return covariance.contrast_moments(weights, _spread(members, masses), masses)
+
+    intervals = invert_test(joint, class_share, find_moments, count or joint.size, kurtosis)
     return IntervalEstimate(ratio, np.where(known, stderr, math.inf), *intervals)
+
+
+def _by_group(value: FloatArray, *each: float) -> FloatArray:
+    """Return one number for each group: a cell, the others of its class, and all other cells."""
+    return np.reshape(np.array(each, dtype=np.float64), (-1, *[1] * value.ndim))
+
+
+def _spread(groups: FloatArray, masses: FloatArray) -> FloatArray:
+    """Return the numbers of the groups with as many axes as the masses."""
+    return groups.reshape(len(groups), *[1] * (masses.ndim - 1))
+
+
+def invert_test(
+    top: FloatArray,
+    bottom: FloatArray,
+    find_moments: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    count: float,
+    kurtosis: FloatArray | float = 0.0,
+    is_count: bool = False,
+) -> Intervals:
+    """Return the intervals of top / bottom, between 0 and 1: the true ratios that a test does not reject.
+
+    Where the top is unknown (NaN), or the bottom is not above 0, the interval is the whole range.
+
+    Parameters
+    ----------
+    top, bottom : arrays of one shape
+    find_moments : callable
+        Takes possible true ratios, with one more axis at the front. Returns the variance and the third
+        cumulant of top - ratio bottom. They must be polynomials of the ratio, of degree 4 at most.
+    count : float
+        The number of simultaneous intervals.
+    kurtosis : array or float
+        Excess kurtosis of top - ratio bottom, see `find_quantiles`.
+    is_count : bool
+        Whether top - ratio bottom has the values of a count. The single intervals are then wider.
+    """
+    known = np.isfinite(top) & (bottom > 0)
+    bottom = np.where(known, bottom, 1.0)
+    estimate = np.clip(np.where(known, top, 0.5) / bottom, 0.0, 1.0)
+    errors = SIMULTANEOUS_ERROR, SIMULTANEOUS_ERROR / max(count, 1)
+    limits = np.stack([np.broadcast_to(find_quantiles(error, kurtosis), top.shape) for error in errors])
+    margins = np.reshape([0.5 if is_count else 0.0, 0.5], (2, *[1] * (top.ndim + 1)))
+    nodes = np.broadcast_to(_NODES.reshape(-1, *[1] * top.ndim), (len(_NODES), *top.shape))
+    polynomials = [np.tensordot(_TO_COEFFICIENTS, each, 1) for each in find_moments(nodes)]
+
+    def find_excess(ratio: FloatArray) -> FloatArray:
+        # along the first axis the single and the simultaneous interval, along the second the low and high end
+        variance, third = (reduce(lambda sum_, each: sum_ * ratio + each, rows) for rows in polynomials)
+        return standardise((estimate - ratio) * bottom, variance, third, margins) - limits[:, None]
+
+    inside = np.broadcast_to(estimate, (2, 2, *top.shape))
+    outside = np.stack([np.zeros_like(inside[:, 0]), np.ones_like(inside[:, 1])], axis=1)
+    ends = np.where(known, find_crossing(find_excess, inside, outside), outside)
+    (low, high), (lowest, highest) = ends
+    return low, high, np.minimum(lowest, low), np.maximum(highest, high)
+
+
+def standardise(
+    distance: FloatArray, variance: FloatArray, third: FloatArray, margin: FloatArray | float = 0.5
+) -> FloatArray:
+    """Return how many standard errors of a normal variable are as unlikely as a distance from the mean.
+
+    The estimate is taken to be a shifted and scaled Poisson variable with the same variance and third
+    cumulant. For the count of the supports of a rare value this is nearly exact, and the interval is nearly
+    that of Clopper and Pearson (1934). Without skewness it is a normal variable. The probabilities of the
+    Poisson variable are Byar's approximation (Breslow and Day 1987, section 2.3).
+
+    With a margin of half a jump, the probability includes that of the distance itself. With 0 it includes
+    half of that (mid-P): enough where a distance has many more values than whole jumps.
+    """
+    scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
+    skewness = third / scale**3
+    skewness = np.where(np.abs(skewness) > _NO_SKEWNESS, skewness, _NO_SKEWNESS)
+    rate, jumps = skewness**-2, distance / (scale * skewness)
+    above = jumps > 0
+    # the variable is at least, or at most, this value: half a jump on either side
+    events = np.maximum(rate + jumps + 0.5 + np.where(above, -margin, margin), _NO_SKEWNESS)
+    z: FloatArray = 3 * np.sqrt(events) * (1 - 1 / (9 * events) - np.cbrt(rate / events))
+    return np.where(above, z, -z)
+
+
+def find_crossing(
+    find_excess: Callable[[FloatArray], FloatArray], inside: FloatArray, outside: FloatArray
+) -> FloatArray:
+    """Return where a function that is at most 0 inside becomes greater than 0, elementwise.
+
+    Where it is not greater than 0 outside, that is the result. The method is Chandrupatla's (1997): inverse
+    quadratic interpolation where that is safe, and bisection elsewhere.
+    """
+    new, at_new, old, at_old = outside, find_excess(outside), inside, np.minimum(find_excess(inside), 0.0)
+    crosses, fraction = at_new > 0, np.full_like(inside, 0.5)
+    for _ in range(_STEPS):
+        place = new + fraction * (old - new)
+        found = find_excess(place)
+        stays = (found > 0) == (at_new > 0)
+        last, at_last = np.where(stays, new, old), np.where(stays, at_new, at_old)
+        old, at_old = np.where(stays, old, new), np.where(stays, at_old, at_new)
+        new, at_new = place, found
+        span = np.abs(old - new)
+        if not np.any(crosses & (span > _PRECISION)):
+            break
+        with np.errstate(all="ignore"):
+            ratio, slope = (new - old) / (last - old), (at_new - at_old) / (at_last - at_old)
+            fraction = at_new / (at_old - at_new) * at_last / (at_old - at_last)
+            fraction += (last - new) / (old - new) * at_new / (at_last - at_new) * at_old / (at_last - at_old)
+            is_safe = (slope**2 < ratio) & ((1 - slope) ** 2 < 1 - ratio)
+            margin = np.minimum(_PRECISION / (2 * span), 0.5)
+        fraction = np.clip(np.where(is_safe, fraction, 0.5), margin, 1 - margin)
+    return np.where(crosses, np.where(at_new > 0, new, old), outside)
 
 
 def ratio_intervals(

@@ -9,6 +9,7 @@ interval of a quantile inverts the intervals of the cumulative shares, which nee
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -18,14 +19,21 @@ from encoders.survey import BinnedFeature, CategoricalFeature
 from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
-from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR, IntervalEstimate, ratio_intervals
+from ldp_aggregator.estimation.intervals import (
+    SIMULTANEOUS_ERROR,
+    IntervalEstimate,
+    Intervals,
+    invert_test,
+    ratio_intervals,
+)
 
 PROBABILITIES = (0.25, 0.5, 0.75)
 """The quantiles: first quartile, median and third quartile."""
-_DRAWS = 4000
-"""Number of simulated normal vectors that determine the width of a band."""
+_DRAWS, _RIDGE = 4000, 1e-6
+"""Number of simulated normal vectors that determine the width of a band, and a variance that is added to each
+of their components, so that rounding cannot make a variance negative."""
 
 
 @dataclass(frozen=True)
@@ -167,19 +175,41 @@ def _estimate_class(estimate: TableEstimate, values: int, k: int, label: int) ->
     top, whole = sums[:-1], np.full(values - 1, sums[-1])
     known = whole > 0
     ratio = np.divide(top, whole, out=np.full_like(top, np.nan), where=known)
-    coefficients = (
-        np.diag(covariance)[:-1],
-        -2 * covariance[:-1, -1],
-        np.full_like(top, covariance[-1, -1]),
-    )
     likely = np.clip(np.where(known, ratio, 0.5), 0.0, 1.0)
     crossed = np.outer(
         covariance[:-1, -1], likely
     )  # the covariance of each sum less its share of the last one
     residual = covariance[:-1, :-1] - crossed - crossed.T + covariance[-1, -1] * np.outer(likely, likely)
-    intervals = ratio_intervals(top, whole, *coefficients, _count_independent(residual, k))
+    count = _count_independent(residual, k)
+    if getattr(estimate, "levels", ()):
+        constant, linear = np.diag(covariance)[:-1], -2 * covariance[:-1, -1]
+        quadratic = np.full_like(top, covariance[-1, -1])
+        intervals = ratio_intervals(top, whole, constant, linear, quadratic, count)
+    else:
+        intervals = _invert(estimate.covariance, top, whole, values / size if k == 1 else 0.0, count)
     stderr = np.sqrt(np.maximum(np.diag(residual), 0.0)) / np.where(known, whole, 1.0)
     return ratio, np.where(known, stderr, np.inf), *intervals
+
+
+def _invert(
+    covariance: FrequencyCovariance, top: FloatArray, whole: FloatArray, of_all: float, count: float
+) -> Intervals:
+    """Return the intervals of cumulative shares of one class, from a question about single values.
+
+    `of_all` is the number of values that are not missing, divided by that of all values, if all shares add up
+    to one; else 0.
+    """
+    values, mass = len(top) + 1, np.clip(whole, 0.0, 1.0)
+    below = np.arange(1.0, values)
+    members = np.stack([below, values - below, np.full_like(below, covariance.distribution.size - values)])
+
+    def find_moments(r: FloatArray) -> tuple[FloatArray, FloatArray]:
+        outside = of_all * (r - below / values)
+        inside = outside + 1 - r
+        masses = np.stack([r * mass, (1 - r) * mass, np.broadcast_to(1 - mass, r.shape)])
+        return covariance.contrast_moments(np.stack([inside, inside - 1, outside]), members[:, None], masses)
+
+    return invert_test(top, whole, find_moments, count)
 
 
 def _count_independent(covariance: FloatArray, k: int) -> float:
@@ -188,8 +218,16 @@ def _count_independent(covariance: FloatArray, k: int) -> float:
     The greatest of correlated normal variables is simulated, with a fixed seed.
     """
     deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
-    values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
-    normal = np.random.default_rng(0).standard_normal((_DRAWS, len(values)))
-    draws = normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    z = float(np.quantile(np.abs(draws).max(axis=1), 1 - SIMULTANEOUS_ERROR / k))
+    correlation = covariance / np.outer(deviation, deviation)
+    try:
+        root = np.linalg.cholesky(correlation + _RIDGE * np.eye(len(correlation)))
+    except np.linalg.LinAlgError:  # an average over levels need not be a covariance
+        return float(k * len(correlation))
+    z = float(np.quantile(np.abs(_draw(len(root)) @ root.T).max(axis=1), 1 - SIMULTANEOUS_ERROR / k))
     return SIMULTANEOUS_ERROR / (2 * NormalDist().cdf(-z))
+
+
+@lru_cache(maxsize=4)
+def _draw(size: int) -> FloatArray:
+    """Return independent standard normal variables."""
+    return np.random.default_rng(0).standard_normal((_DRAWS, size))

@@ -66,7 +66,8 @@ class ValidationResult:
         """Estimate accuracy and gains from the counters of a validation round."""
         raw = compute_raw_estimates(snapshot)
         prior = raw.prior.estimate
-        accuracy = IntervalEstimate.from_stderr(prior.value[_RIGHT], prior.stderr[_RIGHT])
+        value, stderr, low, high, *_ = (each[_RIGHT] for each in vars(prior).values())
+        accuracy = IntervalEstimate(value, stderr, low, high, low, high)
         gains = np.array(
             [_estimate_gain(each) for each in raw.feature_estimates if isinstance(each, Frequencies)]
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, Self
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -15,6 +16,67 @@ from ldp_aggregator.arrays import FloatArray
 
 LAPLACE_KURTOSIS = 3.0
 """The excess kurtosis of Laplace noise."""
+
+
+@dataclass(frozen=True)
+class Supports:
+    """The joint law of what one report of a pure protocol adds to up to three counters, each 0 or 1.
+
+    The third cumulant of a sum of frequencies follows from it. Where few reports support a value, its
+    estimate is skewed, and a normal distribution does not describe it.
+    """
+
+    on: tuple[float, float, float]
+    """The probabilities that the counter of the true value is 1: alone, with one, and with two others."""
+    off: tuple[float, float, float]
+    """The probabilities that one, two and three counters of other values are all 1."""
+    n: int
+    """Number of reports."""
+    size: int = 1
+    """Number of counters that are summed to one frequency."""
+    weight: float = 1.0
+    """The weight of this question's frequencies in the estimate."""
+
+    @classmethod
+    def from_mechanism(cls, oracle: FrequencyOracle, n: int, size: int) -> tuple[Self, ...]:
+        """Return the law of a mechanism; empty if counters are not 0 or 1, as in histogram encoding."""
+        p, q, d = oracle.on_mean, oracle.off_mean, oracle.domain
+        if oracle.cell_range != (0, 1):
+            return ()
+        if not oracle.constant_sum:
+            return (cls((p, p * q, p * q * q), (q, q * q, q**3), n, size),)
+        # a set with the true value has `own` other members out of d - 1, and one without it `own` + 1
+        own = round(p + (d - 1) * q) - 1
+
+        def chance(members: int, positions: int) -> float:
+            return prod(max(members - i, 0) / max(d - 1 - i, 1) for i in range(positions))
+
+        on = p, p * chance(own, 1), p * chance(own, 2)
+        off = [p * chance(own, i) + (1 - p) * chance(own + 1, i) for i in (1, 2, 3)]
+        return (cls(on, (off[0], off[1], off[2]), n, size),)
+
+    def third_cumulant(self, weights: FloatArray, members: FloatArray, masses: FloatArray) -> FloatArray:
+        """Return the third cumulant of a weighted sum of estimated frequencies.
+
+        Parameters
+        ----------
+        weights, members, masses : (groups, ...) arrays
+            The weight of each frequency of a group, their number, and the true share of the group. The masses
+            add up to 1.
+        """
+        (p, p_one, p_two), (q, q_two, q_three) = self.on, self.off
+        counters = members * self.size
+        # sums of the weights, squares and cubes of all counters but the true value's
+        first, second, third = ((counters * weights**i).sum(axis=0) - weights**i for i in (1, 2, 3))
+        mean = p * weights + q * first
+        square = p * weights**2 + q * second + 2 * p_one * weights * first + q_two * (first**2 - second)
+        cube = p * weights**3 + q * third + 3 * p_one * (weights**2 * first + weights * second)
+        cube += 3 * q_two * (first * second - third) + 3 * p_two * weights * (first**2 - second)
+        cube += q_three * (first**3 - 3 * first * second + 2 * third)
+        mean, square, cube = ((masses * each).sum(axis=0) for each in (mean, square, cube))
+        scale = self.weight / (p - q)
+        found: FloatArray = scale**3 * (cube - 3 * mean * square + 2 * mean**3) / self.n**2
+        return found
 
 
 @dataclass(frozen=True)
@@ -46,6 +108,8 @@ class FrequencyCovariance:
     offsets: FloatArray | float = 0.0
     """By how much the variance of each cell differs from the formula; not 0 only for levels, which have no
     label."""
+    supports: tuple[Supports, ...] = ()
+    """The laws of the questions that the frequencies come from; empty if the estimates are nearly normal."""
 
     @classmethod
     def from_coefficients(
@@ -60,6 +124,7 @@ class FrequencyCovariance:
         product: float,
         fourth: float = 0.0,
         offsets: FloatArray | float = 0.0,
+        supports: tuple[Supports, ...] = (),
     ) -> Self:
         """Return the covariance at a distribution, with the diagonal that its coefficients imply."""
         variance = floor + shared + (growth + 2 * slope) * distribution - product * distribution**2 + offsets
@@ -74,6 +139,7 @@ class FrequencyCovariance:
             product=product,
             fourth=fourth,
             offsets=offsets,
+            supports=supports,
         )
 
     @classmethod
@@ -98,6 +164,7 @@ class FrequencyCovariance:
             shared=shared,
             slope=slope,
             product=1 / n,
+            supports=Supports.from_mechanism(mechanism, n, size),
         )
 
     @property
@@ -130,9 +197,27 @@ class FrequencyCovariance:
         """The part of each cell's variance, (d,), that no other cell shares."""
         return self.floor + self.offsets + self.growth * self.distribution
 
-    def cell_variance_coefficients(self) -> tuple[FloatArray | float, float, float]:
-        """Return c0, c1, c2 of Var(F[a]) = c0 + c1 f + c2 f^2, with f the true frequency of the cell."""
-        return self.floor + self.shared + self.offsets, self.growth + 2 * self.slope, -self.product
+    def contrast_moments(
+        self, weights: FloatArray, members: FloatArray, masses: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the variance and the third cumulant of a weighted sum of estimated frequencies.
+
+        Parameters
+        ----------
+        weights, members, masses : (groups, ..., d) or (groups, ..., A, k) arrays
+            The weight of each frequency of a group, their number, and the true share of the group. The masses
+            add up to 1. The first group is the cell that the last axes number.
+        """
+        total, mean = (members * weights).sum(axis=0), (masses * weights).sum(axis=0)
+        variance = (weights**2 * (members * self.floor + masses * self.growth)).sum(axis=0)
+        variance += self.shared * total**2 + 2 * self.slope * total * mean - self.product * mean**2
+        if np.any(self.offsets):  # of levels, which have no label
+            offsets = np.reshape(self.offsets, (-1, *[1] * (variance.shape[-1] == 1)))
+            variance += weights[0] ** 2 * offsets
+        third = np.zeros_like(variance)
+        for each in self.supports:
+            third += each.third_cumulant(weights, members, masses)
+        return variance, third
 
     def ratio_variance_coefficients(
         self, mass: FloatArray, size: int
@@ -177,51 +262,75 @@ class FrequencyCovariance:
             product=self.product,
             fourth=self.fourth,
             offsets=self.offsets,
+            supports=self.supports,
         )
 
     def sum_classes(self, k: int) -> FrequencyCovariance:
         """Return the covariance of sums over the k classes: P(value) from the cells (value, label)."""
+        return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=1), k)
+
+    def sum_values(self, k: int) -> FrequencyCovariance:
+        """Return the covariance of sums over the values: P(label) from the cells (value, label)."""
+        return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=0), self.distribution.size // k)
+
+    def _sum_cells(self, distribution: FloatArray, cells: int) -> FrequencyCovariance:
         return self.from_coefficients(
-            self.distribution.reshape(-1, k).sum(axis=1),
+            distribution,
             self.n,
-            floor=self.floor * k,
+            floor=self.floor * cells,
             growth=self.growth,
-            shared=self.shared * k**2,
-            slope=self.slope * k,
+            shared=self.shared * cells**2,
+            slope=self.slope * cells,
             product=self.product,
-            fourth=self.fourth * k,
+            fourth=self.fourth * cells,
             offsets=self.offsets,
+            supports=tuple(replace(each, size=each.size * cells) for each in self.supports),
         )
 
     def pool(
         self, other: FrequencyCovariance, weight: float, distribution: FloatArray, same_people: bool = False
     ) -> FrequencyCovariance:
-        """Return the covariance of weight x + (1 - weight) y, of estimates x and y with independent noise.
+        """Return the covariance of weight x + (1 - weight) y, see `weigh_covariances`."""
+        return weigh_covariances([self, other], np.array([weight, 1 - weight]), distribution, same_people)
 
-        If the same n people answered both, the sampling of people is in both: x and y covary by
-        (diag(f) - ff') / n. If they have n and m reports, it is the root of 1/(n m) instead of 1/n, at most.
 
-        Parameters
-        ----------
-        other : FrequencyCovariance
-            The covariance of y; this one is that of x.
-        weight : float
-        distribution : (d,) array
-            The frequencies at which both are evaluated.
-        same_people : bool
-            Whether the same people answered, or other people of the same population.
-        """
-        names = ("floor", "growth", "shared", "slope", "product")
-        mine, others = weight**2, (1 - weight) ** 2
-        sums = {name: mine * getattr(self, name) + others * getattr(other, name) for name in names}
-        fourth = mine**2 * self.fourth + others**2 * other.fourth
-        offsets = mine * self.offsets + others * other.offsets
-        n = self.n + other.n
-        if same_people:
-            n, sampling = max(self.n, other.n), math.sqrt(self.product * other.product)
-            sums["growth"] += 2 * weight * (1 - weight) * sampling
-            sums["product"] += 2 * weight * (1 - weight) * sampling
-        return self.from_coefficients(distribution, n, **sums, fourth=fourth, offsets=offsets)
+def weigh_covariances(
+    parts: Sequence[FrequencyCovariance], weights: FloatArray, distribution: FloatArray, same_people: bool
+) -> FrequencyCovariance:
+    """Return the covariance of the weighted sum of several estimates with independent noise.
+
+    If the same n people answered all questions, the sampling of people is in all: two estimates covary by
+    (diag(f) - ff') / n. If they have n and m reports, it is the root of 1/(n m) instead of 1/n, at most.
+
+    Parameters
+    ----------
+    parts : sequence of FrequencyCovariance
+    weights : array
+        One for each part; they add up to 1.
+    distribution : (d,) array
+        The frequencies at which all are evaluated.
+    same_people : bool
+        Whether the same people answered all questions, or other people of the same population.
+    """
+
+    def add(name: str, power: int = 2) -> Any:
+        return sum(weight**power * getattr(each, name) for weight, each in zip(weights, parts, strict=True))
+
+    sums = {name: add(name) for name in ("floor", "growth", "shared", "slope", "product", "offsets")}
+    n = sum(each.n for each in parts)
+    if same_people:
+        roots = sum(weight * math.sqrt(each.product) for weight, each in zip(weights, parts, strict=True))
+        n, shared = max(each.n for each in parts), float(roots**2) - sums["product"]
+        sums["growth"] += shared
+        sums["product"] += shared
+    supports = (
+        replace(law, weight=law.weight * float(weight))
+        for weight, each in zip(weights, parts, strict=True)
+        for law in each.supports
+    )
+    return FrequencyCovariance.from_coefficients(
+        distribution, n, **sums, fourth=add("fourth", 4), supports=tuple(supports)
+    )
 
 
 class TableEstimate(Protocol):

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.estimation import Estimates, NumberResult, estimate_snapshot
-from ldp_aggregator.estimation.class_prior import ClassCovariance, LabelShares, pool_prior
+from ldp_aggregator.estimation.class_prior import LabelShares, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import pool_covariances
 from ldp_aggregator.estimation.feature_result import FeatureResult
@@ -41,10 +42,9 @@ PRIOR, GIVEN = np.array([0.3, 0.7]), np.array([0.2, 0.6])
 SHARE = 0.35
 
 
-def covariance(n: int, noise: float) -> FrequencyCovariance:
-    f = np.array([0.2, 0.8])
+def covariance(n: int, noise: float, f: Sequence[float] = (0.2, 0.8)) -> FrequencyCovariance:
     return FrequencyCovariance.from_coefficients(
-        f, n, floor=noise, growth=1 / n, shared=0.0, slope=0.0, product=1 / n
+        np.array(f), n, floor=noise, growth=1 / n, shared=0.0, slope=0.0, product=1 / n
     )
 
 
@@ -74,10 +74,7 @@ def test_the_sampling_of_other_people_is_independent():
 def test_the_prior_of_the_same_people_has_the_sampling_once(people: int):
     noises, n = np.array([0.001, 0.004]), 100
     sampling = PRIOR * (1 - PRIOR) / n
-    shares = [
-        LabelShares(index, PRIOR, noise + sampling, PRIOR, ClassCovariance(product=1 / n))
-        for index, noise in enumerate(noises)
-    ]
+    shares = [LabelShares(index, PRIOR, covariance(n, noise, PRIOR)) for index, noise in enumerate(noises)]
     pooled = pool_prior(shares, 2, people)
     weights = np.array(list(pooled.weights.values()))
     assert not people or weights == pytest.approx([0.8, 0.2])

@@ -171,7 +171,9 @@ def estimate_cells(
 
     kurtosis = covariance.kurtosis.reshape(value.shape)
     bottom = np.ones_like(value)
-    intervals = invert_test(value, bottom, find_moments, count or value.size, kurtosis, is_count=True)
+    intervals = invert_test(
+        value, bottom, find_moments, count or value.size, kurtosis, covariance.step, is_count=True
+    )
     return IntervalEstimate(value, np.sqrt(covariance.variance).reshape(value.shape), *intervals)
 
 
@@ -204,7 +206,7 @@ def estimate_conditional_intervals(
         weights = np.stack([1 - r, -r, np.zeros_like(r)])
         return covariance.contrast_moments(weights, _spread(members, masses), masses)
 
-    intervals = invert_test(joint, class_share, find_moments, count or joint.size, kurtosis)
+    intervals = invert_test(joint, class_share, find_moments, count or joint.size, kurtosis, covariance.step)
     return IntervalEstimate(ratio, np.where(known, stderr, math.inf), *intervals)
 
 
@@ -224,6 +226,7 @@ def invert_test(
     find_moments: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     count: float,
     kurtosis: FloatArray | float = 0.0,
+    step: float = 0.0,
     is_count: bool = False,
 ) -> Intervals:
     """Return the intervals of top / bottom, between 0 and 1: the true ratios that a test does not reject.
@@ -240,22 +243,28 @@ def invert_test(
         The number of simultaneous intervals.
     kurtosis : array or float
         Excess kurtosis of top - ratio bottom, see `find_quantiles`.
+    step : float
+        The change of the top by one supporting report. The test includes the whole probability of the
+        estimate (Clopper and Pearson 1934), not half of it (mid-P).
     is_count : bool
-        Whether top - ratio bottom has the values of a count. The single intervals are then wider.
+        Whether this is so for the single intervals too. It is not needed for a ratio of two sums, which has
+        many more values than a count.
     """
     known = np.isfinite(top) & (bottom > 0)
     bottom = np.where(known, bottom, 1.0)
     estimate = np.clip(np.where(known, top, 0.5) / bottom, 0.0, 1.0)
     errors = SIMULTANEOUS_ERROR, SIMULTANEOUS_ERROR / max(count, 1)
     limits = np.stack([np.broadcast_to(find_quantiles(error, kurtosis), top.shape) for error in errors])
-    margins = np.reshape([0.5 if is_count else 0.0, 0.5], (2, *[1] * (top.ndim + 1)))
+    margins = np.reshape([step / 2 if is_count else 0.0, step / 2], (2, *[1] * (top.ndim + 1)))
     nodes = np.broadcast_to(_NODES.reshape(-1, *[1] * top.ndim), (len(_NODES), *top.shape))
     polynomials = [np.tensordot(_TO_COEFFICIENTS, each, 1) for each in find_moments(nodes)]
 
     def find_excess(ratio: FloatArray) -> FloatArray:
         # along the first axis the single and the simultaneous interval, along the second the low and high end
         variance, third = (reduce(lambda sum_, each: sum_ * ratio + each, rows) for rows in polynomials)
-        return standardise((estimate - ratio) * bottom, variance, third, margins) - limits[:, None]
+        distance = (estimate - ratio) * bottom
+        distance = np.sign(distance) * np.maximum(np.abs(distance) - margins, 0.0)
+        return standardise(distance, variance, third) - limits[:, None]
 
     inside = np.broadcast_to(estimate, (2, 2, *top.shape))
     outside = np.stack([np.zeros_like(inside[:, 0]), np.ones_like(inside[:, 1])], axis=1)
@@ -264,28 +273,21 @@ def invert_test(
     return low, high, np.minimum(lowest, low), np.maximum(highest, high)
 
 
-def standardise(
-    distance: FloatArray, variance: FloatArray, third: FloatArray, margin: FloatArray | float = 0.5
-) -> FloatArray:
+def standardise(distance: FloatArray, variance: FloatArray, third: FloatArray) -> FloatArray:
     """Return how many standard errors of a normal variable are as unlikely as a distance from the mean.
 
     The estimate is taken to be a shifted and scaled Poisson variable with the same variance and third
-    cumulant. For the count of the supports of a rare value this is nearly exact, and the interval is nearly
-    that of Clopper and Pearson (1934). Without skewness it is a normal variable. The probabilities of the
-    Poisson variable are Byar's approximation (Breslow and Day 1987, section 2.3).
-
-    With a margin of half a jump, the probability includes that of the distance itself. With 0 it includes
-    half of that (mid-P): enough where a distance has many more values than whole jumps.
+    cumulant. For the count of the supports of a rare value this is nearly exact. Without skewness it is a
+    normal variable. The probabilities of the Poisson variable are those of a gamma variable, by its cube root
+    (Wilson and Hilferty 1931). They include half the probability of the distance itself.
     """
     scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
     skewness = third / scale**3
     skewness = np.where(np.abs(skewness) > _NO_SKEWNESS, skewness, _NO_SKEWNESS)
     rate, jumps = skewness**-2, distance / (scale * skewness)
-    above = jumps > 0
-    # the variable is at least, or at most, this value: half a jump on either side
-    events = np.maximum(rate + jumps + 0.5 + np.where(above, -margin, margin), _NO_SKEWNESS)
+    events = np.maximum(rate + jumps + 0.5, _NO_SKEWNESS)
     z: FloatArray = 3 * np.sqrt(events) * (1 - 1 / (9 * events) - np.cbrt(rate / events))
-    return np.where(above, z, -z)
+    return np.where(jumps > 0, z, -z)
 
 
 def find_crossing(

@@ -209,7 +209,7 @@ def _invert(
         masses = np.stack([r * mass, (1 - r) * mass, np.broadcast_to(1 - mass, r.shape)])
         return covariance.contrast_moments(np.stack([inside, inside - 1, outside]), members[:, None], masses)
 
-    return invert_test(top, whole, find_moments, count)
+    return invert_test(top, whole, find_moments, count, step=covariance.step)
 
 
 def _count_independent(covariance: FloatArray, k: int) -> float:

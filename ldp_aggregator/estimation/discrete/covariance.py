@@ -55,6 +55,11 @@ class Supports:
         off = [p * chance(own, i) + (1 - p) * chance(own + 1, i) for i in (1, 2, 3)]
         return (cls(on, (off[0], off[1], off[2]), n, size),)
 
+    @property
+    def step(self) -> float:
+        """The change of the estimate by one supporting report."""
+        return self.weight / (self.n * (self.on[0] - self.off[0]))
+
     def third_cumulant(self, weights: FloatArray, members: FloatArray, masses: FloatArray) -> FloatArray:
         """Return the third cumulant of a weighted sum of estimated frequencies.
 
@@ -74,8 +79,7 @@ class Supports:
         cube += 3 * q_two * (first * second - third) + 3 * p_two * weights * (first**2 - second)
         cube += q_three * (first**3 - 3 * first * second + 2 * third)
         mean, square, cube = ((masses * each).sum(axis=0) for each in (mean, square, cube))
-        scale = self.weight / (p - q)
-        found: FloatArray = scale**3 * (cube - 3 * mean * square + 2 * mean**3) / self.n**2
+        found: FloatArray = self.n * self.step**3 * (cube - 3 * mean * square + 2 * mean**3)
         return found
 
 
@@ -166,6 +170,11 @@ class FrequencyCovariance:
             product=1 / n,
             supports=Supports.from_mechanism(mechanism, n, size),
         )
+
+    @property
+    def step(self) -> float:
+        """The largest change of an estimated frequency by one supporting report; 0 if that is not known."""
+        return max((each.step for each in self.supports), default=0.0)
 
     @property
     def kurtosis(self) -> FloatArray:

@@ -31,7 +31,7 @@ from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.intervals import (
     estimate_joint_intervals,
     estimate_share_intervals,
-    simultaneous_z,
+    standardise,
 )
 from ldp_aggregator.estimation.numeric.number import SOURCES, AllClasses, ClassMoments
 from ldp_aggregator.estimation.odds_ratios import compare_two_classes, estimate_class_correlation
@@ -104,13 +104,18 @@ def test_the_variance_of_a_share_is_the_sum_of_the_covariances_of_its_cells(name
     np.testing.assert_allclose(found.distribution, JOINT.sum(axis=1))
     shares = estimate_share_intervals(table, CLASSES)
     np.testing.assert_allclose(shares.stderr**2, found.variance)
-    # Wilson's interval: at each end the estimate is 1.96 standard errors away
-    for end in (shares.low, shares.high):
+    # at each end the estimate is as unlikely as 1.96 standard errors of a normal variable
+    for end, side in ((shares.low, 1), (shares.high, -1)):
         for place, (value, bound) in enumerate(zip(shares.value, end, strict=True)):
             at_end = JOINT * ((1 - bound) / (1 - value))
             at_end[place] = JOINT[place] * bound / value
             variance = (sums @ enumerate_covariance(name, at_end.ravel()) @ sums.T)[place, place] / N
-            assert (value - bound) ** 2 == pytest.approx(stats.norm.isf(0.025) ** 2 * variance, rel=1e-6)
+            weights, members = np.eye(3)[0], np.array([1.0, 0.0, len(JOINT) - 1.0])
+            of_report = found.contrast_moments(weights, members, np.array([bound, 0.0, 1 - bound]))
+            assert of_report[0] == pytest.approx(variance, rel=1e-6)
+            distance = value - bound - side * found.step / 2
+            z = standardise(np.array([distance]), variance, of_report[1])
+            assert z == pytest.approx(stats.norm.isf(0.025), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ENUMERATED)
@@ -458,19 +463,17 @@ def test_the_relevance_of_choices_is_the_largest_that_is_known():
 def test_simultaneous_intervals_of_choices_are_of_all_choices_and_the_missing_answer():
     cups = {"choices": [f"c{each}" for each in range(12)], "missing": "category"}
     plan = make_plan(label=None, features={"cups": cups}, mechanism={"frequency": "DE"})
-    results = estimate_snapshot(make_snapshot(plan, 40_000)).features
+    snapshot = make_snapshot(plan, 40_000)
+    results, raw = estimate_snapshot(snapshot).features, compute_raw_estimates(snapshot)
     [(_, joined)] = join_choices(plan.features, results)
     assert joined.values[-1] == "(missing)"
     assert joined.counts == (*(each.n for each in results), max(each.n for each in results))
     most = max(results, key=lambda each: each.n)
-    factor = simultaneous_z(13) / simultaneous_z(3)
-    for place, (one, index) in enumerate([*((each, 1) for each in results), (most, 2)]):
-        assert joined.shares.value[place] == one.shares.value[index]
-        wide, narrow = (
-            each.shares.simultaneous_high[at] - each.shares.value[at]
-            for each, at in ((joined, place), (one, index))
-        )
-        assert wide == pytest.approx(factor * narrow)
+    cells = [*((choice, 1) for choice in range(12)), (results.index(most), 2)]
+    for place, (choice, index) in enumerate(cells):
+        assert joined.shares.value[place] == results[choice].shares.value[index]
+        expected = estimate_share_intervals(raw.share_estimates[choice], 1, 13)
+        assert joined.shares.simultaneous_high[place] == pytest.approx(expected.simultaneous_high[index])
 
 
 # -- the benchmark ----------------------------------------------------------------------------------

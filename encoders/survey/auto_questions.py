@@ -13,16 +13,20 @@ Both choices use closed forms of public numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
-from math import prod
+from math import fsum, prod
 from statistics import fmean
 
 MIN_GROUP_GAIN = 1.05
-"""Factor by which a change must improve a question; less does not justify a question that is harder to
-explain."""
+"""Factor by which each further feature of a question must improve it; less does not justify a question that
+is harder to explain."""
 MAX_GROUP_DOMAIN = 256
 """Largest number of answers of a question about several features: an answer is one byte of a report."""
+MAX_GROUP_SEARCH = 1 << 16
+"""Largest number of features times states of an exact search for groups; it then takes at most .1 s."""
 
 MIN_LEVEL_GAIN = 2.0
 """Factor by which levels must improve the variance of cumulative shares."""
@@ -31,13 +35,16 @@ _FACTORS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 """How many intervals of one level can form one of the next."""
 
 Variance = Callable[[int, int], float]
+_Sizes = tuple[int, ...]
+"""A group: the numbers of values of its features, in increasing order."""
 
 
 def group_features(sizes: Sequence[int], labels: int, variance: Variance) -> list[tuple[int, ...]]:
     """Return the groups of features, of equal weight, that share a question, as sorted indices.
 
-    Features are taken in the order of their numbers of values, then of their indices. Each joins the last
-    group if the gain is sufficient, and otherwise begins a new one.
+    Each of G questions is asked of one person in G. The groups therefore minimise G times the sum of the
+    variances of all features. If there are too many features for the search, the even and the odd ones in
+    the order of their sizes are grouped apart.
 
     Parameters
     ----------
@@ -49,26 +56,86 @@ def group_features(sizes: Sequence[int], labels: int, variance: Variance) -> lis
         Takes a domain and a number of parts. Returns the variance of one report's estimate of a share of
         1/parts from a question over the domain.
     """
-    groups: list[list[int]] = []
-    for index in sorted(range(len(sizes)), key=lambda index: (sizes[index], index)):
-        joined = [*groups[-1], index] if groups else [index]
-        before, after = ([sizes[each] for each in group] for group in (joined[:-1], joined))
-        if before and _gain(after, labels, variance) >= MIN_GROUP_GAIN * _gain(before, labels, variance):
-            groups[-1] = joined
-        else:
-            groups.append([index])
+    order = sorted(range(len(sizes)), key=lambda index: (sizes[index], index))
+    counts = Counter(sizes[index] for index in order)
+    if len(sizes) * prod(count + 1 for count in counts.values()) > MAX_GROUP_SEARCH:
+        groups = [
+            tuple(half[place] for place in group)
+            for half in (order[::2], order[1::2])
+            for group in group_features([sizes[index] for index in half], labels, variance)
+        ]
+    else:
+        waiting = {size: iter([index for index in order if sizes[index] == size]) for size in counts}
+        found = _find_best_groups(counts, labels, variance)
+        groups = [tuple(next(waiting[size]) for size in group) for group in sorted(found, reverse=True)]
     return sorted(tuple(sorted(group)) for group in groups)
 
 
-def _gain(sizes: Sequence[int], labels: int, variance: Variance) -> float:
-    """Return the number of reports about single features that are as informative as one about all of them."""
-    domain = prod(sizes) * labels
-    if len(sizes) == 1:
-        return 1.0
-    if domain > MAX_GROUP_DOMAIN:
-        return 0.0
-    parts = [size * labels for size in sizes]
-    return sum(variance(part, part) / variance(domain, part) for part in parts)
+def _find_best_groups(counts: Counter[int], labels: int, variance: Variance) -> list[_Sizes]:
+    """Return the best groups, given how many features have each size, with the sizes in increasing order.
+
+    Groups of at most 1, 2, 4, 8, ... features are searched. A group that costs more than its parts and an
+    average question together is never among the best, because its parts would be better. The search skips
+    it: with at most m of n features in each of G >= n/m questions, the average is at most least / G^2.
+    """
+    groups: list[_Sizes] = [(size,) for size in counts]
+    costs = {group: variance(group[0] * labels, group[0] * labels) for group in groups}
+
+    def extend(group: _Sizes, most_extra: float) -> Iterator[_Sizes]:
+        for size in counts:
+            joined, domain = (*group, size), prod(group) * size * labels
+            if size < group[-1] or joined.count(size) > counts[size]:
+                continue
+            if domain > MAX_GROUP_DOMAIN:
+                break
+            variances = fsum(variance(domain, each * labels) for each in joined)
+            cost = MIN_GROUP_GAIN ** len(group) * variances
+            if cost - costs[group] - costs[size,] > most_extra:
+                break
+            costs[joined] = cost
+            yield joined
+
+    least, best = _minimise_product(counts, costs)
+    while groups:
+        most = 2 * len(groups[0])
+        most_extra = least * (most / counts.total()) ** 2
+        while groups and len(groups[0]) < most:
+            groups = [joined for group in groups for joined in extend(group, most_extra)]
+        least, best = min((least, best), _minimise_product(counts, costs))
+    return best
+
+
+def _minimise_product(counts: Counter[int], costs: Mapping[_Sizes, float]) -> tuple[float, list[_Sizes]]:
+    """Return the least product of the number of groups and the sum of their costs, and these groups.
+
+    The search is a dynamic program. Its states are the numbers of features of each size that are left, with
+    16 bits for each, of which the highest is set if the number is negative.
+    """
+    ones = {size: 1 << 16 * place for place, size in enumerate(counts)}
+    negative = sum(ones.values()) << 15
+    used = {group: sum(ones[size] for size in group) for group in costs}
+    starts = [[group for group in costs if group[-1] == size] for size in counts]
+
+    @cache
+    def search(left: int) -> dict[int, tuple[float, _Sizes]]:
+        """Return, for each number of groups, the least sum of their costs, and the first of them."""
+        found: dict[int, tuple[float, _Sizes]] = {} if left else {0: (0.0, ())}
+        for group in starts[(left.bit_length() - 1) // 16] if left else ():
+            after = left - used[group]
+            if not after & negative:
+                for number, (others, _) in search(after).items():
+                    total = others + costs[group]
+                    if number + 1 not in found or total < found[number + 1][0]:
+                        found[number + 1] = total, group
+        return found
+
+    left = sum(ones[size] * count for size, count in counts.items())
+    product, number = min((number * total, number) for number, (total, _) in search(left).items())
+    groups = []
+    while left:
+        groups.append(search(left)[number][1])
+        left, number = left - used[groups[-1]], number - 1
+    return product, groups
 
 
 def choose_widths(values: int, variance: Callable[[int], float]) -> tuple[int, ...]:

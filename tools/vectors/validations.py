@@ -198,7 +198,7 @@ def single() -> Plan:
 
 def together() -> Plan:
     """Return a plan that asks for two of its outcomes in one question."""
-    return plan_of("vectors-joint-validation", "3", "auto", (1, 2, 4))
+    return plan_of("vectors-joint-validation", "2.5", "auto", (1, 2, 4))
 
 
 def bad_rows() -> dict[str, Any]:

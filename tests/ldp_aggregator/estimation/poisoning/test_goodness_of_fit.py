@@ -201,14 +201,18 @@ def padded(length: int, fakes: int, targets: int, ones: int) -> np.ndarray:
     return order.argsort(axis=1).argsort(axis=1) < ones
 
 
-def test_fake_sets_raise_an_alarm_that_names_them():
+@pytest.mark.parametrize(("domain", "epsilon", "fakes"), [(16, "1", 1000), (256, "3.5", 150)])
+def test_fake_sets_raise_an_alarm_that_names_them(domain, epsilon, fakes):
     """With another number of values the collector refuses them: only the pair test detects them."""
-    oracle = design("SS", 16, Decimal(1))
-    support = with_fakes(honest(oracle, np.arange(10_000) % 16, 1), padded(16, 1000, 3, 4))
+    oracle = design("SS", domain, Decimal(epsilon))
+    clean = honest(oracle, np.arange(10_000) % domain, 1)
+    support = with_fakes(clean, padded(domain, fakes, 3, int(oracle.parameters["size"])))  # type: ignore[call-overload]
     sizes, pairs = p_values(support)
     assert sizes == 1
     assert pairs < 1e-8
-    oddest = np.unravel_index(np.triu(compute_pair_deviations(support).surprise).argmax(), (16, 16))
+    oddest = np.unravel_index(
+        np.triu(compute_pair_deviations(support).surprise).argmax(), (min(domain, 64),) * 2
+    )
     assert max(oddest) < 3
 
 

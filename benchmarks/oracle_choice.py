@@ -10,7 +10,7 @@ from decimal import Decimal
 from encoders.mechanisms import MECHANISMS, design
 from encoders.mechanisms.subset import SS
 
-DOMAINS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 40, 48, 64, 100)
+DOMAINS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 40, 48, 64, 80, 100, 128, 192, 256, 512)
 EPSILONS = ("0.1", "0.5", "1", "2", "3", "4")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import comb
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -23,14 +25,14 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-MAX_SUBSET_DOMAIN = 64
-"""Largest domain: a set is one machine word."""
+MAX_SUBSET_DOMAIN = 256
+"""Largest domain: a set is at most 32 bytes of a report. Sets of up to 4 out of 256 values are allowed."""
 MAX_COMBINATIONS = 1 << 32
 """Largest number of combinations: the numbers of draws per combination differ by at most a share of 2^-32."""
 
 _DRAWS = struct.Struct("<QQ")
-_MAX_LISTED_COMBINATIONS = 1 << 16
-"""Largest number of combinations that are listed in a table, to randomise a population."""
+_MAX_LISTED_SETS = 1 << 16
+"""Largest number of sets that are listed in a table, to randomise a population."""
 
 
 class SS(BitVector):
@@ -45,7 +47,8 @@ class SS(BitVector):
     The other values of v are numbered from v + 1 on, around the domain, and combinations are in
     colexicographic order. So omega consecutive values are the first combination of their first value, and the
     last combination of the value after them. Therefore some set has the most draws for one true value and the
-    fewest for another, and `ratio` is attained for all d and omega.
+    fewest for another, and `ratio` is attained for all d and omega. With v as the last number, d - 1, the
+    sets are in this order too: first all without v, then all with v.
 
     The payload is the set, see :class:`BitVector`.
     """
@@ -65,7 +68,6 @@ class SS(BitVector):
         self._combination_counts = comb(domain - 1, size), comb(domain - 1, size - 1)
         if max(self._combination_counts) > MAX_COMBINATIONS:
             raise SurveyError(f"sets of {size} out of {domain} values are too many: 2^32 are allowed")
-        self._binomial_rows = _binomials(domain, size)
         kept, left = Fraction(self._keep, WORD), Fraction(WORD - self._keep, WORD)
         outputs = [
             chance * words
@@ -90,14 +92,15 @@ class SS(BitVector):
         """Randomise one value; both draws are always used, and every position is computed."""
         keep_draw, draw = _DRAWS.unpack(rng.take(16))
         own: bool = keep_draw < self._keep
-        left, rank, others = self._size - own, draw * self._combination_counts[own] >> 64, 0
-        for row in self._binomial_rows:
+        rank = (draw * self._combination_counts[own] >> 64) + own * self._combination_counts[0]
+        left, members = self._size, 0
+        for row in reversed(_binomials(self.domain, left)):
             chosen = rank >= row[left]
             rank -= row[left] * chosen
             left -= chosen
-            others += others + chosen
+            members += members + chosen
         value = int(value)
-        around = (others + others + own) << value | others >> (self.domain - 1 - value)
+        around = members << (value + 1) | members >> (self.domain - 1 - value)
         return (around & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
@@ -108,28 +111,32 @@ class SS(BitVector):
         return f"{self._size} of the {self.domain} possible answers; {true}, every other with {other}"
 
     def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        index = values.astype(np.uint64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         own = draws[:, 0] < np.uint64(self._keep)
         without, within = (multiply_shift(draws[:, 1], count) for count in self._combination_counts)
-        others = self._others(own, np.where(own, within, without))
-        around = (others + others + own) << index | others >> (np.uint64(self.domain - 1) - index)
-        around &= np.uint64(self._mask)
-        return around.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.payload_bytes]
+        ranks = np.where(own, within + np.uint64(self._combination_counts[0]), without)
+        words = np.zeros((len(values), self._one_value.shape[1]), dtype=np.uint64)
+        for member in self._members(ranks):
+            words |= self._one_value.take(values + 1 + member, axis=0)
+        return words.astype("<u8", copy=False).view(np.uint8)[:, : self.payload_bytes]
 
-    def _others(self, own: BoolArray, rank: Words) -> Words:
-        """Return the combinations with these numbers, from a table if there are few."""
-        if sum(self._combination_counts) > _MAX_LISTED_COMBINATIONS:
-            return _unrank(self._binomial_rows, rank, self._size - own.astype(np.intp))
-        found: Words = self._combinations[rank + own * np.uint64(self._combination_counts[0])]
-        return found
+    def _members(self, ranks: Words) -> Iterable[IntArray | ByteArray]:
+        """Return each member of the sets with these numbers, from a table if there are few sets."""
+        if sum(self._combination_counts) > _MAX_LISTED_SETS:
+            return _unrank(self.domain, self._size, ranks)
+        return self._listed_members.take(ranks.astype(np.intp), axis=1)
 
     @cached_property
-    def _combinations(self) -> Words:
-        """All combinations of omega of the other values, then all of omega - 1 of them."""
-        left = np.repeat([self._size, self._size - 1], self._combination_counts)
-        rank = np.concatenate([np.arange(count, dtype=np.uint64) for count in self._combination_counts])
-        return _unrank(self._binomial_rows, rank, left)
+    def _listed_members(self) -> ByteArray:
+        """The members of all sets, in order; shape (size, sets)."""
+        ranks = np.arange(sum(self._combination_counts), dtype=np.uint64)
+        return np.stack(list(_unrank(self.domain, self._size, ranks))).astype(np.uint8)
+
+    @cached_property
+    def _one_value(self) -> Words:
+        """The sets of one value, for the values 0, ..., d - 1 and again; shape (2 d, 64-bit words)."""
+        bits = np.eye(self.domain, -(-self.domain // 64) * 64, dtype=np.uint8)
+        return np.tile(np.packbits(bits, axis=1, bitorder="little").view("<u8"), (2, 1))
 
     def _is_valid(self, payload: bytes) -> bool:
         chosen = int.from_bytes(payload, "little")
@@ -179,22 +186,20 @@ class SS(BitVector):
 
 @lru_cache(maxsize=64)
 def _binomials(domain: int, size: int) -> tuple[tuple[int, ...], ...]:
-    """Return C(i, 0), ..., C(i, size) for i = d-2, ..., 0: the combinations of positions below i."""
-    return tuple(
-        tuple(comb(other, left) for left in range(size + 1)) for other in reversed(range(domain - 1))
-    )
+    """Return C(i, 0), ..., C(i, size) for i = 0, ..., d - 1, or a number that exceeds every rank."""
+    rows: list[tuple[int, ...]] = [(1, *[0] * size)]
+    while len(rows) < domain:
+        rows.append((1, *(min(one + other, 2 * MAX_COMBINATIONS) for one, other in pairwise(rows[-1]))))
+    return tuple(rows)
 
 
-def _unrank(rows: tuple[tuple[int, ...], ...], rank: Words, left: NDArray[np.intp]) -> Words:
-    """Return the combinations with the numbers `rank`, of `left` members each, as bit sets."""
-    others = np.zeros_like(rank)
-    for row in np.array(rows, dtype=np.uint64):
-        least = row.take(left)
-        chosen = rank >= least
-        rank = rank - least * chosen
-        left = left - chosen
-        others = others + others + chosen
-    return others
+def _unrank(domain: int, size: int, ranks: Words) -> Iterator[IntArray]:
+    """Yield the members of the sets with these numbers, the last member first."""
+    columns = np.array(_binomials(domain, size), dtype=np.uint64).T
+    for column in columns[:0:-1]:
+        member = np.searchsorted(column, ranks, side="right") - 1
+        ranks = ranks - column.take(member)
+        yield member
 
 
 def _rank(others: int) -> int:

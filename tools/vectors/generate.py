@@ -16,6 +16,7 @@ refuse (bad_plans.py and plan_mistakes/); tokens.json invitations, some of them 
 relay-addresses.json addresses of relays, to take and to refuse (relays.py); compositions.json bounds on the
 privacy of people who answer every question through a relay (compositions.py); envelopes.json what they send
 (envelopes.py); relay-plans.json plans of such surveys, to take and to refuse (plan_mistakes/all_answers.py).
+good-large-sets.json is about subset selection of more than 64 values (large_sets.py).
 Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand at the exact limits
 of a mechanism (limits.py).
 """
@@ -39,6 +40,7 @@ from tools.vectors import (
     bad_plans,
     compositions,
     envelopes,
+    large_sets,
     limits,
     normal_forms,
     relays,
@@ -193,7 +195,7 @@ def numeric_plan_of(numeric: str, epsilon: str, projection: str = "") -> Plan:
 
 
 def plan_of(frequency: str, epsilon: str) -> Plan:
-    few = [*range(16), 42, 59, 88, 89]  # domain 60: SS asks for 64 values at most
+    few = [*range(16), 42, 59, 88, 89]  # domain 60: a set of one word
     listed = few if frequency == "SS" else range(90)  # domain 270: indices of two bytes
     districts = ", ".join(str(1000 + i) for i in listed)
     return read_survey(SURVEY.format(frequency=frequency, epsilon=epsilon, districts=districts)).compile()
@@ -425,7 +427,7 @@ def files() -> dict[str, str]:
     documents["good-tables.json"] = good_tables(labelled=True)
     documents["good-tables-unlabelled.json"] = good_tables(labelled=False)
     documents |= {"good-texts.json": good_texts(), "conditions.json": texts.conditions()}
-    documents["good-values.json"] = values.good()
+    documents |= {"good-large-sets.json": large_sets.large_sets(), "good-values.json": values.good()}
     documents["good-validation.json"] = good_validation()
     documents["good-validation-together.json"] = good_validation_together()
     documents |= {"bad-rows.json": values.bad_rows(), "bad-plans.json": bad_plans.bad_plans()}

@@ -10,6 +10,7 @@ Chernoff's and Bernstein's, added up over all tests (Bonferroni).
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -139,6 +140,10 @@ class CentredProduct:
             maximum=float(max(possible)),
         )
 
+    def sum_pairs(self, ones: int, size: int) -> float:
+        """Return the sum over all pairs of `size` positions, of which so many are 1."""
+        return (ones * (ones - 1) - self.level * size * (size - 1)) / 2 - self.slope * ones * (size - 1)
+
 
 @dataclass(frozen=True)
 class PairDeviations:
@@ -171,28 +176,57 @@ def compute_pair_excess(support: SupportCounts) -> FloatArray:
 def compute_pair_noise(support: SupportCounts) -> tuple[FloatArray, FloatArray]:
     """Return upper bounds on the variances of the excess, and on what one report can add to it.
 
-    Where bits are independent, the products of different pairs do not covary; where they are not, each
-    group is one position. The sums give an upper bound on the number of owners of each group. The probability
-    that any of these bounds fails is at most `_SLACK_PROBABILITY` (Hoeffding 1963).
+    Where bits are independent, the products of different pairs do not covary; for sets, `compute_set_noise`
+    is used. The sums give an upper bound on the number of owners of each group. The probability that any of
+    these bounds fails is at most `_SLACK_PROBABILITY` (Hoeffding 1963).
     """
-    bits, n, size, product = (
-        support.bits,
-        support.n,
-        _group_sizes(support.bits),
-        CentredProduct.from_bits(support.bits),
-    )
-    q, p, more = float(bits.off), float(bits.own[1]), product.owned - product.unowned
-    share = np.ones(len(size))
-    if more > 0:
+    bits, n, size = support.bits, support.n, _group_sizes(support.bits)
+    if bits.ones is None:
+        product, own = CentredProduct.from_bits(bits), np.eye(len(size))
+        pairs = size[:, None] * (size - own) / (1 + own)
+        unowned, maximum = pairs * product.unowned, pairs * product.maximum
+        more = (size - own) * max(product.owned - product.unowned, 0.0)
+    else:
+        each = list(enumerate(map(int, size)))
+        table = [[(a,) if g == h else (a, b) for h, b in each] for g, a in each]
+        noise = {sizes: compute_set_noise(bits, sizes) for sizes in {*itertools.chain(*table)}}
+        found = np.array([[noise[sizes] for sizes in row] for row in table])
+        unowned, more, maximum = np.moveaxis(found, -1, 0)
+    q, p, share = float(bits.off), float(bits.own[1]), np.ones(len(size))
+    if more.any():
         margin = size * math.sqrt(math.log(len(size) / _SLACK_PROBABILITY) / (2 * n))
         share = np.clip((support.sums / n - size * q + margin) / (p - q), 0.0, 1.0)
-    alike = np.diag(size * (size - 1) / 2)
-    pairs = np.where(np.eye(len(size)) > 0, alike, np.outer(size, size))
-    owned = np.outer(share, size) + np.outer(size, share)
-    owned = np.minimum(owned, np.maximum.outer(size, size))
-    own = np.arange(len(size))
-    owned[own, own] = share * (size - 1)
-    return n * (pairs * product.unowned + owned * max(more, 0.0)), pairs * product.maximum
+    owned = share[:, None] * more
+    both = np.minimum(owned + owned.T, np.maximum(more, more.T))
+    return n * (unowned + np.where(np.eye(len(size)) > 0, owned, both)), maximum
+
+
+def compute_set_noise(bits: SupportCounters, sizes: tuple[int, ...]) -> tuple[float, float, float]:
+    """Return what one set of a fixed size adds to the excess of one or two groups with so many positions.
+
+    The numbers of ones in the groups are hypergeometric, because the other members are drawn at random.
+
+    Returns
+    -------
+    unowned, more, maximum : float
+        The variance if no group is the owner's, by how much more it is if the first is, and the largest
+        absolute value.
+    """
+    assert bits.ones is not None
+    product, p, variances, maximum = CentredProduct.from_bits(bits), float(bits.own[1]), [0.0, 0.0], 0.0
+    for owner, own in itertools.product((0, 1), repeat=2):
+        others, left = (sizes[0] - owner, *sizes[1:]), bits.ones - own
+        rest = bits.length - 1 - sum(others)
+        for counts in itertools.product(*(range(each + 1) for each in others)):
+            if 0 <= left - sum(counts) <= rest:
+                ways = math.prod(map(math.comb, others, counts)) * math.comb(rest, left - sum(counts))
+                ones = (counts[0] + owner * own, *counts[1:])
+                excess = product.sum_pairs(sum(ones), sum(sizes))
+                excess -= sum(map(product.sum_pairs, ones, sizes)) * (len(sizes) > 1)
+                chance = (p if own else 1 - p) * ways / math.comb(bits.length - 1, left)
+                variances[owner] += chance * excess**2
+                maximum = max(maximum, abs(excess))
+    return variances[0], max(variances[1] - variances[0], 0.0), maximum
 
 
 def compute_pair_deviations(support: SupportCounts) -> PairDeviations:

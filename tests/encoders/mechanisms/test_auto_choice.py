@@ -46,7 +46,7 @@ def test_the_tables_are_the_textbook_probabilities(name, epsilon, domain):
 
 def rivals_of(domain: int, epsilon: str) -> dict[str, float]:
     """Return the variance of every oracle that can be designed."""
-    left_out = {"SHE": float(epsilon) < 0.1, "SS": domain > 64}
+    left_out = {"SHE": float(epsilon) < 0.1, "SS": domain > 256}
     there = [name for name in NAMES if not left_out.get(name)]
     return {name: made(name, domain, epsilon).variance(1 / domain) for name in there}
 
@@ -54,7 +54,7 @@ def rivals_of(domain: int, epsilon: str) -> dict[str, float]:
 @pytest.mark.parametrize("epsilon", ["0.05", *EPSILONS, "16"])
 def test_auto_is_worse_than_no_simpler_oracle_and_by_a_hundredth_at_most_than_any(epsilon):
     order = {"DE": 0, "SUE": 1, "OUE": 1, "THE": 2, "SHE": 2, "SS": 2}
-    for domain in (*range(2, 20), 24, 32, 40, 63, 64, 100, 1024):
+    for domain in (*range(2, 20), 24, 32, 40, 63, 64, 65, 100, 256, 257, 1024):
         oracle = made("auto", domain, epsilon)
         best = oracle.variance(1 / domain)
         for name, variance in rivals_of(domain, epsilon).items():
@@ -73,23 +73,33 @@ def test_auto_takes_the_simpler_of_near_equals(domain, epsilon, simpler):
     assert made("auto", domain, epsilon).name == simpler
 
 
+def variance_of_sets(domain: int, size: int, epsilon: float) -> tuple[float, float, float]:
+    """Return the variance of a frequency of 1/d from sets of this size, p and q (Ye and Barg 2018)."""
+    e = math.exp(epsilon)
+    p = size * e / (size * e + domain - size)
+    q = (size - p) / (domain - 1)
+    at = q + (p - q) / domain
+    return at * (1 - at) / (p - q) ** 2, p, q
+
+
 @pytest.mark.parametrize("domain", [2, 3, 5, 8, 16, 32])
 @every_epsilon
 def test_subset_selection_has_the_textbook_probabilities_and_the_best_size(epsilon, domain):
-    def textbook(size: int) -> tuple[float, float, float]:  # Ye and Barg 2018
-        e = math.exp(float(epsilon))
-        p = size * e / (size * e + domain - size)
-        q = (size - p) / (domain - 1)
-        at = q + (p - q) / domain
-        return at * (1 - at) / (p - q) ** 2, p, q
-
     mechanism = made("SS", domain, epsilon)
     size = int(mechanism.parameters["size"])
-    variance, p, q = textbook(size)
+    variance, p, q = variance_of_sets(domain, size, float(epsilon))
     assert (mechanism.on_mean, mechanism.off_mean) == pytest.approx((p, q), abs=1e-8)
     assert mechanism.variance(1 / domain) == pytest.approx(variance, rel=1e-6)
-    assert variance <= min(textbook(other)[0] for other in range(1, domain)) * (1 + 1e-6)
+    best = min(variance_of_sets(domain, other, float(epsilon))[0] for other in range(1, domain))
+    assert variance <= best * (1 + 1e-6)
     assert abs(size - domain / (math.exp(float(epsilon)) + 1)) < 1
+
+
+@pytest.mark.parametrize("epsilon", ["3.5", "3.75", "4"])
+@pytest.mark.parametrize("domain", [65, 91, 128, 134, 226, 256])
+def test_auto_is_close_to_the_best_size_of_a_set(epsilon, domain):
+    best = min(variance_of_sets(domain, size, float(epsilon))[0] for size in range(1, domain))
+    assert best * (1 - 1e-6) <= made("auto", domain, epsilon).variance(1 / domain) <= 1.08 * best
 
 
 @every_epsilon
@@ -97,4 +107,4 @@ def test_auto_is_subset_selection_between_direct_and_unary_encoding(epsilon):
     names = [made("auto", domain, epsilon).name for domain in (*range(2, 36), 200, 20_000)]
     changes = [name for name, before in zip(names, [None, *names[:-1]], strict=True) if name != before]
     assert changes in (["DE", "SS", "OUE"], ["DE", "SS", "SUE"], ["DE", "OUE"], ["DE"])
-    assert ("SS" in names) == (float(epsilon) <= 2)
+    assert ("SS" in names) == (float(epsilon) <= 4)

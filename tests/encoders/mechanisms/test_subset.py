@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, pairwise
 from math import comb
 
@@ -10,6 +11,7 @@ import pytest
 
 from encoders.errors import PrivacyError, ReportError, SurveyError
 from encoders.mechanisms import SS, design, load
+from encoders.mechanisms.subset import MAX_COMBINATIONS, MAX_SUBSET_DOMAIN
 from encoders.probability_tables import WORD
 from encoders.randomness import GivenBytes
 from encoders.table_design import keep_threshold
@@ -18,8 +20,8 @@ EPSILONS = ("0.1", "1", "4")
 SIZES = [(d, size) for d in range(2, 8) for size in range(1, d)]
 LARGE = [
     (d, size)
-    for d in (9, 16, 17, 33, 35, 63, 64)
-    for size in (1, 2, 8, 17, d - 2, d - 1)
+    for d in (9, 16, 17, 33, 35, 63, 64, 65, 128, 255, 256)
+    for size in (1, 2, 4, 8, 17, d - 4, d - 2, d - 1)
     if size < d and max(comb(d - 1, size), comb(d - 1, size - 1)) <= 1 << 32
 ]
 
@@ -38,6 +40,10 @@ def payload(mechanism: SS, values: object) -> bytes:
 
 def words(first: int, second: int) -> bytes:
     return first.to_bytes(8, "little") + second.to_bytes(8, "little")
+
+
+def perturb(mechanism: SS, value: int, first: int, second: int) -> bytes:
+    return mechanism.perturb(value, GivenBytes(words(first, second)))
 
 
 def borders(cells: int) -> list[int]:
@@ -78,13 +84,41 @@ def test_the_ratio_is_the_worst_over_all_inputs_and_outputs(epsilon):
 @pytest.mark.parametrize(("domain", "size"), LARGE)
 def test_values_in_a_row_reach_the_ratio_and_no_set_exceeds_it(domain, size):
     mechanism = sized(domain, size)
-    for first in range(domain):
+    for first in range(0, domain, 1 + domain // 65 * 15):
         law = mechanism.likelihood(payload(mechanism, range(first, first + size)))
         assert law[first] / law[(first + size) % domain] == mechanism.ratio
     rng = np.random.default_rng(1)
     for _ in range(20):
         law = mechanism.likelihood(payload(mechanism, rng.permutation(domain)[:size].tolist()))
         assert max(law) / min(law) <= mechanism.ratio
+
+
+@pytest.mark.parametrize(
+    ("domains", "pairs"),
+    [
+        ((2, 64, 65, 128, 255, 256), 57),
+        pytest.param(range(2, MAX_SUBSET_DOMAIN + 1), 3173, marks=pytest.mark.slow),
+    ],
+)
+def test_the_extreme_draws_of_a_device_attain_the_ratio_for_every_size(domains, pairs):
+    """The run of `size` values from v on has the most draws for v, and the fewest for the value after it."""
+    tried = 0
+    for domain, size in ((d, size) for d in domains for size in range(1, d)):
+        within, without = comb(domain - 1, size - 1), comb(domain - 1, size)
+        if max(within, without) > MAX_COMBINATIONS:
+            continue
+        mechanism, first = sized(domain, size), 7 * size % domain
+        run, after = payload(mechanism, range(first, first + size)), (first + size) % domain
+        keep, most, least = keep_of(mechanism), -(-WORD // within), WORD // without
+        sent = partial(perturb, mechanism)
+        assert sent(first, 0, 0) == sent(first, keep - 1, most - 1) == run
+        assert sent(after, keep, WORD - least) == sent(after, WORD - 1, WORD - 1) == run
+        assert run not in (sent(first, keep, 0), sent(after, keep - 1, WORD - 1))
+        assert within == 1 or sent(first, 0, most) != run
+        assert without == 1 or sent(after, keep, WORD - least - 1) != run
+        assert mechanism.ratio == Fraction(keep * most, (WORD - keep) * least)
+        tried += 1
+    assert tried == pairs
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -114,7 +148,7 @@ def test_a_population_agrees_with_a_device_at_borders_of_cells(domain, size):
 
 
 def test_a_set_of_one_value_is_direct_encoding():
-    for domain in (2, 5, 64):
+    for domain in (2, 5, 64, 256):
         mechanism, direct = sized(domain, 1), design("DE", domain, Decimal(1))
         assert mechanism.parameters["keep"] == direct.parameters["keep"]
         assert mechanism.ratio == direct.ratio
@@ -152,7 +186,10 @@ def test_sets_of_other_sizes_and_values_beyond_the_last_are_refused(domain, size
 @pytest.mark.parametrize(
     ("domain", "size", "problem"),
     [
-        (65, 2, "at most 64 values, not 65"),
+        (257, 2, "at most 256 values, not 257"),
+        (256, 5, "too many"),
+        (256, 128, "too many"),
+        (256, 251, "too many"),
         (64, 9, "too many"),
         (64, 55, "too many"),
         (36, 18, "too many"),
@@ -164,6 +201,6 @@ def test_sets_of_other_sizes_and_values_beyond_the_last_are_refused(domain, size
 def test_tables_that_ask_for_too_much_or_for_nothing_are_refused(domain, size, problem):
     with pytest.raises(SurveyError, match=problem):
         load("SS", domain, {"keep": str(WORD // 2), "size": str(size)})
-    if domain > 64:
+    if domain > 256:
         with pytest.raises(SurveyError, match=problem):
             design("SS", domain, Decimal(1))

@@ -150,9 +150,9 @@ def test_reports_too_long_for_the_wire_are_refused_with_a_way_out():
 
 
 def test_more_values_than_subset_selection_asks_for_are_refused_with_a_way_out():
-    many = GOOD.replace("bins = 4", "bins = 33").replace('"OUE"', '"SS"')
-    read_survey(many.replace("33", "32")).compile()
-    with pytest.raises(SurveyError, match='at most 64 values, not 66: choose "auto" or OUE') as caught:
+    many = GOOD.replace("bins = 4", "bins = 129").replace('"OUE"', '"SS"')
+    read_survey(many.replace("129", "128")).compile()
+    with pytest.raises(SurveyError, match='at most 256 values, not 258: choose "auto" or OUE') as caught:
         read_survey(many).compile()
     assert caught.value.field == "features.hours"
 

@@ -27,7 +27,7 @@ MECHANISMS = [
 
 
 def plan_of(mechanism: dict[str, str], epsilon: float = 1.0) -> Plan:
-    bins = 30 if mechanism.get("frequency") == "SS" else 150  # SS asks for 64 values at most
+    bins = 120 if mechanism.get("frequency") == "SS" else 150  # SS asks for 256 values at most
     features = {
         "age": ["young", "old"],
         "hours": {"range": [0, 12], "bins": bins},

@@ -29,8 +29,10 @@ def tables() -> Iterator[tuple[str, str]]:
         key = json.loads(base)["questions"][index]["tables"]
         yield name, rekeyed(base, key, json.loads(base)["tables"][key] | entry)
     yield "OUE whose p and q are one double", close()
-    yield "SS of more than 64 values", subset(66, 2)
+    yield "SS of more than 256 values", subset(258, 2)
     yield "SS of more than 2^32 sets", subset(38, 19)
+    yield "SS of more than 2^32 sets of five values", subset(256, 5)
+    yield "SS of more than 2^240 sets", subset(256, 128)
 
 
 def close() -> str:
@@ -50,7 +52,7 @@ def subset(domain: int, size: int) -> str:
     document = json.loads(text_of())
     document["features"][0]["values"] = [str(i) for i in range(domain // 2 - 1)]
     keep = WORD * (size + 1) // (domain + 1)
-    most, least = -(-WORD // math.comb(domain - 1, size - 1)), WORD // math.comb(domain - 1, size)
+    most, least = -(-WORD // math.comb(domain - 1, size - 1)), max(WORD // math.comb(domain - 1, size), 1)
     new = {"keep": str(keep), "size": str(size)}
     key = hashlib.sha256(canonical.dump_canonical_json(new)).hexdigest()[:16]
     ratio = Fraction(keep * most, (WORD - keep) * least)

@@ -9,7 +9,7 @@ import { checkKeyCount, readProbability, readSmallInteger } from "./parameters.j
 /** @typedef {import("./base.js").Mechanism} Mechanism */
 /** @typedef {import("./base.js").Tables} Tables */
 
-const MAX_DOMAIN = 64;
+const MAX_DOMAIN = 256;
 const MAX_COMBINATIONS = 2 ** 32;
 
 /**
@@ -24,9 +24,9 @@ export function subset(domain, tables) {
   checkKeyCount(tables, 2);
   const keep = readProbability(tables.keep);
   const size = readSmallInteger(tables.size, 1, domain - 1);
-  const binomials = pascalTriangle(domain);
+  const last = pascalTriangle(domain, size)[domain - 1];
   // by whether the true value is in the set: the number of combinations of the other members
-  const combinations = [binomials[domain - 1][size], binomials[domain - 1][size - 1]];
+  const combinations = [last[size], last[size - 1]];
   requireValid(Math.max(...combinations) <= MAX_COMBINATIONS);
   checkKeptLikeliest(keep, size, domain);
   const payloadBytes = Math.ceil(domain / 8);
@@ -35,15 +35,16 @@ export function subset(domain, tables) {
     randomBytes: 16,
     ratio: keptRatio(keep, combinations[1], combinations[0]),
     perturb([value], random) {
+      const binomials = pascalTriangle(domain, size);
       const own = Number(readWord(random, 0) < keep);
-      let rank = multiplyShift(readWord(random, 1), combinations[own]);
-      let left = size - own;
+      // of all sets, with the true value as the last: first those without it, then those with it
+      let rank = multiplyShift(readWord(random, 1), combinations[own]) + own * combinations[0];
+      let left = size;
       const payload = new Uint8Array(payloadBytes);
-      setBit(payload, value, own);
-      for (let other = domain - 2; other >= 0; other--) {
+      for (let other = domain - 1; other >= 0; other--) {
         const least = binomials[other][left];
         const chosen = Number(rank >= least);
-        rank -= [0, least][chosen];
+        rank -= least * chosen;
         left -= chosen;
         setBit(payload, (value + 1 + other) % domain, chosen);
       }
@@ -53,12 +54,13 @@ export function subset(domain, tables) {
 }
 
 /**
- * Return C(n, m) for all n and m below `count`. Numbers above 2^53 are rounded; only smaller ones are used.
+ * Return C(n, m) for all n below `count` and m up to `most`. Numbers above 2^53 are rounded, but are only compared.
  *
  * @param {number} count
+ * @param {number} most
  */
-function pascalTriangle(count) {
-  const rows = [[1, ...Array(count).fill(0)]];
+function pascalTriangle(count, most) {
+  const rows = [[1, ...Array(most).fill(0)]];
   while (rows.length < count) {
     const last = /** @type {number[]} */ (rows.at(-1));
     rows.push(last.map((each, m) => each + (m && last[m - 1])));

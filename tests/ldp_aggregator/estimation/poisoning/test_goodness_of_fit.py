@@ -23,6 +23,7 @@ from ldp_aggregator.estimation.poisoning.goodness_of_fit import (
     compute_pair_excess,
     compute_pair_noise,
     compute_pair_p_value,
+    compute_set_noise,
     compute_size_distribution,
     compute_size_p_value,
 )
@@ -88,6 +89,34 @@ def test_the_product_of_two_values_of_a_set_has_mean_zero_for_every_answer(domai
     assert compute_size_distribution(oracle.support_counters, 0.5).tolist() == [1.0]
 
 
+@pytest.mark.parametrize("groups", [(0,), (0, 1), (0, 2), (2, 0), (2, 3)])
+def test_the_noise_of_a_set_in_groups_of_positions_is_exact(groups):
+    """Over all sets of 3 of 66 values: positions 64 and 65 share the groups 0 and 1."""
+    oracle = design("SS", 66, Decimal(3))
+    bits, product = bits_of(oracle), CentredProduct.from_bits(bits_of(oracle))
+    positions = [[place for place in range(66) if place % 64 == group] for group in groups]
+    pairs = (
+        [*combinations(positions[0], 2)]
+        if len(groups) == 1
+        else [(i, j) for i in positions[0] for j in positions[1]]
+    )
+    sets = np.zeros((math.comb(66, 3), 66))
+    sets[np.arange(len(sets))[:, None], list(combinations(range(66), 3))] = 1
+    excess = sum(
+        sets[:, i] * sets[:, j] - product.slope * (sets[:, i] + sets[:, j]) - product.level for i, j in pairs
+    )
+    variances = []
+    for owner in (5, groups[0]):
+        law = np.where(
+            sets[:, owner], oracle.on_mean / math.comb(65, 2), (1 - oracle.on_mean) / math.comb(65, 3)
+        )
+        assert law @ excess == pytest.approx(0, abs=1e-12)
+        variances.append(law @ excess**2)
+    unowned, more, maximum = compute_set_noise(bits, tuple(map(len, positions)))
+    assert (unowned, unowned + more) == pytest.approx(variances, rel=1e-9)
+    assert maximum == pytest.approx(abs(excess).max(), rel=1e-9)
+
+
 def test_the_excess_is_the_sum_of_the_centred_products():
     for length in (6, 130):
         bits = SupportCounters(length, Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2)))
@@ -123,6 +152,7 @@ MECHANISMS = [
     design("OUE", 64, Decimal(1)),
     design("OUE", 300, Decimal(1)),
     *(design("SS", d, Decimal(epsilon)) for d, epsilon in ((5, "0.5"), (8, "1"), (16, "0.1"), (64, "2"))),
+    *(design("SS", d, Decimal(epsilon)) for d, epsilon in ((66, "3"), (128, "4"), (256, "3.5"))),
 ]
 
 
@@ -131,7 +161,7 @@ MECHANISMS = [
 )
 @pytest.mark.parametrize("skew", ["even", "all the same", "two"])
 def test_honest_reports_raise_no_alarm_whatever_people_answer(mechanism, skew):
-    """p >= 1e-6 for each of 162 honest surveys and 2 tests: at most 3.3e-4 of a false alarm."""
+    """p >= 1e-6 for each of 189 honest surveys and 2 tests: at most 3.8e-4 of a false alarm."""
     d = bits_of(mechanism).length
     for n, seed in ((1, 1), (40, 2), (20_000, 3)):
         answers = {"even": np.arange(n) % d, "all the same": np.zeros(n, np.int64), "two": np.arange(n) % 2}
@@ -171,14 +201,18 @@ def padded(length: int, fakes: int, targets: int, ones: int) -> np.ndarray:
     return order.argsort(axis=1).argsort(axis=1) < ones
 
 
-def test_fake_sets_raise_an_alarm_that_names_them():
+@pytest.mark.parametrize(("domain", "epsilon", "fakes"), [(16, "1", 1000), (256, "3.5", 150)])
+def test_fake_sets_raise_an_alarm_that_names_them(domain, epsilon, fakes):
     """With another number of values the collector refuses them: only the pair test detects them."""
-    oracle = design("SS", 16, Decimal(1))
-    support = with_fakes(honest(oracle, np.arange(10_000) % 16, 1), padded(16, 1000, 3, 4))
+    oracle = design("SS", domain, Decimal(epsilon))
+    clean = honest(oracle, np.arange(10_000) % domain, 1)
+    support = with_fakes(clean, padded(domain, fakes, 3, int(oracle.parameters["size"])))  # type: ignore[call-overload]
     sizes, pairs = p_values(support)
     assert sizes == 1
     assert pairs < 1e-8
-    oddest = np.unravel_index(np.triu(compute_pair_deviations(support).surprise).argmax(), (16, 16))
+    oddest = np.unravel_index(
+        np.triu(compute_pair_deviations(support).surprise).argmax(), (min(domain, 64),) * 2
+    )
     assert max(oddest) < 3
 
 

@@ -14,18 +14,15 @@ import ldpbayes.Bytes;
  * others.
  */
 final class Subset extends Mechanism {
-    private static final int MAX_DOMAIN = 64;
+    private static final int MAX_DOMAIN = 256;
     private static final long MAX_COMBINATIONS = 1L << 32;
-    /** C(n, m) for all n below the largest domain. */
-    private static final long[][] BINOMIALS = pascalTriangle(MAX_DOMAIN);
 
     private final int domain;
     private final long keep;
     private final int size;
 
-    private Subset(int domain, long keep, int size) {
-        super((domain + 7) / 8, 16,
-            Direct.keptRatio(keep, BINOMIALS[domain - 1][size - 1], BINOMIALS[domain - 1][size]));
+    private Subset(int domain, long keep, int size, long[] binomials) {
+        super((domain + 7) / 8, 16, Direct.keptRatio(keep, binomials[size - 1], binomials[size]));
         this.domain = domain;
         this.keep = keep;
         this.size = size;
@@ -36,23 +33,23 @@ final class Subset extends Mechanism {
         Parameters.checkKeyCount(tables, 2);
         long keep = Parameters.readProbability(tables.get("keep"));
         int size = Parameters.readSmallInteger(tables.get("size"), 1, domain - 1);
-        long[] last = BINOMIALS[domain - 1];
+        long[] last = pascalTriangle(domain, size)[domain - 1];
         requireValid(last[size] <= MAX_COMBINATIONS && last[size - 1] <= MAX_COMBINATIONS);
         Direct.checkKeptLikeliest(keep, size, domain);
-        return new Subset(domain, keep, size);
+        return new Subset(domain, keep, size, last);
     }
 
     @Override
     public byte[] perturb(long[] value, byte[] random) {
+        long[][] binomials = pascalTriangle(domain, size);
+        long[] last = binomials[domain - 1];
         int own = isBelow(Bytes.readWord(random, 0), keep);
-        int left = size - own;
-        // the number of combinations of the other members
-        long combinations = BINOMIALS[domain - 1][left];
-        long rank = multiplyHigh(Bytes.readWord(random, 1), combinations);
+        // of all sets, with the true value as the last: first those without it, then those with it
+        long rank = multiplyHigh(Bytes.readWord(random, 1), last[size - own]) + own * last[size];
+        int left = size;
         byte[] payload = new byte[payloadBytes()];
-        setBit(payload, (int) value[0], own);
-        for (int other = domain - 2; other >= 0; other--) {
-            long least = BINOMIALS[other][left];
+        for (int other = domain - 1; other >= 0; other--) {
+            long least = binomials[other][left];
             int chosen = 1 - isBelow(rank, least);
             rank -= least & -chosen;
             left -= chosen;
@@ -61,13 +58,14 @@ final class Subset extends Mechanism {
         return payload;
     }
 
-    /** Returns C(n, m) for all n below a count of at most 64, and m up to that count. */
-    private static long[][] pascalTriangle(int count) {
-        long[][] rows = new long[count][count + 1];
-        for (int n = 0; n < count; n++) {
+    /** Returns C(n, m) for all n below a count and m up to a size, or a number that exceeds every rank. */
+    private static long[][] pascalTriangle(int count, int most) {
+        long[][] rows = new long[count][most + 1];
+        rows[0][0] = 1;
+        for (int n = 1; n < count; n++) {
             rows[n][0] = 1;
-            for (int m = 1; m <= n; m++) {
-                rows[n][m] = rows[n - 1][m - 1] + rows[n - 1][m];
+            for (int m = 1; m <= most; m++) {
+                rows[n][m] = Math.min(rows[n - 1][m - 1] + rows[n - 1][m], 2 * MAX_COMBINATIONS);
             }
         }
         return rows;

@@ -131,8 +131,8 @@ class FeatureResult:
     def make_consistent(self, shares: IntervalEstimate) -> FloatArray:
         """Return P(value) or P(value | label), (values, classes), as they are shown.
 
-        Each column is a distribution, of ordered values that of the shown cumulative shares and quantiles. The
-        shares of choices do not add up to 1 and are cut to their interval.
+        Each column is a distribution; the shown cumulative shares of ordered values are sums of it. The shares
+        of choices do not add up to 1 and are cut to their interval.
         """
         if self.kind == Choices.kind:
             return np.clip(shares.value, shares.low, shares.high)

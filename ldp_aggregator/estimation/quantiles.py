@@ -194,9 +194,9 @@ def _smooth(estimate: TableEstimate, values: int) -> FloatArray:
     """Return the frequencies, (A,), of a feature with levels, smoothed; others are returned unchanged.
 
     Penalised least squares with the covariance of the frequencies, among those that add up to 1. In
-    coordinates in which noise and penalty are diagonal, each estimate is multiplied by 1 / (1 + weight s). The
-    weight minimises an unbiased estimate of the squared error in units of the noise (Mallows' C_L, see
-    docs/references.md).
+    coordinates in which noise and penalty are diagonal, each estimate is multiplied by a factor of
+    1 / (1 + weight s). The weight minimises an unbiased estimate of the squared error in units of the noise
+    (C_L of Mallows 1973, see docs/references.md).
     """
     size = len(estimate.raw)
     if not (isinstance(estimate, CombinedFrequencies) and estimate.levels and values > _ORDER + 1):

@@ -46,7 +46,7 @@ def list_jobs(surveys: int, directory: Path | None) -> Iterator[Job]:
         yield "quantiles", str(case), partial(measure_quantiles, *case, surveys)
     for each in smooth_quantiles.SETTINGS:
         if directory or each[0] in LAWS:
-            yield "smooth", str(each), partial(measure_smooth, *each, surveys, directory)
+            yield "smooth", str(each), partial(measure_smooth, *each, surveys // 2, directory)
 
 
 def write_page(page: Path, results: Results) -> Iterator[str]:

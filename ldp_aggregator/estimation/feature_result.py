@@ -97,6 +97,12 @@ class FeatureResult:
         choices = len(feature.entry.values) if isinstance(feature, ChoiceFeature) else 1
         unknown = IntervalEstimate.unknown((values, k))
         is_ordered = feature.ordered and count_values(feature) > 1
+        ordered = OrderedResult.from_estimates(feature, raw, shares, k) if is_ordered else None
+        of_all = estimate_share_intervals(shares, 1) if shares else IntervalEstimate.unknown((values,))
+        conditionals = estimate_conditional_intervals(raw, k) if raw else unknown
+        if ordered:
+            of_all = ordered.include_shares(of_all.reshape(-1, 1)).reshape(-1)
+            conditionals = ordered.include_shares(conditionals)
         return cls(
             name=feature.name,
             kind=feature.kind,
@@ -104,15 +110,15 @@ class FeatureResult:
             mechanism=shares.mechanism if shares else None,
             n=shares.n if shares else 0,
             asked_with=_list_others(feature, shares) if shares else (),
-            shares=estimate_share_intervals(shares, 1) if shares else IntervalEstimate.unknown((values,)),
+            shares=of_all,
             frequencies=estimate_joint_intervals(raw, k) if raw else unknown,
-            conditionals=estimate_conditional_intervals(raw, k) if raw else unknown,
+            conditionals=conditionals,
             distinguishable_entries=find_differing_values(raw, k, choices)
             if raw
             else np.zeros(values, dtype=bool),
             relevance=estimate_table_relevance(raw, prior),
             correlation=estimate_class_correlation(raw) if k == 2 else None,
-            ordered=OrderedResult.from_estimates(feature, raw, shares, k) if is_ordered else None,
+            ordered=ordered,
         )
 
     @property
@@ -131,7 +137,7 @@ class FeatureResult:
     def make_consistent(self, shares: IntervalEstimate) -> FloatArray:
         """Return P(value) or P(value | label), (values, classes), as they are shown.
 
-        Each column is a distribution; the shown cumulative shares of ordered values are sums of it. The shares
+        Each column is a distribution. Those of ordered values add up to the shown cumulative shares. Shares
         of choices do not add up to 1 and are cut to their interval.
         """
         if self.kind == Choices.kind:

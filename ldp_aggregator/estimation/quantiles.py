@@ -66,14 +66,19 @@ class OrderedResult:
         """Build the result from the frequencies of values and classes, (A k,), and of values, (A,)."""
         values = count_values(feature)
         edges = feature.edges if isinstance(feature, BinnedFeature) else ()
-        cumulative = _estimate_cumulative(shares, values, 1)
+        shown = fit_cumulative(shares, values, 1)
+        cumulative = include_shown(_estimate_cumulative(shares, values, 1), shown)
+        of_classes = (cumulative, shown)
+        if k > 1:
+            of_class = fit_cumulative(joint, values, k)
+            of_classes = include_shown(_estimate_cumulative(joint, values, k), of_class), of_class
         return cls(
             limits=feature.edges[1:-1] if isinstance(feature, BinnedFeature) else feature.values[:-1],
             edges=tuple(map(float, edges)),
             cumulative=cumulative.reshape(-1),
-            by_class=cumulative if k == 1 else _estimate_cumulative(joint, values, k),
-            consistent=fit_cumulative(shares, values, 1)[:, 0],
-            consistent_by_class=fit_cumulative(shares if k == 1 else joint, values, k),
+            by_class=of_classes[0],
+            consistent=shown[:, 0],
+            consistent_by_class=of_classes[1],
         )
 
     @property
@@ -103,7 +108,7 @@ class OrderedResult:
             last = len(self.limits) - _count_leading((low >= p)[:, ::-1])
             ends += [self._locate(first), self._locate(last, 1)]
         estimates = self._estimate_quantiles(shown)
-        return IntervalEstimate(estimates, np.full(estimates.shape, np.inf), *ends)
+        return include_shown(IntervalEstimate(estimates, np.full(estimates.shape, np.inf), *ends), estimates)
 
     def _locate(self, codes: IntArray, end: int = 0) -> FloatArray:
         """Return codes of values unchanged, and the lower or upper edge of bins."""
@@ -130,10 +135,15 @@ class OrderedResult:
             their share is cut to its range.
         """
         shown = self.consistent.reshape(-1, 1) if raw.shape[1] == 1 else self.consistent_by_class
-        missing = np.clip(raw[len(self.limits) + 1 :], 0.0, 1.0)
+        whole = raw + (1 - raw.sum(axis=0)) / len(raw)
+        missing = np.clip(whole[len(self.limits) + 1 :], 0.0, 1.0)
         present = 1 - missing.sum(axis=0)
         values = np.where(present == 0, 0.0, np.diff(_complete(shown), axis=0) * present)
         return np.concatenate([values, missing])
+
+    def include_shares(self, shares: IntervalEstimate) -> IntervalEstimate:
+        """Return raw shares, (A, groups), with intervals that contain the shown ones."""
+        return include_shown(shares, self.divide_shares(shares.value))
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
@@ -167,6 +177,14 @@ def _complete(cumulative: FloatArray) -> FloatArray:
     """Return cumulative shares, (limits, groups), with those below the first value and up to the last."""
     ends = np.zeros_like(cumulative[:1])
     return np.concatenate([ends, cumulative, ends + 1])
+
+
+def include_shown(estimate: IntervalEstimate, shown: FloatArray) -> IntervalEstimate:
+    """Return the estimates with intervals that contain what is shown of them; few do not already."""
+    lows = (np.fmin(each, shown) for each in (estimate.low, estimate.simultaneous_low))
+    highs = (np.fmax(each, shown) for each in (estimate.high, estimate.simultaneous_high))
+    ends = (each for pair in zip(lows, highs, strict=True) for each in pair)
+    return IntervalEstimate(estimate.value, estimate.stderr, *ends)
 
 
 def fit_cumulative(estimate: TableEstimate | None, values: int, k: int) -> FloatArray:

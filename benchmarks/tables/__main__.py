@@ -2,8 +2,8 @@
 
     LDP_DATA=DIRECTORY python -m benchmarks.tables [--surveys 400] [--page COPY.md]
 
-DIRECTORY contains yrbss.csv; without it, only made-up people are measured. A stopped run continues after the
-last finished part. `--fresh` begins again.
+DIRECTORY contains yrbss.csv and adult.csv; without it, only made-up people are measured. A stopped run
+continues after the last finished part. `--fresh` begins again.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from benchmarks.parts import Job, Results, fill_page, make_table, measure, perce
 from benchmarks.shares.coverage import SETTINGS, Coverage, measure_coverage
 from benchmarks.shares.page import summarise_coverage
 from benchmarks.shares.populations import MADE_UP
-from benchmarks.tables import independence, quantile_errors
+from benchmarks.tables import independence, quantile_errors, smooth_quantiles
 from benchmarks.tables.independence import MARGINS, STRENGTHS, Detections, measure_test
 from benchmarks.tables.populations import STATISTICS, read_table_population
 from benchmarks.tables.quantile_errors import QuantileErrors, measure_quantiles
+from benchmarks.tables.smooth_quantiles import COLUMNS, LAWS, SmoothErrors, measure_smooth
 
 TESTS = 5
 """Surveys of a test of independence, for each survey of another part."""
@@ -43,6 +44,9 @@ def list_jobs(surveys: int, directory: Path | None) -> Iterator[Job]:
         yield "tests", str(test), partial(measure_test, test, TESTS * surveys)
     for case in quantile_errors.SETTINGS:
         yield "quantiles", str(case), partial(measure_quantiles, *case, surveys)
+    for each in smooth_quantiles.SETTINGS:
+        if directory or each[0] in LAWS:
+            yield "smooth", str(each), partial(measure_smooth, *each, surveys // 2, directory)
 
 
 def write_page(page: Path, results: Results) -> Iterator[str]:
@@ -53,6 +57,7 @@ def write_page(page: Path, results: Results) -> Iterator[str]:
         "false alarms": _list_alarms(detections),
         "power": _list_powers(detections),
         "quantiles": _list_quantiles([QuantileErrors(**each) for each in results["quantiles"]]),
+        "smooth": _list_smooth([SmoothErrors(**each) for each in results["smooth"]]),
     }
     return fill_page(page, "benchmarks.tables", tables)
 
@@ -95,6 +100,30 @@ def _list_quantiles(errors: Sequence[QuantileErrors]) -> Iterator[str]:
         for each in errors
     ]
     head = ["distribution", "bins", "epsilon", "levels", "error, bins alone", "error, levels", "ratio"]
+    yield from make_table(head, rows)
+
+
+def _list_smooth(errors: Sequence[SmoothErrors]) -> Iterator[str]:
+    """Yield a line for each distribution, and one for all of them."""
+    rows = []
+    for name in (*LAWS, *COLUMNS, "all"):
+        mine = [each for each in errors if name in ("all", each.law)]
+        levels, flat = ([each for each in mine if each.levels is has] for has in (True, False))
+        if not mine:
+            continue
+        gains = [each.gain for each in levels]
+        directions = [each.direction for each in levels]
+        shares = ([each.share_gain for each in part] for part in (levels, flat))
+        rows.append(
+            [
+                name,
+                f"{np.exp(np.log(gains).mean()):.2f}",
+                f"{min(gains):.2f} to {max(gains):.2f}",
+                f"{directions.count(1)}, {directions.count(-1)} of {len(levels)}",
+                *(f"{np.exp(np.log(part).mean()):.2f} (least {min(part):.2f})" for part in map(list, shares)),
+            ]
+        )
+    head = ["distribution", "quartiles", "least and most", "better, worse", "shares", "shares, no levels"]
     yield from make_table(head, rows)
 
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
-from ldp_aggregator.estimation.intervals import find_quantiles, invert_tail
 from ldp_aggregator.estimation.numeric.moments import Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles, invert_tail
 
 LEVEL = 0.05
 """Probability, at most, that equal classes of one feature are called different in anything."""

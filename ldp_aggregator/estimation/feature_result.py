@@ -107,6 +107,10 @@ class FeatureResult:
             frequencies = estimate_joint_intervals(raw, k, count)
             conditionals = estimate_conditional_intervals(raw, k, count)
         is_ordered = feature.ordered and count_values(feature) > 1
+        ordered = OrderedResult.from_estimates(feature, raw, shares, k) if is_ordered else None
+        if ordered:
+            of_values = ordered.include_shares(of_values.reshape(-1, 1)).reshape(-1)
+            conditionals = ordered.include_shares(conditionals)
         return cls(
             name=feature.name,
             kind=feature.kind,
@@ -122,7 +126,7 @@ class FeatureResult:
             else np.zeros(values, dtype=bool),
             relevance=estimate_table_relevance(raw, prior),
             correlation=estimate_class_correlation(raw) if k == 2 else None,
-            ordered=OrderedResult.from_estimates(feature, raw, shares, k) if is_ordered else None,
+            ordered=ordered,
         )
 
     @property
@@ -141,10 +145,13 @@ class FeatureResult:
     def make_consistent(self, shares: IntervalEstimate) -> FloatArray:
         """Return P(value) or P(value | label), (values, classes), as they are shown.
 
-        Each column is a distribution; the shares of choices do not add up to 1 and are cut to their interval.
+        Each column is a distribution. Those of ordered values add up to the shown cumulative shares. Shares
+        of choices do not add up to 1 and are cut to their interval.
         """
         if self.kind == Choices.kind:
             return np.clip(shares.value, shares.low, shares.high)
+        if self.ordered:
+            return self.ordered.divide_shares(shares.value)
         return project_columns(shares.value)
 
     @property

@@ -16,14 +16,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from itertools import accumulate
 from statistics import NormalDist
 
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import Infinite, require
-from ldp_aggregator.estimation.discrete.covariance import LAPLACE_KURTOSIS, FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 Z95 = 1.959963984540054
 """Half the width of a 95% interval, in standard errors."""
@@ -385,76 +385,3 @@ def forecast_margins(estimate: IntervalEstimate) -> dict[int, FloatArray]:
     """
     margins = compute_typical_margins(estimate)
     return {growth: margins / math.sqrt(growth) for growth in REPORT_GROWTHS}
-
-
-# -- quantiles of noise with heavy tails ------------------------------------------------------------
-# Quantiles of estimates whose noise has heavier tails than a normal distribution.
-#
-# The noise of a silo's count is discrete Laplace. Its excess kurtosis is 3, that of a sum of m such noises
-# 3/m. So intervals from few silos need more standard errors than those from many reports. An estimate with
-# excess kurtosis K has the quantiles of a sum of 3/K Laplace noises, interpolated between whole numbers of
-# them; with K = 0 they are those of a normal distribution.
-
-
-_TERMS = (32, 24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
-"""Numbers of noises whose quantiles are computed; below 3/32 the quantiles are nearly linear in K."""
-
-
-def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
-    """Return the z for which an estimate is more than z standard errors wrong with probability `error`.
-
-    Parameters
-    ----------
-    error : float
-        The probability, of both sides together.
-    kurtosis : array or float
-        Excess kurtosis; below 0 counts as 0, above 3 as 3.
-    """
-    if np.all(np.less_equal(kurtosis, 0)):  # reports of devices: no table is needed
-        return np.full(np.shape(kurtosis), _normal_quantile(error))
-    return np.asarray(np.interp(kurtosis, *_quantile_table(error)))
-
-
-@lru_cache(maxsize=512)
-def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
-    """Return values of the excess kurtosis from 0 to 3, and the quantile at each."""
-    kurtosis = [0.0, *(LAPLACE_KURTOSIS / terms for terms in _TERMS)]
-    quantiles = [_normal_quantile(error), *(_laplace_quantile(error, each) for each in _TERMS)]
-    return np.array(kurtosis), np.array(quantiles)
-
-
-@lru_cache(maxsize=512)
-def _normal_quantile(error: float) -> float:
-    return NormalDist().inv_cdf(1 - error / 2)
-
-
-def _laplace_quantile(error: float, terms: int) -> float:
-    """Return the quantile of a standardised sum of Laplace noises."""
-    return invert_tail(lambda z: laplace_tail(z, terms), error)
-
-
-def invert_tail(tail: Callable[[float], float], level: float) -> float:
-    """Return the x above 0 at which a decreasing tail probability reaches `level`, by bisection."""
-    low, high = 0.0, 1.0
-    while tail(high) > level:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if tail(middle) > level else (low, middle)
-    return high
-
-
-def laplace_tail(z: float, terms: int) -> float:
-    """Return the probability that a standardised sum of Laplace noises exceeds z in absolute value.
-
-    The density of a sum of m noises of scale 1 is e^-|x| times a polynomial of |x|, whose integral is a sum
-    of incomplete gamma functions of whole order. All terms are positive.
-    """
-    x = z * math.sqrt(2 * terms)
-    powers = (math.exp(i * math.log(x) - math.lgamma(i + 1)) if x > 0 else i == 0 for i in range(terms))
-    total = 0.0
-    for order, power_sum in enumerate(accumulate(powers), 1):
-        j = terms - order
-        log_weight = math.lgamma(terms + j) - math.lgamma(j + 1) - j * math.log(2)
-        total += math.exp(log_weight - x) * power_sum
-    return 2 * total * math.exp(-math.lgamma(terms) - terms * math.log(2))

@@ -22,12 +22,12 @@ from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate, excess_kurtosis
 from ldp_aggregator.estimation.discrete.frequencies import pool_covariances
 from ldp_aggregator.estimation.estimators import EstimationError
-from ldp_aggregator.estimation.intervals import find_quantiles
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, estimate_shares
 from ldp_aggregator.estimation.tables.pooled_moments import PooledMoments
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 CONTRADICTION_LEVEL = 1e-3
 """Probability, at most, that two samples of one population are said to contradict each other."""

@@ -4,6 +4,10 @@ A cumulative share is the ratio of two sums of frequencies, whose covariance is 
 single interval is Fieller's. The simultaneous intervals form a band that contains the whole distribution
 function in 95% of surveys; it is narrower than Bonferroni's, because neighbouring shares are correlated. The
 interval of a quantile inverts the intervals of the cumulative shares, which needs no density.
+
+One fit gives what is shown of a feature: its shares are the differences of the fitted cumulative shares, and
+its quantiles are between them. Where people are asked at levels, the fit is smooth: penalised least squares,
+whose weight is found from the reports alone. Intervals are those of the raw estimates.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
 from ldp_aggregator.estimation.intervals import (
     SIMULTANEOUS_ERROR,
     IntervalEstimate,
@@ -34,6 +38,10 @@ PROBABILITIES = (0.25, 0.5, 0.75)
 _DRAWS, _RIDGE = 4000, 1e-6
 """Number of simulated normal vectors that determine the width of a band, and a variance that is added to each
 of their components, so that rounding cannot make a variance negative."""
+_ORDER = 3
+"""The penalty of a smooth fit is the sum of squared differences of shares, of this order."""
+_WEIGHTS = np.geomspace(1e-5, 1e6, 45)
+"""Weights of the penalty, in units in which it is typically as large as the noise."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,10 @@ class OrderedResult:
     """Shape (limits,)."""
     by_class: IntervalEstimate
     """Shape (limits, classes)."""
+    consistent: FloatArray
+    """`cumulative` as it is shown: from 0 to 1 and increasing. Shape (limits,)."""
+    consistent_by_class: FloatArray
+    """The same of each class. Shape (limits, classes)."""
 
     JSON_DERIVED = ("quantiles", "class_quantiles")
 
@@ -62,25 +74,33 @@ class OrderedResult:
         """Build the result from the frequencies of values and classes, (A k,), and of values, (A,)."""
         values = count_values(feature)
         edges = feature.edges if isinstance(feature, BinnedFeature) else ()
-        cumulative = _estimate_cumulative(shares, values, 1)
+        shown = fit_cumulative(shares, values, 1)
+        cumulative = include_shown(_estimate_cumulative(shares, values, 1), shown)
+        of_classes = (cumulative, shown)
+        if k > 1:
+            of_class = fit_cumulative(joint, values, k)
+            of_classes = include_shown(_estimate_cumulative(joint, values, k), of_class), of_class
         return cls(
             limits=feature.edges[1:-1] if isinstance(feature, BinnedFeature) else feature.values[:-1],
             edges=tuple(map(float, edges)),
             cumulative=cumulative.reshape(-1),
-            by_class=cumulative if k == 1 else _estimate_cumulative(joint, values, k),
+            by_class=of_classes[0],
+            consistent=shown[:, 0],
+            consistent_by_class=of_classes[1],
         )
 
     @property
     def quantiles(self) -> IntervalEstimate:
         """The quantiles of all people, (3,), in the feature's unit, or as codes of its values."""
-        return self._find_quantiles(self.cumulative.reshape(-1, 1)).reshape(-1)
+        shown = self.consistent.reshape(-1, 1)
+        return self._find_quantiles(self.cumulative.reshape(-1, 1), shown).reshape(-1)
 
     @property
     def class_quantiles(self) -> IntervalEstimate:
         """The quantiles of each class, (3, classes)."""
-        return self._find_quantiles(self.by_class)
+        return self._find_quantiles(self.by_class, self.consistent_by_class)
 
-    def _find_quantiles(self, shares: IntervalEstimate) -> IntervalEstimate:
+    def _find_quantiles(self, shares: IntervalEstimate, shown: FloatArray) -> IntervalEstimate:
         """Invert cumulative shares, (limits, groups); quantiles have intervals, but no standard errors.
 
         A quantile is above the last limit before the first one whose interval reaches the probability, and at
@@ -95,16 +115,16 @@ class OrderedResult:
             first = _count_leading(high < p)
             last = len(self.limits) - _count_leading((low >= p)[:, ::-1])
             ends += [self._locate(first), self._locate(last, 1)]
-        estimates = self._estimate_quantiles(shares)
-        return IntervalEstimate(estimates, np.full(estimates.shape, np.inf), *ends)
+        estimates = self._estimate_quantiles(shown)
+        return include_shown(IntervalEstimate(estimates, np.full(estimates.shape, np.inf), *ends), estimates)
 
     def _locate(self, codes: IntArray, end: int = 0) -> FloatArray:
         """Return codes of values unchanged, and the lower or upper edge of bins."""
         return np.array(self.edges)[codes + end] if self.edges else np.asarray(codes, dtype=np.float64)
 
-    def _estimate_quantiles(self, shares: IntervalEstimate) -> FloatArray:
+    def _estimate_quantiles(self, shown: FloatArray) -> FloatArray:
         """Return the quantiles, (3, groups); within a bin, people are assumed to be spread evenly."""
-        whole = np.pad(make_monotone(shares), ((1, 1), (0, 0)), constant_values=((0.0, 1.0), (0.0, 0.0)))
+        whole = _complete(shown)
         found = np.full((len(PROBABILITIES), whole.shape[1]), np.nan)
         for group in np.flatnonzero(np.isfinite(whole).all(axis=0)):
             if self.edges:
@@ -113,30 +133,113 @@ class OrderedResult:
                 found[:, group] = np.searchsorted(whole[1:, group], PROBABILITIES)
         return found
 
+    def divide_shares(self, raw: FloatArray) -> FloatArray:
+        """Return the shares of all values, (A, groups), from which the shown cumulative shares add up.
+
+        Parameters
+        ----------
+        raw : (A, groups) array
+            Raw shares, of all people or of each class. Missing answers, if there are any, are the last value;
+            their share is cut to its range.
+        """
+        shown = self.consistent.reshape(-1, 1) if raw.shape[1] == 1 else self.consistent_by_class
+        whole = raw + (1 - raw.sum(axis=0)) / len(raw)
+        missing = np.clip(whole[len(self.limits) + 1 :], 0.0, 1.0)
+        present = 1 - missing.sum(axis=0)
+        values = np.where(present == 0, 0.0, np.diff(_complete(shown), axis=0) * present)
+        return np.concatenate([values, missing])
+
+    def include_shares(self, shares: IntervalEstimate) -> IntervalEstimate:
+        """Return raw shares, (A, groups), with intervals that contain the shown ones."""
+        return include_shown(shares, self.divide_shares(shares.value))
+
     @property
     def omitted_entries(self) -> tuple[str, ...]:
         """What a survey without a label does not store: all people are one class."""
-        return ("by_class", "class_quantiles") if self.by_class.value.shape[1] == 1 else ()
+        of_classes = "by_class", "consistent_by_class", "class_quantiles"
+        return of_classes if self.by_class.value.shape[1] == 1 else ()
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the shares of the only class, if they are missing."""
+        """Add the shares of the only class, if they are missing, and the fit to files without one."""
         if "cumulative" in values:
             values.setdefault("by_class", values["cumulative"].reshape(-1, 1))
+            values.setdefault("consistent", _make_monotone(values["cumulative"].value))
+        if "by_class" in values and "consistent" in values:
+            classes = values["by_class"].value
+            only = values["consistent"].reshape(-1, 1)
+            values.setdefault(
+                "consistent_by_class", only if classes.shape == only.shape else _make_monotone(classes)
+            )
 
     def check_entries(self) -> None:
         """Raise ValueError unless there is a share for each limit."""
         limits = len(self.limits)
-        is_valid = self.cumulative.value.shape == (limits,) and self.by_class.value.shape[:1] == (limits,)
+        is_valid = self.cumulative.value.shape == self.consistent.shape == (limits,)
+        is_valid &= self.by_class.value.shape == self.consistent_by_class.shape
+        is_valid &= self.by_class.value.shape[:1] == (limits,)
         require(is_valid and len(self.edges) in (0, limits + 2), f"needs the shares of {limits} limits")
 
 
-def make_monotone(shares: IntervalEstimate) -> FloatArray:
-    """Return cumulative shares as they are shown: from 0 to 1 and increasing along the first axis."""
-    value = shares.value
-    rising = np.maximum.accumulate(value)
-    falling = np.minimum.accumulate(value[::-1])[::-1]
+def _complete(cumulative: FloatArray) -> FloatArray:
+    """Return cumulative shares, (limits, groups), with those below the first value and up to the last."""
+    ends = np.zeros_like(cumulative[:1])
+    return np.concatenate([ends, cumulative, ends + 1])
+
+
+def include_shown(estimate: IntervalEstimate, shown: FloatArray) -> IntervalEstimate:
+    """Return the estimates with intervals that contain what is shown of them; few do not already."""
+    lows = (np.fmin(each, shown) for each in (estimate.low, estimate.simultaneous_low))
+    highs = (np.fmax(each, shown) for each in (estimate.high, estimate.simultaneous_high))
+    ends = (each for pair in zip(lows, highs, strict=True) for each in pair)
+    return IntervalEstimate(estimate.value, estimate.stderr, *ends)
+
+
+def fit_cumulative(estimate: TableEstimate | None, values: int, k: int) -> FloatArray:
+    """Return the cumulative shares of each class, (values - 1, k), as they are shown; NaN if unknown."""
+    if estimate is None or estimate.n == 0:
+        return np.full((values - 1, k), np.nan)
+    shares = _smooth(estimate, values).reshape(-1, k)
+    weights, constant = list_sums(values, len(shares), k)
+    sums = constant[:, None] + weights @ shares
+    whole = np.where(sums[-1] > 0, sums[-1], np.nan)
+    return _make_monotone(sums[:-1] / whole)
+
+
+def _make_monotone(cumulative: FloatArray) -> FloatArray:
+    """Return the mean of the least rising curve above, and the greatest below, cut to [0, 1]; first axis.
+
+    If the true curve rises, both have at most the largest error of the given one.
+    """
+    rising = np.maximum.accumulate(cumulative)
+    falling = np.minimum.accumulate(cumulative[::-1])[::-1]
     return np.clip((rising + falling) / 2, 0.0, 1.0)
+
+
+def _smooth(estimate: TableEstimate, values: int) -> FloatArray:
+    """Return the frequencies, (A,), of a feature with levels, smoothed; others are returned unchanged.
+
+    Penalised least squares with the covariance of the frequencies, among those that add up to 1. In
+    coordinates in which noise and penalty are diagonal, each estimate is multiplied by a factor of
+    1 / (1 + weight s). The weight minimises an unbiased estimate of the squared error in units of the noise
+    (C_L of Mallows 1973, see docs/references.md).
+    """
+    size = len(estimate.raw)
+    if not (isinstance(estimate, CombinedFrequencies) and estimate.levels and values > _ORDER + 1):
+        return estimate.raw
+    sums = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0]
+    changes = sums[:, 1:]  # a basis of the frequencies that add up to 0
+    noise = np.linalg.cholesky(compute_sum_covariances(estimate, changes.T, 1, 0))
+    differences = np.diff(np.eye(values, size), _ORDER, axis=0) @ changes @ noise
+    penalties, vectors = np.linalg.eigh(differences.T @ differences)
+    unpenalised = len(penalties) - len(differences)
+    penalties[:unpenalised] = 0.0
+    penalties /= np.exp(np.log(penalties[unpenalised:]).mean())
+    estimates = vectors.T @ np.linalg.solve(noise, changes.T @ estimate.raw)
+    kept = 1 / (1 + np.outer(_WEIGHTS, penalties))
+    errors = np.square((1 - kept) * estimates).sum(axis=1) + 2 * kept.sum(axis=1)
+    smooth: FloatArray = 1 / size + changes @ noise @ vectors @ (kept[errors.argmin()] * estimates)
+    return smooth
 
 
 def _count_leading(flags: BoolArray) -> IntArray:

@@ -80,7 +80,11 @@ def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
             yield from wrap_text(f"{each.title}: {each}", "  ")
     elif isinstance(part, PlainTable):
         sides = "".join(">" if index in part.numeric else "<" for index in range(len(part.head)))
-        yield from (f"  {line}" for line in _fit([part.head, *part.rows], sides))
+        lines = _fit([part.head, *part.rows], sides)
+        if part.shades and max(map(len, lines)) > _WIDTH:  # without the intervals of the cells
+            rows = ([name, *(cell.partition(" (")[0] for cell in cells)] for name, *cells in part.rows)
+            lines = _fit([part.head, *rows], sides)
+        yield from (f"  {line}" for line in lines)
     elif isinstance(part, EstimateTable):
         write = _write_estimates if part.name and (part.head == "Class" or part.has_values) else _write_rows
         yield from write(part, how_to_see_all)

@@ -21,7 +21,7 @@ from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate
 from ldp_aggregator.estimation.discrete.frequencies import project_columns
 from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.estimation.odds_ratios import Comparison
-from ldp_aggregator.estimation.quantiles import PROBABILITIES, make_monotone
+from ldp_aggregator.estimation.quantiles import PROBABILITIES
 from ldp_aggregator.estimation.table_result import TableResult
 from ldp_aggregator.render.csv_file import dump_csv
 from ldp_aggregator.statements.rules import is_known
@@ -311,7 +311,7 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
         if isinstance(feature, NumberResult) or not (ordered := feature.ordered):
             continue
         shares = ordered.cumulative.reshape(-1, 1) if is_of_all else ordered.by_class
-        shown = make_monotone(shares)
+        shown = ordered.consistent.reshape(-1, 1) if is_of_all else ordered.consistent_by_class
         names = (BELOW, CLASS_BELOW) if ordered.edges else (AT_MOST, CLASS_AT_MOST)
         more: dict[str, Any] = {"feature": feature.name, "n": feature.n, "mechanism": feature.mechanism}
         for place, limit in enumerate(ordered.limits):

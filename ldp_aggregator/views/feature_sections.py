@@ -338,15 +338,16 @@ def _shows_quantiles(entry: Feature) -> bool:
 
 
 def _show_quantile(entry: Feature, row: EstimateRow, texts: Mapping[str, str]) -> tuple[str, str]:
-    """Return a quantile and its interval as texts; both may be unknown."""
+    """Return a quantile and its interval as texts; both may be unknown.
 
-    def write(number: float) -> str:
-        if isinstance(entry, CategoricalFeature):
-            value = entry.values[round(number)]
-            return texts.get(value, value)
-        return f"{number:.4g}"
-
+    A number has as many digits as a tenth of its interval justifies; the ends are edges of bins.
+    """
     if not row.known:
         return UNKNOWN, UNKNOWN
-    estimate, low, high = (write(each or 0.0) for each in (row.estimate, row.low, row.high))
-    return estimate, f"{low} to {high}"
+    estimate, low, high = (each or 0.0 for each in (row.estimate, row.low, row.high))
+    if isinstance(entry, CategoricalFeature):
+        values = (entry.values[round(each)] for each in (estimate, low, high))
+        shown, *ends = (texts.get(value, value) for value in values)
+    else:
+        shown, *ends = choose_number_format(high - low)(estimate), format_plain(low), format_plain(high)
+    return shown, " to ".join(ends)

@@ -338,17 +338,17 @@ def find_independence(result: TableResult) -> Statement:
 def _draw_heat(
     result: TableResult, cells: Sequence[EstimateRow], texts: Mapping[str, str], columns: Mapping[str, str]
 ) -> PlainTable:
-    """Return the shares of all cells; the larger a share, the darker its cell."""
+    """Return the shares of all cells with their intervals; the larger a share, the darker its cell."""
     largest = max((row.estimate or 0.0 for row in cells), default=0.0) or 1.0
     rows, shades, count = [], [], len(columns)
+
+    def write(row: EstimateRow) -> str:
+        estimate, low, high = (format_percent(each or 0.0) for each in (row.estimate, row.low, row.high))
+        return f"{estimate} ({low} to {high})" if row.known else UNKNOWN
+
     for place, value in enumerate(result.rows):
         part = cells[place * count : (place + 1) * count]
-        rows.append(
-            (
-                texts.get(value, value),
-                *(format_percent(row.estimate or 0.0) if row.known else UNKNOWN for row in part),
-            )
-        )
+        rows.append((texts.get(value, value), *map(write, part)))
         shades.append([round(_SHADES * (row.estimate or 0.0) / largest) * row.known for row in part])
     return PlainTable(
         caption="Share of each combination among all people",

@@ -44,7 +44,8 @@ class ShareErrors:
     estimate: str
     """What is estimated: "mean" or "share"."""
     error: float
-    """Root mean square error over the repeats and the values; infinite if a repeat has no estimate."""
+    """Root mean square error of the consistent estimates, over the repeats and the values; infinite if a
+    repeat has no estimate."""
     margin: float
     """Half of a 95% interval, averaged likewise."""
     coverage: float
@@ -89,7 +90,8 @@ def simulate_shares(
                 else np.bincount(codes[:, index], minlength=feature.size) / len(codes)
             )
             found = [_find_estimate(trial.features[index]) for trial in trials]
-            errors = np.nan_to_num([each.value - truth for each in found], nan=np.inf)
+            shown = [_find_shown(trial.features[index]) for trial in trials]
+            errors = np.nan_to_num([each - truth for each in shown], nan=np.inf)
             yield ShareErrors(
                 epsilon=float(variant.epsilon),
                 mechanism=variant.mechanism,
@@ -117,3 +119,10 @@ def _find_mean(feature: Feature, numbers: FloatArray) -> FloatArray:
 
 def _find_estimate(result: FeatureResult | NumberResult) -> IntervalEstimate:
     return result.overall.means if isinstance(result, NumberResult) else result.shares
+
+
+def _find_shown(result: FeatureResult | NumberResult) -> FloatArray:
+    """Return the consistent shares, as they are published; of a number its mean."""
+    if isinstance(result, NumberResult):
+        return result.overall.means.value
+    return result.make_consistent(result.shares.reshape(-1, 1))[:, 0]

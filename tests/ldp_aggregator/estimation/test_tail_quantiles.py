@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from ldp_aggregator.estimation.intervals import find_quantiles, laplace_tail
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles, laplace_tail
 
 
 @pytest.mark.parametrize("z", [0.0, 0.5, 1.96, 6.0])

@@ -6,8 +6,7 @@ function in 95% of surveys; it is narrower than Bonferroni's, because neighbouri
 interval of a quantile inverts the intervals of the cumulative shares, which needs no density.
 
 One fit gives what is shown of a feature: its shares are the differences of the fitted cumulative shares, and
-its quantiles are between them. Where people are asked at levels, the fit is smooth: penalised least squares,
-whose weight is found from the reports alone. Intervals are those of the raw estimates.
+its quantiles are between them. Intervals are those of the raw estimates.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
+from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
 from ldp_aggregator.estimation.intervals import (
     SIMULTANEOUS_ERROR,
     IntervalEstimate,
@@ -38,10 +37,6 @@ PROBABILITIES = (0.25, 0.5, 0.75)
 _DRAWS, _RIDGE = 4000, 1e-6
 """Number of simulated normal vectors that determine the width of a band, and a variance that is added to each
 of their components, so that rounding cannot make a variance negative."""
-_ORDER = 3
-"""The penalty of a smooth fit is the sum of squared differences of shares, of this order."""
-_WEIGHTS = np.geomspace(1e-5, 1e6, 45)
-"""Weights of the penalty, in units in which it is typically as large as the noise."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +194,7 @@ def fit_cumulative(estimate: TableEstimate | None, values: int, k: int) -> Float
     """Return the cumulative shares of each class, (values - 1, k), as they are shown; NaN if unknown."""
     if estimate is None or estimate.n == 0:
         return np.full((values - 1, k), np.nan)
-    shares = _smooth(estimate, values).reshape(-1, k)
+    shares = estimate.raw.reshape(-1, k)
     weights, constant = list_sums(values, len(shares), k)
     sums = constant[:, None] + weights @ shares
     whole = np.where(sums[-1] > 0, sums[-1], np.nan)
@@ -214,32 +209,6 @@ def _make_monotone(cumulative: FloatArray) -> FloatArray:
     rising = np.maximum.accumulate(cumulative)
     falling = np.minimum.accumulate(cumulative[::-1])[::-1]
     return np.clip((rising + falling) / 2, 0.0, 1.0)
-
-
-def _smooth(estimate: TableEstimate, values: int) -> FloatArray:
-    """Return the frequencies, (A,), of a feature with levels, smoothed; others are returned unchanged.
-
-    Penalised least squares with the covariance of the frequencies, among those that add up to 1. In
-    coordinates in which noise and penalty are diagonal, each estimate is multiplied by a factor of
-    1 / (1 + weight s). The weight minimises an unbiased estimate of the squared error in units of the noise
-    (C_L of Mallows 1973, see docs/references.md).
-    """
-    size = len(estimate.raw)
-    if not (isinstance(estimate, CombinedFrequencies) and estimate.levels and values > _ORDER + 1):
-        return estimate.raw
-    sums = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0]
-    changes = sums[:, 1:]  # a basis of the frequencies that add up to 0
-    noise = np.linalg.cholesky(compute_sum_covariances(estimate, changes.T, 1, 0))
-    differences = np.diff(np.eye(values, size), _ORDER, axis=0) @ changes @ noise
-    penalties, vectors = np.linalg.eigh(differences.T @ differences)
-    unpenalised = len(penalties) - len(differences)
-    penalties[:unpenalised] = 0.0
-    penalties /= np.exp(np.log(penalties[unpenalised:]).mean())
-    estimates = vectors.T @ np.linalg.solve(noise, changes.T @ estimate.raw)
-    kept = 1 / (1 + np.outer(_WEIGHTS, penalties))
-    errors = np.square((1 - kept) * estimates).sum(axis=1) + 2 * kept.sum(axis=1)
-    smooth: FloatArray = 1 / size + changes @ noise @ vectors @ (kept[errors.argmin()] * estimates)
-    return smooth
 
 
 def _count_leading(flags: BoolArray) -> IntArray:

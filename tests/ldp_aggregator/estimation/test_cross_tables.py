@@ -1,7 +1,6 @@
 """Estimates of tables, of features in several questions, of levels, and of quantiles."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
 from ldp_aggregator.estimation.estimates import estimate_parameters
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.quantiles import OrderedResult, fit_cumulative
+from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.estimation.table_result import assess_independence
@@ -259,31 +258,6 @@ def test_shares_cumulative_shares_and_quantiles_are_of_one_fit(parts, missing, b
             np.testing.assert_allclose(np.interp(found, edges, [0, *column, 1]), [0.25, 0.5, 0.75])
     for estimate, shown in ((result.shares, of_all[0][:, 0]), (result.conditionals, of_classes[0])):
         assert ((estimate.low <= shown) & (shown <= estimate.high)).all()
-
-
-def test_shares_of_levels_are_smooth_and_others_are_not():
-    """Of 50 surveys with fixed seeds: the squared errors of shares are less than a fifth of the raw ones."""
-    plan, truth = compile_levels(), np.zeros(48)
-    codes, counts = np.unique(
-        np.clip(np.random.default_rng(0).normal(20, 6, 10**6), 0, 47).astype(int), return_counts=True
-    )
-    truth[codes] = counts / 10**6
-    errors = []
-    for seed in range(50):
-        [estimate] = compute_raw_estimates(simulate_levels(plan, 3_000, seed)).share_estimates
-        smooth, rough = (fit_cumulative(each, 48, 1) for each in (estimate, replace(estimate, levels=())))
-        curves = [np.diff(each[:, 0], prepend=0, append=1) for each in (smooth, rough)]
-        errors.append([np.square(each - truth).sum() for each in curves])
-    smooth, rough = np.mean(errors, axis=0)
-    assert smooth < rough / 5
-
-
-def test_a_peak_that_is_far_above_the_noise_is_not_smoothed():
-    plan = compile_levels()
-    codes = np.where(np.arange(400_000) % 2, 10, np.arange(400_000) % 48)[:, None]
-    snapshot = simulate_reports(plan, codes, np.zeros(400_000, dtype=np.int64), FastStream(5))
-    result = estimate_snapshot(snapshot).features[0]
-    assert result.make_consistent(result.shares.reshape(-1, 1))[10, 0] == pytest.approx(0.51, abs=0.03)
 
 
 def test_results_of_earlier_versions_are_shown_from_their_raw_cumulative_shares():

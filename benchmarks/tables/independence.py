@@ -11,10 +11,10 @@ import numpy as np
 from benchmarks.shares.populations import Floats
 from encoders.randomness import FastStream
 from encoders.survey import Question, read_survey
-from ldp_aggregator.estimation.class_differences import chi_square_quantile
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import estimate_frequencies, oracle_of
-from ldp_aggregator.estimation.table_result import assess_independence
+from ldp_aggregator.estimation.independence import assess_independence
+from ldp_aggregator.estimation.null_distributions import chi_square_quantile
 from ldp_aggregator.simulated_population import simulate_total
 
 LEVEL = 0.05

@@ -8,15 +8,15 @@ import pytest
 from encoders.randomness import FastStream
 from ldp_aggregator.codec import from_json
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
-from ldp_aggregator.estimation.class_differences import chi_square_quantile
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
 from ldp_aggregator.estimation.estimates import estimate_parameters
+from ldp_aggregator.estimation.independence import assess_independence
 from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.null_distributions import chi_square_quantile
 from ldp_aggregator.estimation.quantiles import OrderedResult, make_monotone
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
-from ldp_aggregator.estimation.table_result import assess_independence
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.ldp_aggregator.views.samples import simulate_tables
 from tests.support.surveys import make_plan

@@ -3,11 +3,13 @@
 The null hypothesis is that the ratio top[c] / bottom[c] is the same r in all k classes. Then the contrasts
 top[c] - r bottom[c] are 0 on average. They are linear in the raw estimates, so their covariance at r follows
 in closed form from the mechanism. The statistic is the smallest squared length of the contrasts over all r,
-in units of this covariance (Anderson and Rubin 1949). Its critical value is that of a chi-square distribution
-with k - 1 degrees of freedom. If the classes are equal and every P(class) is well known, this is the
-distribution of the statistic. If some P(class) is poorly known, the statistic tends to be smaller. This is
-proved for covariances that are a Kronecker product (Guggenberger et al. 2012), and ours nearly are where
-noise dominates; docs/results/interval-coverage.md has the measured false alarms.
+in units of this covariance (Anderson and Rubin 1949).
+
+For shares of values, its distribution is that in simulated surveys with equal classes; see
+:mod:`independence`. For numbers, it is a chi-square distribution with k - 1 degrees of freedom. If every
+P(class) is well known, this is right. If some P(class) is poorly known, the statistic tends to be smaller.
+This is proved for covariances that are a Kronecker product (Guggenberger et al. 2012), and ours nearly are
+where noise dominates. docs/results/tables.md and interval-coverage.md have the measured false alarms.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.intervals import find_quantiles
-from ldp_aggregator.estimation.null_distributions import (
+from ldp_aggregator.estimation.independence import (
     chi_square_quantile,
     find_p_value,
     simulate_independent_tables,
 )
+from ldp_aggregator.estimation.intervals import find_quantiles
 from ldp_aggregator.estimation.numeric.moments import Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 
@@ -200,14 +202,7 @@ def value_contrasts(tables: FloatArray, covariance: FrequencyCovariance, values:
     If r is the true P(a | c) in all classes, the mean of a contrast is 0. So of the covariance of F, see
     :class:`FrequencyCovariance`, the terms with `slope` and with 1/n cancel, and
     diag(v) + shared (1 - A r)^2 11' is left, with v = floor (1 - 2 r + A r^2) + growth P(c) r (1 - r).
-
-    Parameters
-    ----------
-    tables : (tables A, k) array
-        Unbiased frequencies of the cells of tables that have the same covariance.
-    covariance : FrequencyCovariance
-    values : int
-        The number A of values.
+    The tables, (tables A, k), have the same covariance; `values` is A.
     """
     shape, one = tables.shape, (len(tables), 1, tables.shape[1])
     class_share = np.repeat(tables.reshape(-1, values, shape[1]).sum(axis=1), values, axis=0)

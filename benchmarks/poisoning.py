@@ -155,6 +155,31 @@ def honest_counts(oracle: FrequencyOracle, n: int) -> list[NDArray[np.int64]]:
     return found
 
 
+def honest_rows(surveys: int = 200) -> None:
+    """Print how often p-values of honest reports are small; the tests promise upper bounds."""
+    print("| mechanism | honest | sizes, p <= .05 | pairs, p <= .05 | least, sizes | least, pairs |")
+    print("|---|---|---|---|---|---|")
+    for name, people in product(("OUE", "SUE", "THE", "SS"), (20, 200, 2_000)):
+        oracles = [design(name, *each) for each in product((4, 24, 64), map(Decimal, ("0.1", "1", "4", "8")))]
+        found = [honest_p_values(each, people, surveys) for each in oracles if each.support_counters]
+        rates = [f"{100 * each:.1f}%" for each in np.mean(np.concatenate(found) <= 0.05, axis=0)]
+        least = [f"{each:.4f}" for each in np.concatenate(found).min(axis=0)]
+        print("| " + " | ".join([name, f"{people:,}", *rates, *least]) + " |", flush=True)
+
+
+def honest_p_values(oracle: FrequencyOracle, people: int, surveys: int) -> NDArray[np.float64]:
+    """Return the p-values of both tests, (surveys, 2); answer v has a probability proportional to 1/v."""
+    bits, law, found = oracle.support_counters, 1 / np.arange(1, oracle.domain + 1), []
+    assert bits is not None
+    rng, devices = np.random.default_rng([oracle.domain, people]), FastStream(people)
+    for _ in range(surveys):
+        values = rng.choice(oracle.domain, people, p=law / law.sum())
+        support = SupportCounts.from_cells(bits, bits.count(oracle.perturb_many(values, devices)))
+        pairs = compute_pair_p_value(support, compute_pair_deviations(support))
+        found.append((compute_size_p_value(support), pairs))
+    return np.array(found)
+
+
 def influence_rows() -> None:
     """Print the range of a single payload's contribution to an estimate, and the effect of 1% of reports."""
     print("| mechanism | eps | least | most | 1% of 10,000 moves it by |")
@@ -189,6 +214,8 @@ def number_reach(name: str, epsilon: str) -> tuple[float, float, float]:
 def main() -> None:
     """Print the tables."""
     influence_rows()
+    print()
+    honest_rows()
     print()
     for name, grid, attacks in (
         ("OUE", product(TARGETS, ("0.5", "1", "2")), tuple(ATTACKS)),

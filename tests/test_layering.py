@@ -120,7 +120,7 @@ LAYERS = {
     "ldp_aggregator.estimation": [
         {"discrete"},
         {"intervals", "numeric.moments"},
-        {"bayes", "odds_ratios", "class_prior", "quantiles"},
+        {"bayes", "odds_ratios", "class_prior", "independence", "quantiles"},
         {"numeric.number"},
         {"class_differences", "tables"},
         {"table_result", "raw_estimates"},

@@ -20,12 +20,20 @@ from benchmarks.shares.coverage import SETTINGS, Coverage, measure_coverage
 from benchmarks.shares.page import summarise_coverage
 from benchmarks.shares.populations import MADE_UP
 from benchmarks.tables import independence, quantile_errors, smooth_quantiles
-from benchmarks.tables.independence import MARGINS, STRENGTHS, Detections, measure_test
+from benchmarks.tables.independence import (
+    EPSILONS,
+    ERRORS,
+    LEVEL,
+    MARGINS,
+    STRENGTHS,
+    Detections,
+    measure_test,
+)
 from benchmarks.tables.populations import STATISTICS, read_table_population
 from benchmarks.tables.quantile_errors import QuantileErrors, measure_quantiles
 from benchmarks.tables.smooth_quantiles import COLUMNS, LAWS, SmoothErrors, measure_smooth
 
-TESTS = 5
+TESTS = 2.5
 """Surveys of a test of independence, for each survey of another part."""
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -41,7 +49,7 @@ def list_jobs(surveys: int, directory: Path | None) -> Iterator[Job]:
                 partial(measure_coverage, setting, surveys, directory, read_table_population, STATISTICS),
             )
     for test in independence.SETTINGS:
-        yield "tests", str(test), partial(measure_test, test, TESTS * surveys)
+        yield "tests", str(test), partial(measure_test, test, round(TESTS * surveys))
     for case in quantile_errors.SETTINGS:
         yield "quantiles", str(case), partial(measure_quantiles, *case, surveys)
     for each in smooth_quantiles.SETTINGS:
@@ -63,15 +71,19 @@ def write_page(page: Path, results: Results) -> Iterator[str]:
 
 
 def _list_alarms(detections: Sequence[Detections]) -> Iterator[str]:
-    """Yield a line for each table, and one for all of them."""
+    """Yield a line for each table, for each epsilon, and for all of them, and for each of the two tests."""
     alarms = [each for each in detections if not each.strength]
     rows = []
-    for name in (*MARGINS, "all"):
-        mine = [each for each in alarms if name in ("all", each.table)]
-        shares = [each.rejected for each in mine]
-        off = sum(not each.is_right for each in mine)
-        rows.append([name, percent(np.mean(shares)), percent(min(shares)), percent(max(shares)), off])
-    yield from make_table(["table", "false alarms", "fewest", "most", "off"], rows)
+    for name in (*MARGINS, *EPSILONS, "all"):
+        mine = [each for each in alarms if name in ("all", each.table, each.epsilon)]
+        rows.append([f"epsilon {name}" if name in EPSILONS else name])
+        for test in ("rejected", "different"):
+            shares = [getattr(each, test) for each in mine]
+            off = [(getattr(each, test) - LEVEL) / each.error for each in mine]
+            few, many = (sum(sign * each > ERRORS for each in off) for sign in (-1, 1))
+            rows[-1] += [percent(np.mean(shares)), percent(min(shares)), percent(max(shares)), few, many]
+    columns = ["mean", "least", "most", "too few", "too many"]
+    yield from make_table(["table", *columns, *(f"{each}, classes" for each in columns)], rows)
 
 
 def _list_powers(detections: Sequence[Detections]) -> Iterator[str]:
@@ -80,11 +92,12 @@ def _list_powers(detections: Sequence[Detections]) -> Iterator[str]:
         for strength in STRENGTHS[1:]:
             mine = [each for each in detections if (each.table, each.strength) == (name, strength)]
             lost = [each.oracle - each.rejected for each in mine]
-            shares = ([each.rejected for each in mine], [each.oracle for each in mine])
+            shares = ([getattr(each, test) for each in mine] for test in ("rejected", "different", "oracle"))
             rows.append(
                 [name, f"{strength:g}", *(f"{np.mean(each):.3f}" for each in shares), f"{max(lost):.3f}"]
             )
-    yield from make_table(["table", "dependence", "power", "best possible", "largest loss"], rows)
+    head = ["table", "dependence", "power", "power, classes", "best possible", "largest loss"]
+    yield from make_table(head, rows)
 
 
 def _list_quantiles(errors: Sequence[QuantileErrors]) -> Iterator[str]:

@@ -1,33 +1,48 @@
-"""The test of independence: false alarms, and power beside a test that knows noise and margins."""
+"""Tests of independence and of differences between classes: false alarms, and power.
+
+Both tests see the same tables: to the second one, the columns are classes. A third test knows the noise and
+the margins.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.shares.populations import Floats
+from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.randomness import FastStream
 from encoders.survey import Question, read_survey
-from ldp_aggregator.estimation.class_differences import chi_square_quantile
+from ldp_aggregator.estimation.class_differences import find_differing_values
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import estimate_frequencies, oracle_of
-from ldp_aggregator.estimation.table_result import assess_independence
-from ldp_aggregator.simulated_population import simulate_total
+from ldp_aggregator.estimation.independence import assess_independence, chi_square_quantile
+from ldp_aggregator.snapshot import Total
 
 LEVEL = 0.05
 ERRORS = 4
-"""Standard errors by which the false alarms of a cell may be off."""
-PEOPLE = (500, 2_000, 20_000)
-EPSILONS = ("0.5", "1", "4")
+"""Standard errors by which the false alarms of a setting may be off."""
+PEOPLE = (200, 2_000, 50_000)
+EPSILONS = ("0.1", "1", "4", "8")
+MECHANISMS = ("DE", "SUE", "OUE", "SS")
 MARGINS = {
     "2 x 2": ((0.5, 0.5), (0.5, 0.5)),
-    "2 x 2, rare": ((0.95, 0.05), (0.9, 0.1)),
-    "3 x 4": ((0.5, 0.3, 0.2), (0.4, 0.3, 0.2, 0.1)),
+    "2 x 2, rare": ((0.98, 0.02), (0.9, 0.1)),
+    "2 x 2, rarer": ((0.995, 0.005), (0.7, 0.3)),
+    "5 x 3": ((0.5, 0.3, 0.15, 0.04, 0.01), (0.6, 0.33, 0.07)),
+    "3 x 4": ((0.6, 0.38, 0.02), (0.5, 0.3, 0.195, 0.005)),
+    "2 x 3 x 4": ((0.7, 0.3), tuple(np.outer((0.6, 0.38, 0.02), (0.5, 0.3, 0.18, 0.02)).ravel())),
     "2 x 20": ((0.7, 0.3), (0.05,) * 20),
     "8 x 8": (((1 / 8),) * 8, ((1 / 8),) * 8),
+    "8 x 8, rare": (
+        (0.4, 0.2, 0.15, 0.1, 0.08, 0.045, 0.02, 0.005),
+        (0.3, 0.2, 0.15, 0.13, 0.1, 0.08, 0.02, 0.02),
+    ),
 }
 STRENGTHS = (0.0, 1.0, 2.0)
 """Dependence: 0 for false alarms; 1 is detected in about half of surveys, if a table can depend so much."""
@@ -40,13 +55,15 @@ class TestSetting:
     table: str
     people: int
     epsilon: str
+    mechanism: str
     strength: float
 
     @property
     def seed(self) -> list[int]:
         """Seed of this setting's surveys."""
         names = list(MARGINS)
-        return [31, names.index(self.table), self.people, round(10 * float(self.epsilon))]
+        place = names.index(self.table), MECHANISMS.index(self.mechanism)
+        return [31, *place, self.people, round(10 * float(self.epsilon))]
 
     @property
     def independent(self) -> Floats:
@@ -62,7 +79,7 @@ class TestSetting:
             f"[features.{name}]\nvalues = {[str(each) for each in range(size)]}\n"
             for name, size in (("a", rows), ("b", columns))
         )
-        head = f'[survey]\nid = "t"\nepsilon = {self.epsilon}\n'
+        head = f'[survey]\nid = "t"\nepsilon = {self.epsilon}\n[mechanism]\nfrequency = "{self.mechanism}"\n'
         [question] = read_survey(f'{head}{features}[tables.t]\nfeatures = ["a", "b"]\n').compile().questions
         return question
 
@@ -135,11 +152,14 @@ class Detections:
     table: str
     people: int
     epsilon: str
+    mechanism: str
     strength: float
     rejected: float
     """Share of surveys in which the test rejects independence at 5%."""
+    different: float
+    """Share in which the columns, as classes, differ in any row."""
     oracle: float
-    """The same for the test that knows the noise."""
+    """Share in which the test that knows the noise rejects independence."""
     surveys: int
 
     @property
@@ -147,31 +167,54 @@ class Detections:
         """Standard error of the false alarms of an exact test."""
         return float(np.sqrt(LEVEL * (1 - LEVEL) / self.surveys))
 
-    @property
-    def is_right(self) -> bool:
-        """Whether the false alarms are within ERRORS standard errors of 5%."""
-        return abs(self.rejected - LEVEL) <= ERRORS * self.error
+
+def list_settings() -> Iterator[TestSetting]:
+    """Yield the settings: power for one mechanism, false alarms for all; for few or many people, for two."""
+    for strength, people in product(STRENGTHS, PEOPLE):
+        is_usual = people == PEOPLE[1]
+        if is_usual or not strength:
+            mechanisms = ("OUE",) if strength else MECHANISMS if is_usual else ("DE", "OUE")
+            for table, epsilon, mechanism in product(MARGINS, EPSILONS, mechanisms):
+                yield TestSetting(table, people, epsilon, mechanism, strength)
 
 
-SETTINGS = [TestSetting(*each) for each in product(MARGINS, PEOPLE, EPSILONS, STRENGTHS)]
+SETTINGS = list(list_settings())
+
+
+def draw_counters(
+    oracle: FrequencyOracle, cells: Floats, people: int, surveys: int, seed: list[int]
+) -> Iterator[NDArray[np.int64]]:
+    """Yield the counters of surveys; they have the distribution of sums of the devices' reports."""
+    rng, devices = np.random.default_rng(seed), FastStream(np.random.SeedSequence(seed))
+    for answers in rng.multinomial(people, cells, surveys):
+        if oracle.constant_sum:
+            values = np.repeat(np.arange(cells.size), answers)
+            yield oracle.tally(oracle.perturb_many(values, devices))
+        else:
+            yield rng.binomial(answers, oracle.on_mean) + rng.binomial(people - answers, oracle.off_mean)
 
 
 def measure_test(setting: TestSetting, surveys: int) -> list[dict[str, object]]:
-    """Simulate surveys of a table, and return how often both tests reject independence."""
-    question, cells = setting.question, setting.cells
-    rng = np.random.default_rng(setting.seed)
-    devices = FastStream(np.random.SeedSequence(setting.seed))
-    oracle = OracleTest.of(np.outer(cells.sum(axis=1), cells.sum(axis=0)), cells, question, setting.people)
-    limit, found = chi_square_quantile(LEVEL, _degrees(cells)), np.zeros(2)
-    for _ in range(surveys):
-        people = rng.multinomial(setting.people, cells.ravel())
-        total = simulate_total(question, np.repeat(np.arange(cells.size), people), devices)
-        frequencies = estimate_frequencies(question, total)
+    """Simulate surveys of a table, and return how often each test rejects independence."""
+    question, cells, people = setting.question, setting.cells, setting.people
+    oracle = OracleTest.of(np.outer(cells.sum(axis=1), cells.sum(axis=0)), cells, question, people)
+    limit, found = chi_square_quantile(LEVEL, _degrees(cells)), np.zeros(3)
+    for counters in draw_counters(oracle_of(question), cells.ravel(), people, surveys, setting.seed):
+        frequencies = estimate_frequencies(question, Total(people, counters))
         table = frequencies.raw.reshape(cells.shape)
         p_value = assess_independence(table, frequencies.covariance).p_value
-        found += [p_value <= LEVEL, oracle.measure(table) > limit]
-    rejected, by_oracle = (found / surveys).tolist()
+        differ = bool(find_differing_values(frequencies, cells.shape[1]).any())
+        found += [p_value <= LEVEL, differ, oracle.measure(table) > limit]
+    rejected, different, by_oracle = (found / surveys).tolist()
     row = Detections(
-        setting.table, setting.people, setting.epsilon, setting.strength, rejected, by_oracle, surveys
+        setting.table,
+        people,
+        setting.epsilon,
+        setting.mechanism,
+        setting.strength,
+        rejected,
+        different,
+        by_oracle,
+        surveys,
     )
     return [asdict(row)]

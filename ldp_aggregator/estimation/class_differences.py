@@ -3,11 +3,13 @@
 The null hypothesis is that the ratio top[c] / bottom[c] is the same r in all k classes. Then the contrasts
 top[c] - r bottom[c] are 0 on average. They are linear in the raw estimates, so their covariance at r follows
 in closed form from the mechanism. The statistic is the smallest squared length of the contrasts over all r,
-in units of this covariance (Anderson and Rubin 1949). Its critical value is that of a chi-square distribution
-with k - 1 degrees of freedom. If the classes are equal and every P(class) is well known, this is the
-distribution of the statistic. If some P(class) is poorly known, the statistic tends to be smaller. This is
-proved for covariances that are a Kronecker product (Guggenberger et al. 2012), and ours nearly are where
-noise dominates; docs/results/interval-coverage.md has the measured false alarms.
+in units of this covariance (Anderson and Rubin 1949).
+
+For shares of values, its distribution is that in simulated surveys with equal classes; see
+:mod:`independence`. For numbers, it is a chi-square distribution with k - 1 degrees of freedom. If every
+P(class) is well known, this is right. If some P(class) is poorly known, the statistic tends to be smaller.
+This is proved for covariances that are a Kronecker product (Guggenberger et al. 2012), and ours nearly are
+where noise dominates. docs/results/tables.md and interval-coverage.md have the measured false alarms.
 """
 
 from __future__ import annotations
@@ -15,15 +17,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.independence import (
+    chi_square_quantile,
+    find_p_value,
+    simulate_independent_tables,
+)
 from ldp_aggregator.estimation.numeric.moments import Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.tail_quantiles import find_quantiles, invert_tail
+from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 LEVEL = 0.05
 """Probability, at most, that equal classes of one feature are called different in anything."""
@@ -31,6 +37,8 @@ _ANGLES = np.tan(np.linspace(-math.pi / 2, math.pi / 2, 33, endpoint=False)[1:])
 """Candidates for r over its whole range, in units of the contrasts' noise."""
 _STEPS = np.linspace(-3.0, 3.0, 25)
 """Candidates for r around its estimate, in standard errors. A statistic is too large by at most 1/64."""
+_USUAL = 0.1
+"""Probability with which a statistic is larger than the quantile by which it is divided."""
 _BLOCK = 1 << 20
 """Largest number of elements of an intermediate array, unless one row has more."""
 
@@ -160,63 +168,56 @@ def _minimise(contrasts: Contrasts, estimate: FloatArray, error: FloatArray) -> 
 def find_differing_values(frequencies: TableEstimate, k: int, features: int = 1) -> BoolArray:
     """Return for which values, (A,), P(value | class) differs significantly between any of the k classes.
 
-    The level holds for all values together (Bonferroni), and for as many features together as `features`
-    says. Two values are one test, because their shares add up to one.
+    The statistic of each value is divided by a high quantile of those that equal classes have in simulated
+    surveys. A value differs if this ratio is larger than the largest ratio of all values is in most simulated
+    surveys. So the level holds for all values together, and, divided by `features`, for as many features.
     """
-    values = len(frequencies.raw) // k
-    if frequencies.n == 0:
+    values, covariance = len(frequencies.raw) // k, frequencies.covariance
+    if frequencies.n == 0 or k == 1:
         return np.zeros(values, dtype=bool)
-    tests = features * (1 if values == 2 else values)
-    return detect_differences(value_contrasts(frequencies, k), LEVEL / tests)
+    tables = frequencies.raw.reshape(1, values, k)
+    simulated = simulate_independent_tables(tables[0], covariance)
+    lengths = _measure_differences(np.concatenate([tables, simulated]), covariance)
+    usual = np.quantile(lengths[1:], 1 - _USUAL, axis=0)
+    ratios = lengths / np.maximum(usual, chi_square_quantile(_USUAL, k - 1))
+    largest = ratios[1:].max(axis=1)
+    found = [find_p_value(float(each), largest, k - 1) <= LEVEL / features for each in ratios[0]]
+    return np.array(found)
 
 
-def value_contrasts(frequencies: TableEstimate, k: int) -> Contrasts:
-    """Return the contrasts F[a, c] - r G[c], with a row for each value a.
+def _measure_differences(tables: FloatArray, covariance: FrequencyCovariance) -> FloatArray:
+    """Return the squared lengths of the contrasts, (tables, values), at nearly the best r of each value."""
+    contrasts = value_contrasts(tables.reshape(-1, tables.shape[2]), covariance, tables.shape[1])
+    total = contrasts.bottom.sum(axis=1)
+    start = contrasts.top.sum(axis=1) / np.where(total > 0, total, 1.0)
+    first, estimate, _ = _fit(contrasts, start[:, None])
+    second, _, _ = _fit(contrasts, estimate)
+    # a length is below 0 by rounding only
+    return np.maximum(np.minimum(first, second), 0.0).reshape(tables.shape[:2])
+
+
+def value_contrasts(tables: FloatArray, covariance: FrequencyCovariance, values: int) -> Contrasts:
+    """Return the contrasts F[a, c] - r G[c], with a row for each value a of each table.
 
     If r is the true P(a | c) in all classes, the mean of a contrast is 0. So of the covariance of F, see
     :class:`FrequencyCovariance`, the terms with `slope` and with 1/n cancel, and
     diag(v) + shared (1 - A r)^2 11' is left, with v = floor (1 - 2 r + A r^2) + growth P(c) r (1 - r).
+    The tables, (tables A, k), have the same covariance; `values` is A.
     """
-    table, covariance = frequencies.raw.reshape(-1, k), frequencies.covariance
-    shape, one, class_share = table.shape, (len(table), 1, k), table.sum(axis=0)
+    shape, one = tables.shape, (len(tables), 1, tables.shape[1])
+    class_share = np.repeat(tables.reshape(-1, values, shape[1]).sum(axis=1), values, axis=0)
     shared = math.sqrt(abs(covariance.shared))
-    own = covariance.floor * np.array([1.0, -2.0, len(table)])
+    own = covariance.floor * np.array([1.0, -2.0, values])
     return Contrasts(
-        top=table,
-        bottom=np.broadcast_to(class_share, shape),
+        top=tables,
+        bottom=class_share,
         own=np.broadcast_to(own[:, None, None], (3, *shape)),
-        growth=np.broadcast_to(covariance.growth * np.clip(class_share, 0.0, 1.0), shape),
+        growth=covariance.growth * np.clip(class_share, 0.0, 1.0),
         top_factors=np.full(one, shared),
-        bottom_factors=np.full(one, shared * len(table)),
+        bottom_factors=np.full(one, shared * values),
         signs=np.array([math.copysign(1.0, covariance.shared)]),
         informative=np.ones(shape, dtype=bool),
-        kurtosis=float(covariance.fourth / covariance.floor**2) if covariance.fourth else 0.0,
     )
-
-
-# -- the chi-square distribution ------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def chi_square_quantile(level: float, degrees: int) -> float:
-    """Return the x that a chi-square variable exceeds with probability `level`."""
-    return invert_tail(lambda x: chi_square_tail(x, degrees), level)
-
-
-def chi_square_tail(x: float, degrees: int) -> float:
-    """Return the probability that a chi-square variable exceeds x, by recursion over the degrees of freedom.
-
-    Q(a + 1, h) = Q(a, h) + h^a e^-h / Gamma(a + 1), with h = x / 2, from Q(1/2, h) = erfc(sqrt(h)) or
-    Q(1, h) = e^-h.
-    """
-    h = x / 2
-    if h <= 0:
-        return 1.0
-    a, tail = (1.0, math.exp(-h)) if degrees % 2 == 0 else (0.5, math.erfc(math.sqrt(h)))
-    while a < degrees / 2:
-        tail += math.exp(a * math.log(h) - h - math.lgamma(a + 1))
-        a += 1
-    return tail
 
 
 # -- differences of a number ------------------------------------------------------------------------

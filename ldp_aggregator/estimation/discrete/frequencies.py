@@ -138,12 +138,13 @@ def find_likely_frequencies(raw: FloatArray, noise: float) -> FloatArray:
 
     Parameters
     ----------
-    raw : (d,) array
+    raw : (..., d) array
     noise : float
         The standard error of a frequency.
     """
-    share = UNIFORM_SHARE * min(1.0, len(raw) * noise)
-    likely: FloatArray = (1 - share) * project_simplex(raw) + share / len(raw)
+    size = raw.shape[-1]
+    share = UNIFORM_SHARE * min(1.0, size * noise)
+    likely: FloatArray = (1 - share) * project_simplex(raw) + share / size
     return likely
 
 

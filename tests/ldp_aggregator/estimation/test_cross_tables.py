@@ -1,22 +1,25 @@
 """Estimates of tables, of features in several questions, of levels, and of quantiles."""
 
 import json
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from encoders.mechanisms import design
 from encoders.randomness import FastStream
 from ldp_aggregator.codec import from_json, to_json
 from ldp_aggregator.estimation import Estimates, estimate_snapshot
-from ldp_aggregator.estimation.class_differences import chi_square_quantile
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
 from ldp_aggregator.estimation.estimates import estimate_parameters
+from ldp_aggregator.estimation.independence import assess_independence, draw_estimates, find_p_value
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
-from ldp_aggregator.estimation.table_result import assess_independence
 from ldp_aggregator.simulated_population import simulate_reports
 from tests.ldp_aggregator.views.samples import simulate_tables
 from tests.support.surveys import make_plan
@@ -323,10 +326,68 @@ def test_independence_is_rejected_in_5_percent_of_surveys(columns):
     covariance = make_covariance(cells, n=20_000)
     people = rng.multinomial(20_000, cells.ravel(), surveys) / 20_000
     tables = people + rng.normal(0, np.sqrt(covariance.floor), people.shape)
-    limit = chi_square_quantile(0.05, 2 * (columns - 1))
-    found = [
-        assess_independence(each.reshape(cells.shape), covariance.evaluate_at(np.maximum(each, 1e-9)))
-        for each in tables
-    ]
-    rejected = np.mean([each.statistic > limit for each in found])
+    found = [assess_independence(each.reshape(cells.shape), covariance) for each in tables]
+    rejected = np.mean([each.p_value <= 0.05 for each in found])
     assert abs(rejected - 0.05) < 5 * np.sqrt(0.05 * 0.95 / surveys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "people", "epsilon"), [("OUE", 1000, 8), ("DE", 200, 8), ("DE", 200, 1)]
+)
+def test_independence_keeps_its_level_with_few_reports_in_a_cell(mechanism, people, epsilon):
+    """600 tables: at most 5 standard errors above 5% and 1% (3e-7 each), and above 2% (4e-4 below).
+
+    The rarest cell expects .04 people of 1,000. With a chi-square distribution, the test rejects in 1% of the
+    surveys of 200 people.
+    """
+    oracle, rng = design(mechanism, 24, Decimal(epsilon)), np.random.default_rng(11)
+    cells = np.outer([0.7, 0.3], np.outer([0.6, 0.38, 0.02], [0.5, 0.3, 0.195, 0.005]))
+    answers = rng.multinomial(people, cells.ravel(), 600)
+    counters = rng.binomial(answers, oracle.on_mean) + rng.binomial(people - answers, oracle.off_mean)
+    if mechanism == "DE":
+        chances = oracle.off_mean + (oracle.on_mean - oracle.off_mean) * cells.ravel()
+        counters = rng.multinomial(people, chances, 600)
+    raw = (counters / people - oracle.off_mean) / (oracle.on_mean - oracle.off_mean)
+    covariance = FrequencyCovariance.from_mechanism(oracle, cells.ravel(), people)
+    found = np.array([assess_independence(each.reshape(cells.shape), covariance).p_value for each in raw])
+    for level in (0.05, 0.01):
+        assert (found <= level).mean() < level + 5 * np.sqrt(level * (1 - level) / 600)
+    assert (found <= 0.05).mean() > 0.02
+
+
+def test_the_same_table_has_the_same_p_value():
+    cells = np.array([[0.3, 0.2, 0.05], [0.1, 0.2, 0.15]])
+    covariance = make_covariance(cells)
+    assert assess_independence(cells, covariance) == assess_independence(cells.copy(), covariance)
+
+
+def test_small_p_values_are_extrapolated():
+    simulated = stats.chi2.ppf((np.arange(399) + 0.5) / 399, 3)
+    assert find_p_value(simulated[-20], simulated, 3) == pytest.approx(21 / 400)
+    for statistic in (20.0, 60.0):
+        assert find_p_value(statistic, simulated, 3) == pytest.approx(stats.chi2.sf(statistic, 3), rel=0.5)
+    assert find_p_value(1.0, np.zeros(39), 3) == pytest.approx(1 / 40)
+
+
+@pytest.mark.parametrize("kurtosis", [0.0, 1.0])
+@pytest.mark.parametrize("mechanism", ["DE", "OUE", "SS"])
+def test_simulated_estimates_have_the_covariance_and_the_tails_that_are_given(mechanism, kurtosis):
+    """40,000 draws: every entry is within 5.5 standard errors (two-sided 4e-8 each, at most 36 entries)."""
+    cells, draws = np.array([0.5, 0.25, 0.15, 0.05, 0.04, 0.01]), 40_000
+    known = FrequencyCovariance.from_mechanism(design(mechanism, 6, Decimal(2)), cells, 300)
+    covariance = replace(known, fourth=kurtosis * known.floor**2)
+    error = draw_estimates(covariance, draws, np.random.default_rng(3)) - cells
+    crossed = np.outer(cells, np.ones(6))
+    expected = np.diag(known.independent_variance) + known.shared - known.product * np.outer(cells, cells)
+    expected += known.slope * (crossed + crossed.T)
+    products = error[:, :, None] * error[:, None, :]
+    noise = products.std(axis=0) / np.sqrt(draws)
+    assert np.all(np.abs(products.mean(axis=0) - expected) < 5.5 * noise)
+    if mechanism != "OUE":  # the others subtract what makes the sum constant
+        return
+    if kurtosis:
+        assert stats.kurtosis(error[:, -1]) == pytest.approx(covariance.kurtosis[-1], abs=0.2)
+    else:  # that of a Poisson count, whose mean is the number of supporting reports
+        count = known.independent_variance[-1] / known.growth**2
+        assert stats.skew(error[:, -1]) == pytest.approx(count**-0.5, abs=0.1)

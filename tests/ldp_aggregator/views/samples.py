@@ -209,7 +209,7 @@ _SAMPLES = {
     ),
     "shares": lambda: collect(make_habits()),
     "choices": lambda: collect(make_habits(label={"name": "ill", "values": ["yes", "no"]})),
-    "simulated": lambda: collect(replace(simulate(500), simulated=True)),
+    "simulated": lambda: collect(replace(simulate(200), simulated=True)),
     "tables": lambda: collect(simulate_tables(20_000)),
     "class-tables": lambda: collect(
         simulate_tables(20_000, '[label]\nname = "ill"\nvalues = ["yes", "no"]\n')

@@ -82,13 +82,12 @@ def compare(numbers: Sequence[ClassMoments], means: Floats) -> Floats:
     for number, mu in zip(numbers, means.T, strict=True):
         second = mu**2 + SPREAD**2
         fourth = mu**4 + 6 * mu**2 * SPREAD**2 + 3 * SPREAD**4
-        questions = (number.mean_question, number.square_question)
         assert number.second is not None
         quantities = number.mean, number.second.over(number.present)
         truths = (mu, second), (second, fourth)
         for place in range(2):
-            question, quantity, (first, its_square) = questions[place], quantities[place], truths[place]
-            assert question is not None
+            question, quantity = number.questions[place], quantities[place]
+            first, its_square = truths[place]
             assert quantity is not None
             mechanism = mechanism_of(question.question)
             closed = mechanism.slot_variance(prior, prior * first, prior * its_square) / question.n

@@ -206,12 +206,11 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     asked = [(each.feature_indices, each.moment, each.width) for each in questions]
     if len(set(asked)) < len(asked):
         raise SurveyError("each question is asked at most once", "questions")
-    means, squares, both = (
-        [each.feature_indices for each in questions if each.moment == moment]
-        for moment in (MEAN, SQUARE, BOTH)
+    means, squares = (
+        [each.feature_indices for each in questions if (each.moment or 0) & moment]
+        for moment in (MEAN, SQUARE)
     )
-    asked_numbers = [index for each in means + both for index in each]
-    if means != squares or len(set(asked_numbers)) < len(asked_numbers):
+    if means != squares or len({place for each in means for place in each}) < sum(map(len, means)):
         raise SurveyError(
             "each number is asked for by one mean and one square question, or one for both", "questions"
         )

@@ -39,7 +39,7 @@ from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
 
-MEAN, SQUARE, BOTH = 1, 2, 3
+MEAN, SQUARE, BOTH = 1, 2, 1 | 2
 """What a question about numbers estimates: their mean, their mean square, or both of one number."""
 _KINDS = {MEAN: "mean", SQUARE: "square", BOTH: "number"}
 

@@ -42,7 +42,7 @@ import { areDistinct } from "./features.js";
 const MAX_WEIGHT = 12_000_000;
 const MEAN = 1;
 const SQUARE = 2;
-const BOTH = 3;
+const BOTH = MEAN | SQUARE;
 
 /**
  * Read the questions of a plan, and prove that each spends at most epsilon.
@@ -68,14 +68,14 @@ export function readQuestions(plan, schema, limit) {
     const place = mechanismName === LAPLACE ? schema.features.length : features[0] ?? -1;
     return 4 * place + moment;
   });
-  const [means, squares, both] = [MEAN, SQUARE, BOTH].map((moment) =>
-    questions.filter((each) => each.moment === moment).map(({ features }) => features),
+  const [means, squares] = [MEAN, SQUARE].map((moment) =>
+    questions.filter((each) => each.moment & moment).map(({ features }) => features),
   );
   requireValid(
     questions[0] &&
       !order.some((each, index) => order[index - 1] > each) &&
       areDistinct(questions.map(({ features, moment, width }) => [features, moment, width])) &&
-      areDistinct([means, both].flat(2)) &&
+      areDistinct(means.flat()) &&
       dumpCanonicalJson(means) === dumpCanonicalJson(squares),
   );
   return questions;
@@ -91,14 +91,14 @@ export function readQuestions(plan, schema, limit) {
  */
 function readQuestion(entry, tables, schema, limit, share) {
   const { epsilon, mechanism: name, moment = 0, ratio, weight, width = 1 } = entry;
-  const numeric = moment !== 0;
+  const numeric = moment > 0;
   checkKeyCount(entry, width > 1 ? 8 : 7);
   const isVector = name === LAPLACE;
   const features = readIndices(entry.feature, isVector);
   const asked = features.map((each) => schema.features[each]);
   requireValid(
     [0, MEAN, SQUARE, BOTH].includes(moment) &&
-      (moment < BOTH || name === "piecewise") &&
+      (name === "piecewise" || moment < BOTH) &&
       (asked.length || !numeric) &&
       asked.every((feature) => (feature.kind === "numeric") === numeric) &&
       Number.isInteger(weight) &&
@@ -113,10 +113,8 @@ function readQuestion(entry, tables, schema, limit, share) {
   const domain = numeric
     ? { labels, missing: asked.map(({ missing }) => missing === "category"), square: moment === SQUARE }
     : cells * labels;
-  requireValid(
-    (width === 1 || (!asked[1] && ordered && Number.isInteger(width) && width < count)) &&
-      (numeric || entry.domain === domain),
-  );
+  requireValid(width === 1 || (!asked[1] && ordered && Number.isInteger(width) && width < count));
+  requireValid(numeric || entry.domain === domain);
   const mechanism = share(dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]), () =>
     prove(buildMechanism(name, domain, tables[entry.tables], share), entry, limit),
   );

@@ -248,7 +248,7 @@ def test_an_envelope_moves_all_questions_at_once(survey):
     plan = ask_all(survey)
     snapshot = simulate(plan)
     estimates = estimate_snapshot(snapshot, poisoning=True)
-    chosen = [payloads(each.mechanism, most=60 if each.moment else 12) for each in plan.questions]
+    chosen = [payloads(each.mechanism, most=150 if each.moment else 12) for each in plan.questions]
     keys = [each.key for each in plan.questions]
     worst = find_worst_moves(snapshot, (dict(zip(keys, each, strict=True)) for each in product(*chosen)))
     stated: dict[tuple[str, str], Influence] = {}

@@ -13,7 +13,7 @@ import ldpbayes.mechanisms.NumericDomain;
 public final class Question {
     static final int MEAN = 1;
     static final int SQUARE = 2;
-    static final int BOTH = 3;
+    static final int BOTH = MEAN | SQUARE;
 
     private static final long MAX_WEIGHT = 12_000_000;
     /** A number of answers that no question may have; a product of sizes is not computed beyond it. */

@@ -67,15 +67,14 @@ final class Questions {
             String about = Arrays.toString(features);
             requireValid(last <= place && different.add(about + each.moment() + " " + each.width()));
             last = place;
-            if (each.moment() == Question.SQUARE) {
-                squares.add(about);
-            } else if (each.moment() > 0) {
+            if ((each.moment() & Question.MEAN) > 0) {
+                means.add(about);
                 for (int number : features) {
                     requireValid(numbers.add(number));
                 }
             }
-            if (each.moment() == Question.MEAN) {
-                means.add(about);
+            if ((each.moment() & Question.SQUARE) > 0) {
+                squares.add(about);
             }
         }
         requireValid(means.equals(squares));

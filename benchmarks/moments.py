@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from encoders.mechanisms import NUMERIC_MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Label, NumericFeature, Plan, Survey
-from ldp_aggregator.estimation.numeric.moments import mechanism_of
+from encoders.survey.features import NO_LABEL
+from ldp_aggregator.estimation.number_result import NumberStatistics
+from ldp_aggregator.estimation.numeric.moments import Population
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.rows.encode_table import encode_table
@@ -81,23 +83,42 @@ def compare(numbers: Sequence[ClassMoments], means: Floats) -> Floats:
     prior, found = np.array(PRIOR), np.zeros((2, 3))
     for number, mu in zip(numbers, means.T, strict=True):
         second = mu**2 + SPREAD**2
-        fourth = mu**4 + 6 * mu**2 * SPREAD**2 + 3 * SPREAD**4
-        questions = (number.mean_question, number.square_question)
+        third, fourth = mu**3 + 3 * mu * SPREAD**2, mu**4 + 6 * mu**2 * SPREAD**2 + 3 * SPREAD**4
+        people = Population(prior, 0 * prior, *(prior * each for each in (mu, second, third, fourth)))
         assert number.second is not None
         quantities = number.mean, number.second.over(number.present)
-        truths = (mu, second), (second, fourth)
-        for place in range(2):
-            question, quantity, (first, its_square) = questions[place], quantities[place], truths[place]
-            assert question is not None
+        for place, (quantity, truth) in enumerate(zip(quantities, (mu, second), strict=True)):
             assert quantity is not None
-            mechanism = mechanism_of(question.question)
-            closed = mechanism.slot_variance(prior, prior * first, prior * its_square) / question.n
+            question = next(each for each in number.questions if place + 1 in each.powers)
+            row = question.powers.index(place + 1)
             found[place] += (
-                ((question.raw[0] - prior * first) ** 2).mean(),
-                closed.mean(),
-                ((quantity.value - first) ** 2).mean(),
+                ((question.raw[row] - prior * truth) ** 2).mean(),
+                question.at_population(people).covariance[row, row].mean(),
+                ((quantity.value - truth) ** 2).mean(),
             )
     return found / len(numbers)
+
+
+def half_width(numeric: str, users: int = 5000) -> float:
+    """Return half the width of the interval of a mean at epsilon 2, without a label.
+
+    The numbers are normal, with a standard deviation of a sixth of their range.
+    """
+    feature = NumericFeature("x", "-1", "1")
+    survey = Survey(
+        id="width",
+        epsilon=Decimal(2),
+        label=NO_LABEL,
+        features=(feature,),
+        weights=(0, 1),
+        numeric=numeric,
+    )
+    plan = survey.compile()
+    x = np.clip(np.random.default_rng(1).standard_normal(users) / 3, -1, 1)
+    codes, labels = encode_table(plan, {"x": x}), np.zeros(users, dtype=np.int64)
+    [number] = compute_raw_estimates(simulate_reports(plan, codes, labels, FastStream(1))).numbers
+    means = NumberStatistics.from_moments(feature, number).means
+    return float(means.high[0] - means.low[0]) / 2
 
 
 def main() -> None:
@@ -109,6 +130,8 @@ def main() -> None:
     cells = [Cell(n, epsilon, name, repeats * 16 // n) for (n, epsilon), name in product(grid, names)]
     with ProcessPoolExecutor() as pool:
         results = dict(zip(cells, pool.map(errors, cells), strict=True))
+    for name in ("piecewise", "auto"):
+        print(f"half width of a mean, {name}: {half_width(name):.4f} of half the range")
     print(HEAD)
     for n, epsilon in grid:
         here = {

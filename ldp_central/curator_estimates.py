@@ -108,5 +108,5 @@ def _describe_unmeasured(
         return FeatureResult.from_estimates(feature, None, prior)
     k = len(prior)
     smoothed = Gaussian(np.zeros(k), np.full(k, UNIFORM_VARIANCE), None)
-    moments = ClassMoments(None, None, pooled, feature.missing == "category")
+    moments = ClassMoments((), pooled, feature.missing == "category")
     return NumberResult.from_estimates(feature, (NOT_ASKED, NOT_ASKED), moments, smoothed, prior)

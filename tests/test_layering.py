@@ -122,7 +122,7 @@ LAYERS = {
         {"intervals", "numeric.moments"},
         {"bayes", "odds_ratios", "class_prior", "independence", "quantiles"},
         {"numeric.number"},
-        {"class_differences", "tables"},
+        {"class_differences", "numeric.all_classes", "tables"},
         {"table_result", "raw_estimates"},
         {"estimators"},
         {"relevance"},

@@ -20,7 +20,8 @@ from ldp_aggregator.estimation import (
 )
 from ldp_aggregator.estimation.intervals import estimate_share_intervals
 from ldp_aggregator.estimation.number_result import NumberStatistics
-from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.simulated_population import simulate_total
@@ -82,8 +83,7 @@ class Watched:
         if isinstance(raw, ClassMoments):
             assert isinstance(feature, NumericFeature)
             assert isinstance(result, NumberResult)
-            assert raw.mean_question is not None
-            question = replace(result.mean_question, n=raw.mean_question.n)
+            question = replace(result.mean_question, n=raw.questions[0].n)
             overall = NumberStatistics.from_moments(feature, AllClasses.from_classes(raw))
             return replace(start, features=(replace(result, mean_question=question, overall=overall),))
         assert isinstance(result, FeatureResult)

@@ -11,6 +11,7 @@ from encoders.mechanisms.laplace import Laplace, SampledLaplace
 from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
 from encoders.mechanisms.piecewise import Piecewise
+from encoders.mechanisms.piecewise_moments import PiecewiseMoments
 from encoders.mechanisms.registry import (
     MECHANISMS,
     NUMERIC_MECHANISMS,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         check_numeric_name,
         design,
         design_numeric,
+        estimates_both_better,
         numeric_candidates,
     )
 
@@ -46,6 +48,7 @@ __all__ = [
     "NumericMechanism",
     "OneBit",
     "Piecewise",
+    "PiecewiseMoments",
     "SampledLaplace",
     "Sign",
     "SignVector",
@@ -53,11 +56,15 @@ __all__ = [
     "check_numeric_name",
     "design",
     "design_numeric",
+    "estimates_both_better",
     "load",
     "load_numeric",
     "numeric_candidates",
 ]
 
 # a device with a compiled plan does not load these
-_FOR_AUTHORS = ("check_name", "check_numeric_name", "design", "design_numeric", "numeric_candidates")
+_FOR_AUTHORS = (
+    *("check_name", "check_numeric_name", "design", "design_numeric"),
+    *("estimates_both_better", "numeric_candidates"),
+)
 __getattr__, __dir__ = late_names(__name__, dict.fromkeys(_FOR_AUTHORS, "auto_choice"))

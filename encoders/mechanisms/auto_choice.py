@@ -17,6 +17,7 @@ from encoders.errors import PrivacyError, SurveyError
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.histogram import THE
 from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
+from encoders.mechanisms.piecewise_moments import PiecewiseMoments
 from encoders.mechanisms.registry import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN
 from encoders.table_design import DESIGN_CONTEXT
@@ -103,7 +104,8 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
     Parameters
     ----------
     name : str
-        A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_candidates`.
+        A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_candidates`. For both moments of a
+        number, it is always piecewise.
     domain : NumericDomain
     epsilon : Decimal
 
@@ -112,9 +114,10 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
     SurveyError, PrivacyError
     """
     check_epsilon(epsilon)
-    if check_numeric_name(name) == AUTO:
+    if check_numeric_name(name) == AUTO and not domain.both:
         return numeric_candidates(domain, epsilon)[0]
-    mechanism: NumericMechanism = _design(NUMERIC_MECHANISMS[name], domain, epsilon)
+    kind = PiecewiseMoments if domain.both else NUMERIC_MECHANISMS[name]
+    mechanism: NumericMechanism = _design(kind, domain, epsilon)
     return mechanism
 
 
@@ -145,6 +148,19 @@ def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericM
             "the number bins"
         )
     return sorted(candidates, key=attrgetter("reference_variance"))
+
+
+def estimates_both_better(
+    one: NumericMechanism, mean: NumericMechanism, square: NumericMechanism, share: float
+) -> bool:
+    """Return whether one question estimates both moments with less variance than two questions.
+
+    Each of the two questions has this share of the people of the one question.
+    """
+    return (
+        one.reference_variance < mean.reference_variance / share
+        and one.second_reference_variance < square.reference_variance / share
+    )
 
 
 @lru_cache(maxsize=256, typed=True)

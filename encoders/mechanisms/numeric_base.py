@@ -40,6 +40,8 @@ class NumericDomain:
     """For each number, whether it may be missing."""
     low: int = -1
     """-1 for numbers, which lie in [-1, 1]; 0 for squares, which lie in [0, 1]."""
+    both: bool = False
+    """Whether the reports are counted for the mean and the mean square of the same number."""
 
     @property
     def slots(self) -> int:
@@ -137,6 +139,11 @@ class NumericMechanism(Mechanism):
         share = 1 / self.domain.labels
         first, second = (0.0, 1 / 3) if self.domain.low else (1 / 3, 1 / 5)
         return self.slot_variance(share, first * share, second * share)
+
+    @property
+    def second_reference_variance(self) -> float:
+        """The same of E[x^2 1(class)]; infinite unless one question estimates both."""
+        return math.inf
 
     @property
     def label_variance(self) -> float:

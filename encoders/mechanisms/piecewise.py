@@ -31,8 +31,9 @@ from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 _DRAWS = struct.Struct("<QQQ")
-_POSITIONS = 64
-_POSITION_BITS = GRID_BITS - _POSITIONS.bit_length()
+POSITIONS = 64
+"""Number of positions on either side of zero for numbers in [-1, 1]."""
+_POSITION_BITS = GRID_BITS - POSITIONS.bit_length()
 
 
 class Piecewise(IndexPayload, NumericMechanism):
@@ -57,9 +58,9 @@ class Piecewise(IndexPayload, NumericMechanism):
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
         check_keys(parameters, {"near", "reach"}, self.name)
-        self._half_width = self._integer("reach", 0, _POSITIONS)
+        self._half_width = self._integer("reach", 0, POSITIONS)
         self._near = self._integer("near", 1, WORD - 1)
-        self._line_end = _POSITIONS + self._half_width
+        self._line_end = POSITIONS + self._half_width
         self._line_points, self._window_points = 2 * self._line_end + 1, 2 * self._half_width + 1
         self.indices = domain.slots * self._line_points
         if self.indices > MAX_DOMAIN:
@@ -70,27 +71,32 @@ class Piecewise(IndexPayload, NumericMechanism):
         self.cells = 2 * domain.slots
         self._lowest_code, self._doubled = GRID * (1 + domain.low), int(domain.low == 0)
         self._near_probability = self._near / WORD
-        self._position_scale = self._near_probability * _POSITIONS
+        self._position_scale = self._near_probability * POSITIONS
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Return the mechanism with the best half-width and probability of the window; see the class."""
+        """Return the mechanism with the half-width and probability of the window of the least `_cost`."""
         gain, best = exp_bounds(epsilon)[0], None
-        for half_width in range(_POSITIONS + 1):
-            window, cells = 2 * half_width + 1, domain.slots * (2 * (_POSITIONS + half_width) + 1)
+        for half_width in range(POSITIONS + 1):
+            window, cells = 2 * half_width + 1, domain.slots * (2 * (POSITIONS + half_width) + 1)
             if cells > MAX_DOMAIN:
                 break
             # 1 + near/(1 - near) cells/window <= gain, with the exact numbers of draws per cell
             odds = (gain - 1) * (WORD // cells) / -(-WORD // window)
             parameters = {"near": str(int(WORD * odds / (1 + odds))), "reach": str(half_width)}
             candidate = cls(domain, parameters)
-            if best is None or candidate.reference_variance < best.reference_variance:
+            if best is None or candidate._cost < best._cost:
                 best = candidate
         if best is None:
             raise SurveyError(
                 'piecewise has too few cells for this many classes: set mechanism.numeric = "sign-vector"'
             )
         return best
+
+    @property
+    def _cost(self) -> float:
+        """What the half-width of the window minimises."""
+        return self.reference_variance
 
     @cached_property
     def ratio(self) -> Fraction:  # type: ignore[override]  # mypy: an attribute in the base class
@@ -113,7 +119,7 @@ class Piecewise(IndexPayload, NumericMechanism):
             for index in range(self._window_points)
             if cell_size(index, self._window_points) == inside
             for slot in range(self.domain.slots)
-            for position in range(2 * _POSITIONS + 1)
+            for position in range(2 * POSITIONS + 1)
         )
 
     # -- the device ------------------------------------------------------------------------
@@ -211,7 +217,7 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     def _position_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return E[y^2 1(line)] / unit^2 - first^2, where t / 64 has these moments."""
-        within = share * (self._half_width * (self._half_width + 1) / 3 + ROUNDING) + _POSITIONS**2 * second
+        within = share * (self._half_width * (self._half_width + 1) / 3 + ROUNDING) + POSITIONS**2 * second
         beyond = self._line_end * (self._line_end + 1) / 3 / self.domain.slots
         return (
             self._near_probability * within + (1 - self._near_probability) * beyond
@@ -250,7 +256,7 @@ class Piecewise(IndexPayload, NumericMechanism):
     # -- the auditor -----------------------------------------------------------------------
 
     def _corner_codes(self) -> list[int]:
-        step = GRID // _POSITIONS >> self._doubled
+        step = GRID // POSITIONS >> self._doubled
         return [*range(self._lowest_code, 2 * GRID + 1, step)] + [2 * GRID + 1] * self.domain.missing[0]
 
     def probability(self, payload: bytes, value: int) -> Fraction:

@@ -13,6 +13,7 @@ from encoders.mechanisms.laplace import Laplace, SampledLaplace
 from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
 from encoders.mechanisms.piecewise import Piecewise
+from encoders.mechanisms.piecewise_moments import PiecewiseMoments
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE
@@ -24,6 +25,9 @@ NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
     each.name: each for each in (Laplace, OneBit, SampledLaplace, Sign, SignVector, Piecewise)
 }
 """The mechanisms for numbers."""
+
+BOTH_MECHANISMS: dict[str, type[NumericMechanism]] = {PiecewiseMoments.name: PiecewiseMoments}
+"""The mechanisms whose reports estimate the mean and the mean square of a number."""
 
 TITLES = {
     "DE": "direct encoding",
@@ -45,8 +49,9 @@ def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOr
 
 def load_numeric(name: str, domain: NumericDomain, parameters: MechanismParameters) -> NumericMechanism:
     """Build a mechanism for numbers from a plan's parameters; the caller proves that it keeps epsilon."""
-    _check_plan_entry(name, NUMERIC_MECHANISMS, parameters)
-    return NUMERIC_MECHANISMS[name](domain, parameters)
+    known = BOTH_MECHANISMS if domain.both else NUMERIC_MECHANISMS
+    _check_plan_entry(name, known, parameters)
+    return known[name](domain, parameters)
 
 
 def _check_plan_entry(name: object, known: Mapping[str, object], parameters: object) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import ceil, fsum, lcm, prod
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import (
@@ -18,15 +18,17 @@ from encoders.mechanisms import (
     NumericMechanism,
     design,
     design_numeric,
+    estimates_both_better,
 )
 from encoders.mechanisms.auto_choice import AUTO
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.survey.auto_questions import choose_widths, group_features
 from encoders.survey.cross_tables import CrossTable
-from encoders.survey.features import NO_LABEL, Feature, Label, NumericFeature
+from encoders.survey.features import MEAN_ALONE, NO_LABEL, Feature, Label, NumericFeature
 from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.projection import Projection
 from encoders.survey.questions import (
+    BOTH,
     MEAN,
     SQUARE,
     Question,
@@ -88,6 +90,9 @@ class Compiler:
     validation: Validation | None
     asks_all: bool = False
     """Whether each person answers all questions: every rule that divides people is then off."""
+    joins_moments: bool = False
+    """Whether "auto" asks for each number in one question if each person answers all. If they answer one,
+    it does where that estimates both moments better."""
     _oracles: dict[int, FrequencyOracle] = field(init=False, default_factory=dict)
     _numeric_mechanisms: dict[NumericDomain, NumericMechanism] = field(init=False, default_factory=dict)
 
@@ -97,15 +102,16 @@ class Compiler:
         weighted = {index: weight for index, weight in enumerate(self.weights[1:]) if weight}
         numbers = [index for index in weighted if isinstance(self.features[index], NumericFeature)]
         widths = self._choose_levels(weighted, numbers)
-        # a number is two questions, and an ordered feature one for each of its levels
-        scale = lcm(2 if numbers else 1, *map(len, widths.values()))
+        moments = {index: self._choose_moments(index) for index in numbers}
+        # a number is one question or two, and an ordered feature one for each of its levels
+        scale = lcm(*map(len, moments.values()), *map(len, widths.values()))
         # 1. features with a list of values, each number alone, and tables
         drafts = list(self._draft_discrete(weighted, numbers, widths, scale))
         if self.numeric != Laplace.name:
             drafts += [
-                self._draft((index,), weighted[index] * scale // 2, moment)
-                for index in numbers
-                for moment in (MEAN, SQUARE)
+                self._draft((index,), weighted[index] * scale // len(asked), moment)
+                for index, asked in moments.items()
+                for moment in asked
             ]
         for table in self.tables:
             label = self.label if table.with_label else NO_LABEL
@@ -181,6 +187,28 @@ class Compiler:
 
         return choose_widths(values, variance)
 
+    def _choose_moments(self, index: int) -> tuple[int, ...]:
+        """Return what is asked of a number: mean and square in two questions, or both in one."""
+        feature = self.features[index]
+        assert isinstance(feature, NumericFeature)
+        if feature.moments == MEAN_ALONE:
+            if self.numeric != AUTO:
+                raise SurveyError(
+                    'is for mechanism.numeric = "auto": delete one of them',
+                    f"features.{feature.name}.moments",
+                )
+            return (BOTH,)
+        if self.numeric != AUTO:
+            return MEAN, SQUARE
+        try:
+            one = self._design_number((feature,), BOTH)
+        except SurveyError:  # too many classes
+            return MEAN, SQUARE
+        if self.asks_all:
+            return (BOTH,) if self.joins_moments else (MEAN, SQUARE)
+        mean, square = (self._design_number((feature,), moment) for moment in (MEAN, SQUARE))
+        return (BOTH,) if estimates_both_better(one, mean, square, share=0.5) else (MEAN, SQUARE)
+
     def _draft_discrete(
         self,
         weighted: Mapping[int, int],
@@ -253,13 +281,16 @@ class Compiler:
             if moment is None:
                 sizes = [join_values(asked[0], width).size] if width > 1 else [each.size for each in asked]
                 return self._oracle(prod(sizes) * len(label.values))
-            domain = build_numeric_domain(self.label, asked, moment)
-            if domain not in self._numeric_mechanisms:
-                self._numeric_mechanisms[domain] = design_numeric(self.numeric, domain, self.epsilon)
-            return self._numeric_mechanisms[domain]
+            return self._design_number(asked, moment)
         except SurveyError as error:
             name = f"features.{asked[0].name}" if asked else "label"
             raise type(error)(error.why, name) from error
+
+    def _design_number(self, asked: Sequence[Feature], moment: int) -> NumericMechanism:
+        domain = build_numeric_domain(self.label, asked, moment)
+        if domain not in self._numeric_mechanisms:
+            self._numeric_mechanisms[domain] = design_numeric(self.numeric, domain, self.epsilon)
+        return self._numeric_mechanisms[domain]
 
     def _oracle(self, domain: int) -> FrequencyOracle:
         if domain not in self._oracles:
@@ -267,6 +298,18 @@ class Compiler:
             name = DE.name if self.asks_all and self.frequency == AUTO else self.frequency
             self._oracles[domain] = design(name, domain, self.epsilon)
         return self._oracles[domain]
+
+
+def estimate_all_better(joined: Sequence[Question], apart: Sequence[Question]) -> bool:
+    """Return whether one question for each number estimates all moments better, if the same people answer."""
+    one, two = (
+        {(each.feature_indices, each.moment): cast(NumericMechanism, each.mechanism) for each in some}
+        for some in (joined, apart)
+    )
+    return all(
+        estimates_both_better(one[index, BOTH], two[index, MEAN], two[index, SQUARE], share=1)
+        for index, moment in one.keys() - two.keys()
+    )
 
 
 def compute_label_weight(users: int, features: float, alone: float, information: float) -> float:

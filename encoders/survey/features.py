@@ -35,6 +35,8 @@ from encoders.survey.parse_value import (
 
 SEPARATOR = ";"
 """Separates the ticked choices in a cell of a CSV file."""
+BOTH_MOMENTS, MEAN_ALONE = MOMENTS = ("both", "mean")
+"""The moments of a number that its author needs: mean and variance equally, or above all the mean."""
 TICKS = ("no", "yes")
 """The values of the feature of one choice."""
 
@@ -130,6 +132,8 @@ class NumericFeature(RowFeature):
     """As for categories; NaN counts as missing. Infinity is refused."""
     spread: float | None = field(default=None, kw_only=True, repr=False, compare=False)
     """The standard deviation that the author expects, in the number's unit. It is not part of a plan."""
+    moments: str = field(default=BOTH_MOMENTS, kw_only=True, repr=False, compare=False)
+    """The moments that the author needs, one of `MOMENTS`. It is not part of a plan."""
     ordered: ClassVar[bool] = False
     kind: ClassVar[str] = "numeric"
 

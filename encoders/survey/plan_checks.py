@@ -28,7 +28,7 @@ from encoders.survey.features import (
 )
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
-from encoders.survey.questions import MEAN, SQUARE, Question
+from encoders.survey.questions import BOTH, MEAN, SQUARE, Question
 from encoders.survey.relay import CODE_BYTES, LENGTH_BYTES, MAX_ENVELOPE_BYTES, SEAL_BYTES
 from encoders.survey.validation_round import Validation
 
@@ -207,10 +207,13 @@ def _check_questions(questions: Sequence[Question], features: Sequence[Feature])
     if len(set(asked)) < len(asked):
         raise SurveyError("each question is asked at most once", "questions")
     means, squares = (
-        [each.feature_indices for each in questions if each.moment == moment] for moment in (MEAN, SQUARE)
+        [each.feature_indices for each in questions if (each.moment or 0) & moment]
+        for moment in (MEAN, SQUARE)
     )
     if means != squares or len({place for each in means for place in each}) < sum(map(len, means)):
-        raise SurveyError("each number is asked for by one mean and one square question", "questions")
+        raise SurveyError(
+            "each number is asked for by one mean and one square question, or one for both", "questions"
+        )
 
 
 def _order(question: Question, features: int) -> tuple[int, int]:
@@ -221,8 +224,8 @@ def _order(question: Question, features: int) -> tuple[int, int]:
 
 def _check_kind(question: Question, field: str) -> None:
     """Check that a question asks for a moment if, and only if, its features are numbers."""
-    if question.moment not in (None, MEAN, SQUARE) or isinstance(question.moment, bool):
-        raise SurveyError("a moment must be 1 or 2", field)
+    if question.moment not in (None, MEAN, SQUARE, BOTH) or isinstance(question.moment, bool):
+        raise SurveyError("a moment must be 1, 2 or 3", field)
     numeric = [isinstance(feature, NumericFeature) for feature in question.asked_features]
     if question.moment is None and any(numeric):
         raise SurveyError("a question about a number must ask for a moment", field)

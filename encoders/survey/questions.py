@@ -3,7 +3,8 @@
 Each person answers exactly one question, which is drawn by public weights without looking at their row.
 Coupling preserves the relation of feature and label that Naive Bayes needs. A discrete feature is one
 question: the joint index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A
-numeric feature is two questions, the number and its square, each with the label (section 3.2). A survey
+numeric feature is two questions, the number and its square, each with the label (section 3.2), or one
+question about the number, whose reports estimate its square too. A survey
 without a label has one class, k = 1, so that these formulas hold for it too. The mechanism
 `laplace` asks for all numbers of the row in one question. Several discrete features can be one question,
 whose answers are all their combinations, with the label or without it.
@@ -38,7 +39,9 @@ from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.projection import Projection
 from encoders.survey.validation_round import Validation
 
-MEAN, SQUARE = 1, 2
+MEAN, SQUARE, BOTH = 1, 2, 1 | 2
+"""What a question about numbers estimates: their mean, their mean square, or both of one number."""
+_KINDS = {MEAN: "mean", SQUARE: "square", BOTH: "number"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,7 @@ class Question:
     shift: int = 0
     """Number of values that the first interval lacks."""
     moment: int | None = None
-    """MEAN or SQUARE if a number or its square is asked for; None for discrete features."""
+    """MEAN or BOTH if a number is asked for, SQUARE if its square; None for discrete features."""
     projection: Projection | None = None
     """The plan's projection, which computes some of the features."""
     validation: Validation | None = None
@@ -86,14 +89,12 @@ class Question:
         about = ", ".join(feature.name for feature in self.asked_features) or self.label.name
         if self.width > 1:
             about += f" ({count_values(self.asked_features[0])} intervals)"
-        return {None: about, MEAN: f"{about} (mean)", SQUARE: f"{about} (square)"}[self.moment]
+        return f"{about} ({self.kind})" if self.moment in (MEAN, SQUARE) else about
 
     @property
     def kind(self) -> str:
-        """One of "label", "coupled", "mean", "square"."""
-        return {None: "coupled" if self.feature_indices else "label", MEAN: "mean", SQUARE: "square"}[
-            self.moment
-        ]
+        """One of "label", "coupled", "mean", "square", "number"."""
+        return _KINDS[self.moment] if self.moment else "coupled" if self.feature_indices else "label"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -211,7 +212,7 @@ class Question:
         x = (code - GRID) / GRID
         if code > 2 * GRID:
             return MISSING_TEXT
-        return format_number(feature.original(x)) if self.moment == MEAN else f"{x:.4g} (squared distance)"
+        return f"{x:.4g} (squared distance)" if self.moment == SQUARE else format_number(feature.original(x))
 
     @property
     def label_texts(self) -> list[str]:
@@ -247,7 +248,7 @@ def format_number(number: float) -> str:
 def build_numeric_domain(label: Label, asked: Sequence[Feature], moment: int | None) -> NumericDomain:
     """Return the input of a mechanism: the numbers of these features, or their squares, with the label."""
     missing = tuple(feature.missing == "category" for feature in asked)
-    return NumericDomain(len(label.values), missing, 0 if moment == SQUARE else -1)
+    return NumericDomain(len(label.values), missing, 0 if moment == SQUARE else -1, moment == BOTH)
 
 
 def square_code(code: Any) -> Any:

@@ -16,6 +16,8 @@ from encoders.errors import RowError
 from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, OPEN, is_survey_id
 from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import (
+    BOTH_MOMENTS,
+    MOMENTS,
     NO_LABEL,
     SEPARATOR,
     BinnedFeature,
@@ -49,6 +51,7 @@ HINTS = {
     ("features", "multi"): _MULTIPLE_HINT,
     ("features", "several"): _MULTIPLE_HINT,
     ("features", "alone"): "only a survey of people has tables: delete it",
+    ("features", "moments"): "only a survey of people asks for moments: delete it",
     ("", "tables"): "only a survey of people has tables: delete it",
     ("", "relay"): "only a survey of people has a relay: delete it",
     ("survey", "rows"): 'it is only for kind = "silo"',
@@ -60,6 +63,7 @@ MAX_BINS = 1000
 _KEYS_OF_A_KIND = (
     ("bins", "range", "range = [low, high]"),
     ("spread", "range", "range = [low, high] without bins"),
+    ("moments", "range", "range = [low, high] without bins"),
     ("ordered", "values", "values = [...]; bins are ordered anyway"),
 )
 
@@ -322,9 +326,15 @@ class SchemaReader(EntryReader):
         if "bins" not in entry:
             if not bounds:
                 return None
-            return NumericFeature(name, *bounds, missing, spread=self.read_spread(entry, bounds, path))
-        if "spread" in entry:
-            self.note((*path, "spread"), "is only for range = [low, high] without bins: delete it")
+            return NumericFeature(
+                name,
+                *bounds,
+                missing,
+                spread=self.read_spread(entry, bounds, path),
+                moments=self.read_moments(entry, path),
+            )
+        for key in {"spread", "moments"} & set(entry):
+            self.note((*path, key), "is only for range = [low, high] without bins: delete it")
         bins = entry["bins"]
         if not (type(bins) is int and 2 <= bins <= MAX_BINS):
             self.note((*path, "bins"), f"needs a whole number of bins from 2 to {MAX_BINS}")
@@ -343,6 +353,13 @@ class SchemaReader(EntryReader):
         wanted = "a number from a millionth to a half of the width of the range"
         self.note((*path, "spread"), f"needs the expected standard deviation: {wanted}")
         return None
+
+    def read_moments(self, entry: Table, path: Path) -> str:
+        """Read which moments of a number the author needs."""
+        value = entry.get("moments", BOTH_MOMENTS)
+        if value not in MOMENTS:
+            self.note((*path, "moments"), 'must be "both" (the default) or "mean"')
+        return str(value)
 
     def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:
         """Read the choices of a feature with several answers."""

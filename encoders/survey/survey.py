@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.errors import SurveyError
 from encoders.survey.compiled_plan import LOCAL, OPEN, REFUSALS
-from encoders.survey.compiler import Compiler
+from encoders.survey.compiler import Compiler, estimate_all_better
 from encoders.survey.cross_tables import CrossTable
 from encoders.survey.divide_epsilon import EQUAL, MARGINS, divide_by_margins
 from encoders.survey.features import Feature, Label
@@ -96,7 +97,7 @@ class Survey:
     def compile(self) -> Plan:
         """Return the plan: every question's tables are designed for `epsilon` and proved.
 
-        A numeric feature is two questions, mean and square, and an ordered feature with many values is
+        A numeric feature is one question, or two, mean and square, and an ordered feature with many values is
         several. They share the feature's weight: all weights are multiplied, so that features are asked about
         in proportion to them. `laplace` asks for all numbers at once, with the sum of their weights.
 
@@ -147,12 +148,30 @@ class Survey:
         return self.relay is not None and self.relay.asks_all
 
     def _compile_all(self) -> tuple[Question, ...]:
-        """Return the questions that each person answers all of: each gets a part of epsilon."""
+        """Return the questions that each person answers all of: each gets a part of epsilon.
+
+        A number is one question, of a larger part, if this estimates both moments of each number better.
+        """
         if not {*self.weights, *(each.weight for each in self.tables)} <= {None, 0, 1}:
             raise SurveyError('"all": everybody answers every question, so delete the weights', "relay.ask")
         if not MIN_EPSILON <= self.epsilon <= MAX_SUM:
             raise SurveyError(f"must be from {MIN_EPSILON} to {MAX_SUM}", "survey.epsilon")
-        count = len(self._compiler(Decimal(1)).compile_questions())
+        try:
+            questions = self._compile_parts(joins_moments=False)
+        except SurveyError:
+            questions = self._compile_parts(joins_moments=True)
+        else:
+            with suppress(SurveyError):  # too few questions, or too large parts
+                joined = self._compile_parts(joins_moments=True)
+                questions = joined if estimate_all_better(joined, questions) else questions
+        if self.divide == MARGINS and self.relay:
+            return tuple(divide_by_margins(self.relay, self.epsilon, questions))
+        return questions
+
+    def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
+        """Return questions with equal parts of epsilon."""
+        compiler = self._compiler(Decimal(1), joins_moments)
+        count = len(compiler.compile_questions())
         check_count(count)
         each = equal_part(self.epsilon, count)
         if not MIN_EPSILON <= each <= MAX_EACH:
@@ -162,12 +181,9 @@ class Survey:
                 f"{MAX_EACH}: choose from {least} to {most}",
                 "survey.epsilon",
             )
-        questions = self._compiler(each).compile_questions()
-        if self.divide == MARGINS and self.relay:
-            return tuple(divide_by_margins(self.relay, self.epsilon, questions))
-        return questions
+        return replace(compiler, epsilon=each).compile_questions()
 
-    def _compiler(self, epsilon: Decimal) -> Compiler:
+    def _compiler(self, epsilon: Decimal, joins_moments: bool = False) -> Compiler:
         return Compiler(
             epsilon=epsilon,
             label=self.label,
@@ -180,4 +196,5 @@ class Survey:
             projection=self.projection,
             validation=self.validation,
             asks_all=self.asks_all,
+            joins_moments=joins_moments,
         )

@@ -59,7 +59,7 @@ class _SurveyReader(SchemaReader):
 
     kind = LOCAL
     table_keys = _TABLE_KEYS
-    feature_keys = SchemaReader.feature_keys | {"alone", "ask_if", "spread"}
+    feature_keys = SchemaReader.feature_keys | {"alone", "ask_if", "spread", "moments"}
 
     def read_survey(self) -> Survey:
         tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features", "tables"})}

@@ -24,6 +24,7 @@ from ldp_aggregator.estimation.class_prior import label_prior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, replace_negatives
 from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.numeric.moments import ABSENT
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
 
@@ -149,13 +150,16 @@ def paper_gaussian(number: ClassMoments, counts: FloatArray) -> Gaussian:
         Estimated number of people of each label, positive.
     """
     people = counts.sum()
-    mean_moments, square_moments = number.mean_question, number.square_question
     zeros = np.zeros(number.k)
-    first, missing_share = (mean_moments.raw[0], mean_moments.raw[1]) if mean_moments else (zeros, zeros)
-    missing = replace_negatives(missing_share * people) if number.can_be_missing else zeros
+    raw = {
+        power: values
+        for each in reversed(number.questions)
+        for power, values in zip(each.powers, each.raw, strict=True)
+    }
+    missing = replace_negatives(raw.get(ABSENT, zeros) * people) if number.can_be_missing else zeros
     present = replace_negatives(counts - missing) if number.can_be_missing else counts
-    mean = first * people / present
-    square = square_moments.raw[0] * people / present if square_moments else mean**2 + UNIFORM_VARIANCE
+    mean = raw.get(1, zeros) * people / present
+    square = raw[2] * people / present if 2 in raw else mean**2 + UNIFORM_VARIANCE
     share = missing / (missing + present) if number.can_be_missing else None
     return Gaussian(mean, np.maximum(square - mean**2, MIN_VARIANCE), share)
 

@@ -13,7 +13,8 @@ from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.class_differences import find_differing_statistics
 from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.intervals import Bounds, IntervalEstimate
-from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_number_relevance
 
@@ -50,7 +51,9 @@ class NumberResult:
 
     name: str
     mean_question: QuestionSummary
+    """The question about the mean, or about both moments."""
     square_question: QuestionSummary
+    """It has no mechanism if another question, or a table of silos, is about both."""
     overall: NumberStatistics
     """Of all people."""
     by_class: NumberStatistics
@@ -76,7 +79,7 @@ class NumberResult:
         smoothed: Gaussian,
         prior: FloatArray,
     ) -> Self:
-        """Build the result from raw estimates of two questions and normal distributions of an estimator."""
+        """Build the result from raw estimates of its questions and normal distributions of an estimator."""
         by_class = NumberStatistics.from_moments(feature, raw)
         means, variances, missing = by_class.means, by_class.variances, by_class.missing
         return cls(
@@ -146,7 +149,8 @@ def _squares(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
         return raw.estimate_expectation(None, bounds)
     middle = (low + high) / 2
     own = raw.second.times(width**2) + raw.first.times(2 * middle * width)
-    return raw.estimate_expectation(own + raw.present.times(middle**2), bounds)
+    extra = (raw.second_bias * width**2) ** 2
+    return raw.estimate_expectation(own + raw.present.times(middle**2), bounds, extra)
 
 
 def square_bounds(feature: NumericFeature) -> Bounds:

@@ -10,7 +10,7 @@ import numpy as np
 
 from encoders.survey import Feature, Plan, Question
 from encoders.survey.features import NumericFeature
-from encoders.survey.questions import MEAN, SQUARE
+from encoders.survey.questions import SQUARE
 from ldp_aggregator.estimation.class_prior import LabelShares, PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import (
@@ -27,9 +27,6 @@ from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot, Total
 
 _ITERATIONS = 2
 """The noise of numbers is evaluated at a uniform population first, then at the estimates from the first."""
-
-MomentPair = tuple[Moments | None, Moments | None]
-"""Moments of a mean and of a square question; None without reports."""
 
 
 @dataclass(frozen=True)
@@ -136,43 +133,35 @@ def _estimate_numbers(
     populations = {place: Population.even(k, can_be_missing[place]) for place in questions}
     for _ in range(_ITERATIONS):
         moments = {
-            place: _estimate_pair(snapshot, questions[place], place, populations[place])
+            place: _estimate_questions(snapshot, questions[place], place, populations[place])
             for place in questions
         }
         prior = pool_prior([*label_shares, *_moment_label_shares(moments.values())], k, people)
-        numbers = {
-            place: ClassMoments(*pair, prior, can_be_missing[place]) for place, pair in moments.items()
-        }
+        numbers = {place: ClassMoments(each, prior, can_be_missing[place]) for place, each in moments.items()}
         populations = {place: number.likely_population() for place, number in numbers.items()}
     return prior, numbers
 
 
-def find_moment_questions(plan: Plan) -> dict[int, tuple[Question | None, Question | None]]:
-    """Return the mean and the square question of each numeric feature, by the feature's index."""
-    questions = {(place, each.moment): each for each in plan.questions for place in each.feature_indices}
+def find_moment_questions(plan: Plan) -> dict[int, list[Question]]:
+    """Return the questions about each numeric feature, by the feature's index."""
     return {
-        place: (questions.get((place, MEAN)), questions.get((place, SQUARE)))
+        place: [each for each in plan.questions if place in each.feature_indices]
         for place, feature in enumerate(plan.features)
         if isinstance(feature, NumericFeature)
     }
 
 
-def _estimate_pair(
-    snapshot: Snapshot, questions: Sequence[Question | None], index: int, population: Population
-) -> MomentPair:
-    """Return the moments of one number from its mean and its square question; None without reports."""
-    totals = [(each, total_of(snapshot, each)) for each in questions if each]
-    moments = {
-        each.moment: estimate_moments(each, total, index, population) for each, total in totals if total.n
-    }
-    return moments.get(MEAN), moments.get(SQUARE)
+def _estimate_questions(
+    snapshot: Snapshot, questions: Sequence[Question], index: int, population: Population
+) -> tuple[Moments, ...]:
+    """Return the moments of one number from each question about it that has reports."""
+    totals = [(each, total_of(snapshot, each)) for each in questions]
+    return tuple(estimate_moments(each, total, index, population) for each, total in totals if total.n)
 
 
-def _moment_label_shares(pairs: Iterable[MomentPair]) -> list[LabelShares]:
+def _moment_label_shares(numbers: Iterable[Sequence[Moments]]) -> list[LabelShares]:
     """Return the estimate of P(label) of each question about numbers that has one."""
-    by_question = {
-        each.question.index: each for pair in pairs for each in pair if each and each.estimates_prior
-    }
+    by_question = {each.question.index: each for number in numbers for each in number if each.estimates_prior}
     return [LabelShares.from_moments(each) for each in by_question.values()]
 
 
@@ -200,14 +189,20 @@ NOT_ASKED = QuestionSummary(None, 0)
 
 
 def summarise_questions(snapshot: Snapshot) -> dict[int, tuple[QuestionSummary, QuestionSummary]]:
-    """Return the mean and the square question of each numeric feature, by the feature's index."""
+    """Return the mean and the square question of each numeric feature, by the feature's index.
 
-    def summarise(question: Question | None) -> QuestionSummary:
-        return (
-            QuestionSummary(question.mechanism.name, total_of(snapshot, question).n)
-            if question
-            else NOT_ASKED
+    A question about both counts as the mean question.
+    """
+
+    def summarise(questions: Sequence[Question]) -> QuestionSummary:
+        for each in questions:
+            return QuestionSummary(each.mechanism.name, total_of(snapshot, each).n)
+        return NOT_ASKED
+
+    return {
+        place: (
+            summarise([each for each in questions if each.moment != SQUARE]),
+            summarise([each for each in questions if each.moment == SQUARE]),
         )
-
-    pairs = find_moment_questions(snapshot.plan).items()
-    return {place: (summarise(mean), summarise(square)) for place, (mean, square) in pairs}
+        for place, questions in find_moment_questions(snapshot.plan).items()
+    }

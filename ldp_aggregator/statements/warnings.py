@@ -83,20 +83,18 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
     """Return the warning about one feature, given the names of all classes; None if there is none."""
     if isinstance(feature, NumberResult):
         questions = {"mean": feature.mean_question, "square": feature.square_question}
-        mechanisms, n = (
-            [each.mechanism for each in questions.values() if each.mechanism],
-            feature.mean_question.n,
-        )
-        empty = [name for name, each in questions.items() if not each.n]
+        mechanisms = [each.mechanism for each in questions.values() if each.mechanism]
+        empty = [name for name, each in questions.items() if each.mechanism and not each.n]
+        n = feature.mean_question.n
     else:
         mechanisms, n = [feature.mechanism] if feature.mechanism else [], feature.n
         empty = []
     if not mechanisms:
         return TEXTS.find("warnings.not-asked", feature=feature.name, classes=len(classes) > 1)
     _, counted = name_counted(mechanisms[0])
-    if not n and len(empty) != 1:
+    if not n and len(empty) in (0, len(mechanisms)):
         return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
-    if len(empty) == 1 and counted == "reports":  # a table of counts measures means and squares
+    if len(empty) == 1:
         [other] = {"mean", "square"} - set(empty)
         return TEXTS.find("warnings.no-moment", feature=feature.name, moment=empty[0], other=other)
     joint = feature.frequencies if isinstance(feature, FeatureResult) else None

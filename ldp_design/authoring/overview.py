@@ -14,7 +14,7 @@ from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.conditions import KEY, exclude_each_other
 from encoders.survey.features import Choices
-from encoders.survey.questions import MEAN
+from encoders.survey.questions import MEAN, SQUARE
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
 from ldp_design.authoring.survey_texts import describe_texts
 
@@ -63,7 +63,7 @@ def count_questions(plan: Plan) -> str:
         return questions
     features = len({index for question in plan.questions for index in question.feature_indices})
     reasons = []
-    if any(question.moment for question in plan.questions):
+    if any(question.moment == MEAN for question in plan.questions):
         reasons.append("a number takes two")
     if any(len(question.feature_indices) > 1 and not question.moment for question in plan.questions):
         reasons.append("some ask for several features")
@@ -182,7 +182,7 @@ def _question_row(plan: Plan, question: Question) -> list[str]:
 def _describe_domain(question: Question) -> str:
     factors = [str(size) for size in describe_shape(question)]
     if question.moment:
-        return " x ".join(["number" if question.moment == MEAN else "square", *factors[1:]])
+        return " x ".join(["square" if question.moment == SQUARE else "number", *factors[1:]])
     return " x ".join(factors) + (f" = {question.domain}" if len(factors) > 1 else "")
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from encoders.errors import LdpError, RowError, map_collecting_errors
 from encoders.explain.text import format_table, wrap_text
 from encoders.file_kind import describe_other
-from encoders.mechanisms import numeric_candidates
+from encoders.mechanisms import design_numeric, numeric_candidates
+from encoders.mechanisms.auto_choice import AUTO
 from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Feature, NumericFeature, Plan, Question
 from encoders.survey.display_texts import display_texts
 from encoders.survey.features import SEPARATOR, Choices
 from encoders.survey.parse_value import MISSING_TEXT
-from encoders.survey.questions import MEAN
+from encoders.survey.questions import BOTH, MEAN, SQUARE, build_numeric_domain
 from encoders.survey.row_cells import read_boolean
 from ldp_aggregator.rows.spellings import blank_missing_codes
 
@@ -91,9 +92,11 @@ def format_value(value: object) -> str:
 
 
 def compare_mechanisms(plan: Plan, question: Question) -> str:
-    """Return a table of the mechanisms that "auto" chooses from for a number; otherwise empty."""
+    """Return a table of the mechanisms, or ways to ask, that "auto" chooses from for a number; else empty."""
     if question.moment is None or question.mechanism.multivariate or plan.asks_all:
         return ""
+    if question.moment == BOTH:
+        return _compare_ways(plan, question)
     rows = [["  mechanism", "standard error with 1,000 reports", ""]]
     for candidate in numeric_candidates(question.numeric_domain, plan.epsilon):
         stderr = math.sqrt(candidate.reference_variance / 1000) * len(plan.label.values)
@@ -106,6 +109,28 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
         f"error of {of_whom} {asked}, computed for numbers uniform in [-1, 1]{classes}:"
     )
     return "\n".join([*wrap_text(sentences), *format_table(rows, "<><")])
+
+
+def _compare_ways(plan: Plan, question: Question) -> str:
+    """Return a table of one question for both moments of a number, and of two questions."""
+    one, mean, square = (
+        design_numeric(
+            AUTO, build_numeric_domain(question.label, question.asked_features, each), plan.epsilon
+        )
+        for each in (BOTH, MEAN, SQUARE)
+    )
+    rows = [["  questions", "mean", "mean square", ""]]
+    for name, variances, people, mark in (
+        ("one", (one.reference_variance, one.second_reference_variance), 1000, "<- this one"),
+        ("two, each of half of the people", (mean.reference_variance, square.reference_variance), 500, ""),
+    ):
+        errors = [math.sqrt(each / people) * len(plan.label.values) for each in variances]
+        rows.append([f"  {name}", *(f"{each:.3g}" for each in errors), mark])
+    text = (
+        "One question or two: standard errors with 1,000 people, computed for numbers uniform in [-1, 1]"
+        f"{' and equally frequent classes' * plan.label.exists}:"
+    )
+    return "\n".join([*wrap_text(text), *format_table(rows, "<>><")])
 
 
 def _require_entry(row: Mapping[str, object], feature: Feature) -> None:

@@ -16,7 +16,6 @@ from encoders.explain.text import Counted
 from encoders.survey import Plan, Question, Survey
 from encoders.survey.any_survey import load_checked_file
 from encoders.survey.compiled_plan import LOCAL, AnyPlan
-from encoders.survey.questions import MEAN
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.toml_lines import find_line
 from ldp_aggregator.cli.help import Command, argument, option
@@ -158,11 +157,10 @@ def _problem(severity: str, file: str, line: int | None, field: str, message: st
 
 
 def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
-    moment = ("mean" if question.moment == MEAN else "square") if question.moment else None
     return {
         "name": question.name,
         "features": [each.name for each in question.asked_features],
-        "moment": moment,
+        "moment": question.kind if question.moment else None,
         "shape": list(describe_shape(question)),
         "mechanism": question.mechanism.name,
         "realised_epsilon": float(realised_epsilon(question.mechanism.ratio)),

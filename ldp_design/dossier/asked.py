@@ -21,6 +21,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.features import Choices, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
+from encoders.survey.questions import SQUARE
 from ldp_aggregator.wording.statement import Statement
 from ldp_design.authoring.sample_row import format_value, make_sample_row
 from ldp_design.dossier.dossier_page import TEXTS
@@ -122,7 +123,7 @@ def describe_questions(plan: Plan) -> QuestionFacts:
     numbers = dict.fromkeys(
         ", ".join(each.name for each in question.asked_features)
         for question in plan.questions
-        if question.moment
+        if question.moment == SQUARE
     )
     levels = [each.asked_features[0].name for each in plan.questions if each.width > 1]
     alone = [each.name for each in plan.questions if plan.label.exists and not each.label.exists]

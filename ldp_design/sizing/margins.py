@@ -23,7 +23,7 @@ import numpy as np
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
 from encoders.survey import Plan, Question
 from encoders.survey.cross_tables import CrossTable
-from encoders.survey.questions import SQUARE
+from encoders.survey.questions import BOTH, SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import (
@@ -36,7 +36,9 @@ from ldp_aggregator.estimation import (
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies
 from ldp_aggregator.estimation.intervals import compute_typical_margins
-from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
+from ldp_aggregator.estimation.numeric.moments import normal_fourth, normal_third
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.table_result import TableResult, transpose_cells
 from ldp_aggregator.simulated_population import SyntheticPopulation
@@ -82,10 +84,7 @@ def _average_report(question: Question, population: SyntheticPopulation) -> Floa
     units = np.eye(question.cells, dtype=np.int64)
     slopes = np.stack([mechanism.moments(unit, 1) - intercept for unit in units], axis=-1)
     moments = np.stack(
-        [
-            _true_moments(population, feature, question.moment == SQUARE)
-            for feature in question.feature_indices
-        ]
+        [_true_moments(population, feature, question.moment) for feature in question.feature_indices]
     )
     estimated = np.isfinite(intercept)
     counters = np.linalg.lstsq(slopes[estimated], (moments - intercept)[estimated], rcond=None)[0]
@@ -110,15 +109,19 @@ def _value_shares(question: Question, population: SyntheticPopulation) -> FloatA
     return np.bincount(values, weights, minlength=question.domain).astype(np.float64)
 
 
-def _true_moments(population: SyntheticPopulation, feature: int, square: bool) -> FloatArray:
-    """Return E[x 1(c)], P(missing, c) and P(c) of a number or its square, (3, k)."""
+def _true_moments(population: SyntheticPopulation, feature: int, moment: int | None) -> FloatArray:
+    """Return E[x 1(c)], P(missing, c) and P(c) of a number or its square, (3, k).
+
+    Of a question about both, E[x^2 1(c)] to E[x^4 1(c)] follow, (6, k), of a normal distribution.
+    """
     conditional, prior = population.conditionals[feature], population.prior
     assert isinstance(conditional, Gaussian)
     missing = np.zeros_like(prior) if conditional.missing is None else conditional.missing * prior
-    mean = conditional.mean
-    if square:
-        mean = np.minimum(mean**2 + conditional.variance, 1.0)
-    return np.stack([mean * (prior - missing), missing, prior])
+    mean, present = conditional.mean, prior - missing
+    square = np.minimum(mean**2 + conditional.variance, 1.0)
+    first = (square if moment == SQUARE else mean) * present
+    higher = [square, normal_third(mean, square), normal_fourth(mean, square)] if moment == BOTH else []
+    return np.stack([first, missing, prior, *(each * present for each in higher)])
 
 
 # -- margins ----------------------------------------------------------------------------------------
@@ -144,7 +147,7 @@ class Margin:
     kind: str
     """One of "label", "categorical", "binned", "numeric" or "table"."""
     reports: tuple[int, ...]
-    """Expected number of reports of the feature's question; of a number, of its two questions."""
+    """Expected number of reports of the feature's question; of a number, of each of its questions."""
     question_probability: float
     """Probability that a person is asked about the feature; for the label, about the label alone."""
     margin: float
@@ -313,7 +316,7 @@ def _number_margin(
     return Margin(
         name=result.name,
         kind=result.kind,
-        reports=(result.mean_question.n, result.square_question.n),
+        reports=tuple(each.n for each in (result.mean_question, result.square_question) if each.mechanism),
         question_probability=probability,
         margin=max(class_margins),
         class_margins=class_margins,

@@ -79,7 +79,7 @@ def describe(plan: Json, index: int) -> str:
     places = [] if asked is None else asked if isinstance(asked, list) else [asked]
     features = [name for feature in plan["features"] for name in names_of(feature)]
     names = ", ".join(features[place] for place in places) or plan["label"]["name"]
-    moment = {None: "", 1: " (mean)", 2: " (square)"}[question.get("moment")]
+    moment = {1: " (mean)", 2: " (square)"}.get(question.get("moment"), "")
     return f"question {index}, {names}{moment}, by {question['mechanism']}"
 
 

@@ -248,6 +248,14 @@ def good_numeric(numeric: str) -> dict[str, Any]:
     return {"cases": listed, "digest": plan.digest, "plan": plan.json.decode()}
 
 
+def good_both() -> dict[str, Any]:
+    """Return the vectors of numbers that are one question each, next to one with two questions."""
+    listed = NUMERIC_SURVEY.replace("weight = 3\n", 'weight = 3\nmoments = "mean"\n')
+    plan = read_survey(listed.format(numeric="auto", epsilon="2.5", projection=PROJECTION)).compile()
+    rows = [(inputs | row, label) for inputs, (row, label) in zip(INPUTS, NUMERIC_ROWS, strict=True)]
+    return {"cases": list(numeric_cases(plan, rows)), "digest": plan.digest, "plan": plan.json.decode()}
+
+
 def good_projection() -> dict[str, Any]:
     plan = numeric_plan_of("auto", "1.5", PROJECTION)
     rows = [(inputs | row, label) for inputs, (row, label) in zip(INPUTS, NUMERIC_ROWS, strict=True)]
@@ -422,6 +430,7 @@ def files() -> dict[str, str]:
     names = {kind: f"good-{kind.lower().replace('(', '-').replace(')', '')}.json" for kind in KINDS}
     documents = {names[kind]: good(kind) for kind in KINDS} | {"bad.json": bad()}
     documents |= {f"good-numeric-{kind}.json": good_numeric(kind) for kind in NUMERIC_KINDS}
+    documents["good-numeric-both.json"] = good_both()
     documents["good-numeric-projection.json"] = good_projection()
     documents["good-together.json"] = good_together()
     documents["good-tables.json"] = good_tables(labelled=True)

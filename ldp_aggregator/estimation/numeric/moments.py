@@ -1,9 +1,10 @@
-"""Raw moments of one number from one mean or square question, with their covariance.
+"""Raw moments of one number from one question, with their covariance.
 
 Per class c the reports estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism
 estimates the prior, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2).
-The mechanism returns their covariance in closed form for a given population; here, the estimated one.
-Errors of sums, products and ratios of such moments follow by the delta method.
+One question about both estimates E[x^2 1(c)] as well. The mechanism returns their covariance in closed form
+for a given population; here, the estimated one. Errors of sums, products and ratios of such moments follow by
+the delta method.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from encoders.mechanisms.numeric_base import NumericMechanism
 from encoders.survey import Question
+from encoders.survey.questions import BOTH, MEAN, SQUARE
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.discrete.frequencies import project_simplex
 from ldp_aggregator.snapshot import Total
@@ -68,27 +70,38 @@ class Quantity:
         return np.maximum(self.covariance(self, noise), 0.0)
 
 
-_NOTHING = 5
-_POWERS = np.array([1, _NOTHING, 0, 2, _NOTHING, 0, 0])
-_MISSING = np.array([0, 1, 1, 0, 1, 1, 1])
-"""What a person of a class adds to s, M and G of a mean question, to those of a square question, and to P(c):
-this power of the number, and if it is missing this."""
+ABSENT = 5
+"""Instead of a power: the estimate sums 1 of those whose number is missing, and 0 of all others."""
+POWERS = {MEAN: (1, ABSENT, 0), SQUARE: (2, ABSENT, 0), BOTH: (1, ABSENT, 0, 2)}
+"""The power of the number that a person of a class adds to each raw estimate of a question: to s, M and G,
+and to E[x^2 1(c)] of a question about both. People whose number is missing add 1 to M and G alone."""
 
 
-def sample_sources(population: Population, roots: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return t, (7, k), and the covariance, (7, 7, k), of what random people add to the seven sources.
+def sample_sources(
+    population: Population, powers: IntArray, roots: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return t, (m, k), and the covariance, (m, m, k), of what random people add to m sources.
 
     With u what a person adds, t is E[u 1(c)], and the covariance is E[u v 1(c)] - E[u 1(c)] E[v 1(c)]; of two
-    different classes it is -t(c) t(d). Each source is multiplied by its root, for n people that of 1/n.
+    different classes it is -t(c) t(d).
+
+    Parameters
+    ----------
+    population : Population
+    powers : (m,) array
+        The power of the number that a person adds to each source, see `POWERS`.
+    roots : (m,) array
+        Each source is multiplied by its root, for n people that of 1/n.
     """
-    powers = (getattr(population, name) for name in ("present", "first", "second", "third", "fourth"))
-    present = np.stack([*powers, np.zeros_like(population.first)])
+    absent = ((powers == 0) | (powers == ABSENT)).astype(np.int64)
+    names = ("present", "first", "second", "third", "fourth")
+    present = np.stack([*(getattr(population, name) for name in names), np.zeros_like(population.first)])
 
     def expect(power: IntArray, missing: IntArray) -> FloatArray:
-        return np.asarray(present[np.minimum(power, _NOTHING)] + missing[..., None] * population.missing)
+        return np.asarray(present[np.minimum(power, ABSENT)] + missing[..., None] * population.missing)
 
-    expected = expect(_POWERS, _MISSING) * roots[:, None]
-    products = expect(np.add.outer(_POWERS, _POWERS), np.outer(_MISSING, _MISSING))
+    expected = expect(powers, absent) * roots[:, None]
+    products = expect(np.add.outer(powers, powers), np.outer(absent, absent))
     return expected, products * np.outer(roots, roots)[..., None] - expected[:, None] * expected
 
 
@@ -136,12 +149,13 @@ class Population:
         first: FloatArray | None,
         second: FloatArray | None,
         even: float,
+        higher: FloatArray | None = None,
     ) -> Self:
         """Return a population near raw estimates that is possible, mixed with the uniform population.
 
-        The shares are projected on the simplex and the moments clipped to what these shares allow. The third
-        and the fourth moment are a normal distribution's, E[x^3] = mu^3 + 3 mu v and E[x^4] = mu^4 + 6 mu^2 v
-        + 3 v^2, also clipped. With the uniform part no share is exactly zero, as in
+        The shares are projected on the simplex and the moments clipped to what these shares allow. Without
+        estimates, the third and the fourth moment are a normal distribution's, E[x^3] = mu^3 + 3 mu v and
+        E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the uniform part no share is exactly zero, as in
         :class:`FrequencyCovariance`.
 
         Parameters
@@ -154,6 +168,8 @@ class Population:
             E[x 1(c)] and E[x^2 1(c)], raw; None without reports, which counts as the noisiest case.
         even : float
             The share of the uniform population.
+        higher : (2, k) array, optional
+            E[x^3 1(c)] and E[x^4 1(c)], raw.
         """
         k = len(prior)
         raw = prior if missing is None else np.concatenate([prior - missing, missing])
@@ -161,14 +177,17 @@ class Population:
         divisor = np.where(present > 0, present, 1.0)
         mean = np.clip(0.0 if first is None else first / divisor, -1.0, 1.0)
         square = np.clip(1.0 if second is None else second / divisor, mean**2, 1.0)
+        third, fourth = normal_third(mean, square), normal_fourth(mean, square)
+        if higher is not None:
+            third, fourth = higher / divisor
         missing_share = rest[0] if rest else np.zeros(k)
         population = cls(
             present=present,
             missing=missing_share,
             first=present * mean,
             second=present * square,
-            third=present * _normal_third(mean, square),
-            fourth=present * _normal_fourth(mean, square),
+            third=present * np.clip(third, -square, square),
+            fourth=present * np.clip(fourth, square**2, square),
         )
         return population._mix(cls.even(k, missing is not None), even)
 
@@ -184,27 +203,24 @@ class Population:
         """
         share = self.present + self.missing
         equal = {name: share * part.sum() for name, part in vars(self).items()}
-        present = equal["present"]
-        mean, square = equal["first"] / present, equal["second"] / present
-        equal["third"] = present * _normal_third(mean, square)
-        equal["fourth"] = present * _normal_fourth(mean, square)
         weight = EQUAL_CLASS_PEOPLE / (EQUAL_CLASS_PEOPLE + n * share)
         return type(self)(**{name: part + weight * (equal[name] - part) for name, part in vars(self).items()})
 
-    def moments(self, moment: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the arguments of a mechanism's `covariance`, for a mean (1) or a square (2) question."""
-        if moment == 1:
-            return self.present, self.first, self.second, self.missing
-        return self.present, self.second, self.fourth, self.missing
+    def moments(self, moment: int) -> tuple[FloatArray, ...]:
+        """Return the arguments of a mechanism's `covariance` for a question about this moment."""
+        if moment == SQUARE:
+            return self.present, self.second, self.fourth, self.missing
+        higher = (self.third, self.fourth) if moment == BOTH else ()
+        return self.present, self.first, self.second, self.missing, *higher
 
 
-def _normal_third(mean: FloatArray, square: FloatArray) -> FloatArray:
+def normal_third(mean: FloatArray, square: FloatArray) -> FloatArray:
     """Return E[x^3] of a normal distribution with this mean and E[x^2], clipped to the possible range."""
     third: FloatArray = np.clip(mean * (3 * square - 2 * mean**2), -square, square)
     return third
 
 
-def _normal_fourth(mean: FloatArray, square: FloatArray) -> FloatArray:
+def normal_fourth(mean: FloatArray, square: FloatArray) -> FloatArray:
     """Return E[x^4] of a normal distribution with this mean and E[x^2], clipped to the possible range."""
     variance = square - mean**2
     normal = mean**4 + 6 * mean**2 * variance + 3 * variance**2
@@ -224,17 +240,25 @@ class Moments:
     population: Population
     """The population at which the noise is evaluated."""
     raw: FloatArray
-    """s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated. Shape (3, k)."""
+    """s, M and G, unbiased, possibly outside the possible range; 0 where G is not estimated. Shape (3, k);
+    (4, k) with E[x^2 1(c)] of a question about both."""
     covariance: FloatArray
-    """Covariance of `raw` for each label; 0 where G is not estimated. Shape (3, 3, k)."""
+    """Covariance of `raw` for each label; 0 where G is not estimated. Shape (3, 3, k) or (4, 4, k)."""
     class_factor: FloatArray
     """Estimate a of class c and estimate b of another class d covary as -class_factor[a, c] times
-    class_factor[b, d]; 0 where G is not estimated. Shape (3, k)."""
+    class_factor[b, d]; 0 where G is not estimated. Shape (3, k) or (4, k)."""
+    higher: FloatArray | None = None
+    """E[x^3 1(c)] and E[x^4 1(c)], raw, (2, k), of a question about both."""
 
     def at_population(self, population: Population) -> Moments:
         """Return the same estimates with the noise of another population."""
         covariance, class_factor = _evaluate_noise(self.question, self.n, population)
         return replace(self, population=population, covariance=covariance, class_factor=class_factor)
+
+    @property
+    def powers(self) -> tuple[int, ...]:
+        """The power of the number that each of the raw estimates sums, see `POWERS`."""
+        return POWERS[self.question.moment or MEAN]
 
     @property
     def class_offset(self) -> float:
@@ -248,7 +272,7 @@ class Moments:
 
 
 def mechanism_of(question: Question) -> NumericMechanism:
-    """Return the mechanism of a mean or square question."""
+    """Return the mechanism of a question about a number."""
     mechanism = question.mechanism
     if not isinstance(mechanism, NumericMechanism):
         raise TypeError(f"{question.name} is not a question about a number")
@@ -256,12 +280,12 @@ def mechanism_of(question: Question) -> NumericMechanism:
 
 
 def estimate_moments(question: Question, total: Total, feature: int, population: Population) -> Moments:
-    """Return s, M and G of one feature from a question's totals, with their noise.
+    """Return the raw moments of one feature from a question's totals, with their noise.
 
     Parameters
     ----------
     question : Question
-        A mean or square question about the feature.
+        A question about the feature.
     total : Total
         At least one report.
     feature : int
@@ -271,18 +295,20 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
     """
     mechanism = mechanism_of(question)
     place = question.feature_indices.index(feature)
-    raw = mechanism.moments(total.cells, total.n)[place]
+    found = mechanism.moments(total.cells, total.n)[place]
+    raw, higher = np.split(found, [len(POWERS[question.moment or MEAN])])
     if not mechanism.estimates_prior:
         raw[2] = 0.0
-    return Moments(question, place, total.n, population, raw, *_evaluate_noise(question, total.n, population))
+    noise = _evaluate_noise(question, total.n, population)
+    return Moments(question, place, total.n, population, raw, *noise, higher if len(higher) else None)
 
 
 def _evaluate_noise(question: Question, n: int, population: Population) -> tuple[FloatArray, FloatArray]:
     """Return the covariance and the class factor of `Moments` for n reports of a population."""
     mechanism = mechanism_of(question)
-    present, first, second, missing = population.moments(question.moment or 1)
-    noise = mechanism.covariance(present, first, second, missing) / n
-    truth = np.stack([first, missing, present + missing])
+    arguments = present, first, second, missing, *_ = population.moments(question.moment or MEAN)
+    noise = mechanism.covariance(*arguments) / n
+    truth = np.stack([first, missing, present + missing, second])[: len(noise)]
     factor = (truth + mechanism.class_offsets[:, None]) / np.sqrt(n)
     if not mechanism.estimates_prior:
         noise[2] = noise[:, 2] = factor[2] = 0.0

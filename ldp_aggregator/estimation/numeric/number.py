@@ -1,4 +1,4 @@
-"""A numeric feature's mean and variance per class, from its mean question and its square question.
+"""A numeric feature's mean and variance per class, from its mean and its square question, or one for both.
 
 Yilmaz et al. 2019, section 3.2, with three changes. The divisor P(c) is the prior pooled from all questions.
 By chance, too many or too few people of a class answer a question; where the question estimates P(c) itself,
@@ -7,8 +7,9 @@ the error of the prior.
 
 If the same n people answer all questions, the sampling of people is the same in all, and only their noise is
 independent. With u the true amount that one person adds to a source, two sources of different questions
-covary by (E[u v] - E[u] E[v]) / n: those of x and x^2 by (E[x^3] - E[x] E[x^2]) / n. The third and fourth
-moments are unknown, and taken as normal; docs/intervals.md says where they matter.
+covary by (E[u v] - E[u] E[v]) / n: those of x and x^2 by (E[x^3] - E[x] E[x^2]) / n. A question about both
+estimates the third and fourth moments. Otherwise they are unknown, and taken as normal; docs/intervals.md
+says where they matter.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from itertools import accumulate, pairwise
 
 import numpy as np
 
+from encoders.mechanisms.piecewise_moments import SECOND_BIAS
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
+from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
 from ldp_aggregator.estimation.discrete.covariance import excess_kurtosis
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
 from ldp_aggregator.estimation.intervals import (
@@ -35,62 +37,65 @@ from ldp_aggregator.estimation.numeric.moments import Moments, Population, Quant
 
 _NO_NOISE = 1e-9
 """A variance of G below this share of that of s is due to rounding."""
-SOURCES = 7
-"""s, M and G of the mean question, the same of the square question, and the prior from other questions."""
-_BLOCKS = np.array([0, 0, 0, 1, 1, 1, 2])
-"""The question of each source."""
 
 
 @dataclass(frozen=True)
 class ClassMoments:
     """Raw estimates of the moments of one number x in [-1, 1], per class."""
 
-    mean_question: Moments | None
-    square_question: Moments | None
-    """None without reports."""
+    questions: tuple[Moments, ...]
+    """The questions that have reports: of the mean, of the square, or of both."""
     prior: PooledPrior
     """Pooled from all questions."""
     can_be_missing: bool
 
+    # The sources of all estimates are the raw estimates of each question, and last the prior from others.
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[Moments, slice], ...]:
+        """Each question with the indices of its sources."""
+        ends = accumulate((len(each.raw) for each in self.questions), initial=0)
+        return tuple(zip(self.questions, (slice(*each) for each in pairwise(ends)), strict=True))
+
+    @property
+    def sources(self) -> int:
+        """Number of sources."""
+        return 1 + sum(len(each.raw) for each in self.questions)
+
     @cached_property
     def noise(self) -> FloatArray:
-        """Covariance of the sources, (7, 7, k); questions with different reporters do not covary."""
-        noise = np.where(np.equal.outer(_BLOCKS, _BLOCKS)[..., None], 0.0, self.sample[1])
-        for index, moments in ((0, self.mean_question), (3, self.square_question)):
-            if moments is not None:
-                noise[index : index + 3, index : index + 3] = moments.covariance
-        # the prior is the sum of G of both questions, by their weights, and the last source
-        noise[6, 6] = np.maximum(self.prior.estimate.stderr**2 - self.class_share.variance(noise), 0.0)
+        """Covariance of the sources, (sources, sources, k), which is 0 between different reporters."""
+        noise = self.sample[1].copy()
+        noise[-1, -1] = 0.0
+        for moments, own in self.blocks:
+            noise[own, own] = moments.covariance
+        # the prior is the sum of G of the questions, by their weights, and the last source
+        noise[-1, -1] = np.maximum(self.prior.estimate.stderr**2 - self.class_share.variance(noise), 0.0)
         return noise
 
     @cached_property
     def sample(self) -> tuple[FloatArray, FloatArray]:
         """The sampling of the people who answer all questions, see `sample_sources`; else zeros."""
         if not (self.prior.people and self.questions):
-            return np.zeros((SOURCES, self.k)), np.zeros((SOURCES, SOURCES, self.k))
-        return sample_sources(self.questions[0].population, self._roots)
+            return np.zeros((self.sources, self.k)), np.zeros((self.sources, self.sources, self.k))
+        powers = np.array([*(power for each in self.questions for power in each.powers), 0])
+        return sample_sources(self.questions[0].population, powers, self._roots)
 
     @property
     def _roots(self) -> FloatArray:
         """The root of 1/n of each source; of the last, times the weight of the other questions."""
-        roots, weight = np.zeros(SOURCES), 1.0
-        for index, moments in ((0, self.mean_question), (3, self.square_question)):
-            if moments is not None:
-                roots[index : index + 3] = moments.n**-0.5
-                roots[index + 2] *= moments.estimates_prior
-                weight -= self.weight_of(moments)
-        roots[6] = weight / math.sqrt(max(self.prior.people, 1))
+        roots, weight = np.zeros(self.sources), 1.0
+        for moments, own in self.blocks:
+            roots[own] = moments.n**-0.5
+            roots[own][2] *= moments.estimates_prior
+            weight -= self.weight_of(moments)
+        roots[-1] = weight / math.sqrt(max(self.prior.people, 1))
         return roots
 
     @property
     def k(self) -> int:
         """Number of classes."""
         return len(self.prior.estimate.value)
-
-    @property
-    def questions(self) -> list[Moments]:
-        """The moments of the questions that have reports."""
-        return [each for each in (self.mean_question, self.square_question) if each is not None]
 
     def weight_of(self, moments: Moments) -> float:
         """Return the weight of a question's estimate in the pooled prior."""
@@ -99,49 +104,59 @@ class ClassMoments:
     @cached_property
     def class_share(self) -> Quantity:
         """The pooled prior P(c)."""
-        slopes = np.zeros((SOURCES, self.k))
-        slopes[6] = 1.0
-        for index, moments in ((2, self.mean_question), (5, self.square_question)):
-            slopes[index] = 0.0 if moments is None else self.weight_of(moments)
+        slopes = np.zeros((self.sources, self.k))
+        slopes[-1] = 1.0
+        for moments, own in self.blocks:
+            slopes[own][2] = self.weight_of(moments)
         return Quantity(self.prior.estimate.value, slopes)
 
-    def _corrected(self, moments: Moments | None, part: int, index: int) -> Quantity | None:
-        """Return s (part 0) or M (part 1) of a question, corrected for the error of its G.
+    def _corrected(self, moments: Moments, own: slice, part: int) -> Quantity:
+        """Return one of a question's raw estimates, corrected for the error of its G.
 
         s' = s - Cov(s, G)/Var(G) (G - P).
         """
-        if moments is None:
-            return None
-        raw = Quantity.from_source(moments.raw[part], index + part, SOURCES)
+        raw = Quantity.from_source(moments.raw[part], own.start + part, self.sources)
         if not moments.estimates_prior:
             return raw
         # P has the sampling of the same people, or is well known
-        covariance = moments.covariance - self.sample[1][index : index + 3, index : index + 3]
+        covariance = moments.covariance - self.sample[1][own, own]
         noise = covariance[2, 2]  # 0 if the mechanism counts exactly one class in every report
         known = noise > _NO_NOISE * moments.covariance[part, part]
         slope = np.divide(covariance[part, 2], noise, out=np.zeros(self.k), where=known)
-        surplus = Quantity.from_source(moments.raw[2], index + 2, SOURCES) - self.class_share
+        surplus = Quantity.from_source(moments.raw[2], own.start + 2, self.sources) - self.class_share
         return raw - surplus.times(slope)
+
+    def _find_power(self, power: int) -> Quantity | None:
+        found = (
+            self._corrected(each, own, each.powers.index(power))
+            for each, own in self.blocks
+            if power in each.powers
+        )
+        return next(found, None)
 
     @cached_property
     def first(self) -> Quantity | None:
         """Estimate of E[x 1(c)] for each class c; None without reports."""
-        return self._corrected(self.mean_question, 0, 0)
+        return self._find_power(1)
 
     @cached_property
     def second(self) -> Quantity | None:
         """Estimate of E[x^2 1(c)] for each class c; None without reports."""
-        return self._corrected(self.square_question, 0, 3)
+        return self._find_power(2)
+
+    @property
+    def second_bias(self) -> float:
+        """Bound on the bias of E[x^2], as a share of P(present), that counts as a standard deviation."""
+        return SECOND_BIAS * any(each.higher is not None for each in self.questions)
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """Estimate of P(missing, c), pooled from both questions; None without reports or if never missing."""
-        if not self.can_be_missing:
+        """Estimate of P(missing, c), pooled from all questions; None without reports or if never missing."""
+        if not (self.can_be_missing and self.questions):
             return None
-        both = [self._corrected(self.mean_question, 1, 0), self._corrected(self.square_question, 1, 3)]
-        known = [each for each in both if each is not None]
+        known = [self._corrected(each, own, 1) for each, own in self.blocks]
         if len(known) < 2:
-            return known[0] if known else None
+            return known[0]
         variances = [float(each.variance(self.noise).mean()) for each in known]
         weight = variances[1] / sum(variances)
         return known[0].times(weight) + known[1].times(1 - weight)
@@ -177,8 +192,11 @@ class ClassMoments:
 
     @property
     def second_order_variance(self) -> FloatArray:
-        """The part of the variance of m^2 beyond the delta method: Var(m^2) = 4 m^2 Var(m) + 2 Var(m)^2."""
-        return 2 * self.mean_variance**2
+        """The part of the variance of m^2 beyond the delta method, and the bias of E[x^2].
+
+        Var(m^2) = 4 m^2 Var(m) + 2 Var(m)^2.
+        """
+        return 2 * self.mean_variance**2 + self.second_bias**2
 
     @cached_property
     def raw_mean(self) -> tuple[FloatArray, FloatArray]:
@@ -264,7 +282,8 @@ class ClassMoments:
         moments = (self.missing, self.first, self.second)
         missing, first, second = (None if each is None else each.value for each in moments)
         even = UNIFORM_SHARE * self._relative_error()
-        return Population.from_estimates(self.class_share.value, missing, first, second, even)
+        higher = next((each.higher for each in self.questions if each.higher is not None), None)
+        return Population.from_estimates(self.class_share.value, missing, first, second, even, higher)
 
     def with_cautious_noise(self) -> ClassMoments:
         """Return the same estimates with noise that depends less on what few people of a class sent.
@@ -273,44 +292,47 @@ class ClassMoments:
         """
         n = min((each.n for each in self.questions), default=0)
         population = self.likely_population().shrink_to_equal_classes(n)
-        mean, square = (
-            None if each is None else each.at_population(population)
-            for each in (self.mean_question, self.square_question)
-        )
-        return replace(self, mean_question=mean, square_question=square)
+        return replace(self, questions=tuple(each.at_population(population) for each in self.questions))
 
     def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the noise of each class alone, and factors and signs of what classes have in common.
 
-        The first array, (7, 7, k), is the noise without the second part: factors u, (8, 7, k), and their
-        signs, (8,). Source i of class c and source j of another class d covary as the sum over f of
-        signs[f] u[f, i, c] u[f, j, d]. The mean and the square question have one factor each. The prior from
+        The first array, (sources, sources, k), is the noise without the second part: factors u,
+        (factors, sources, k), and their signs. Source i of class c and source j of another class d covary as
+        the sum over f of signs[f] u[f, i, c] u[f, j, d]. Each question has one factor. The prior from
         other questions has two: constant + linear (P(c) + P(d)) - product P(c) P(d), as in `ClassCovariance`,
         is -p(c) p(d) + constant + linear^2 / product, with p = sqrt(product) P - linear / sqrt(product).
         If the same people answer all questions, sources of different questions covary as -t(i, c) t(j, d),
         see `sample`: this factor of all sources, without those of the sources of one question.
         """
-        rest, factors = self.prior.between, np.zeros((8, SOURCES, self.k))
+        rest, factors, signs = self.prior.between, [], []
+
+        def add(sign: float, own: slice | int, factor: FloatArray | float) -> None:
+            factors.append(np.zeros((self.sources, self.k)))
+            factors[-1][own] = factor
+            signs.append(sign)
+
         own_roots = np.append(
-            [self.weight_of(each) * each.n**-0.5 for each in self.questions], self._roots[6]
+            [self.weight_of(each) * each.n**-0.5 for each in self.questions], self._roots[-1]
         )
         if self.prior.people:
             rest += ClassCovariance(product=float((own_roots**2).sum() - own_roots.sum() ** 2))
-        for factor, index, moments in ((0, 0, self.mean_question), (1, 3, self.square_question)):
-            if moments is not None:
-                factors[factor, index : index + 3] = moments.class_factor
-                own = ClassCovariance.from_offset(moments.class_offset, moments.n)
-                rest += own.times(-(self.weight_of(moments) ** 2))
-        constant = 0.0
+        for moments, own in self.blocks:
+            add(-1.0, own, moments.class_factor)
+            of_question = ClassCovariance.from_offset(moments.class_offset, moments.n)
+            rest += of_question.times(-(self.weight_of(moments) ** 2))
         if rest.product > 0:
             root = math.sqrt(rest.product)
-            factors[2, 6] = root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root
             constant = rest.constant + rest.linear**2 / rest.product
-            factors[3, 6] = math.sqrt(abs(constant))
-        factors[4] = self.sample[0]
-        factors[5:] = np.equal.outer(np.arange(3), _BLOCKS)[..., None] * factors[4]
-        signs = np.array([-1.0, -1.0, -1.0, math.copysign(1.0, constant), -1.0, 1.0, 1.0, 1.0])
-        return self.noise - np.einsum("f,fik,fjk->ijk", signs, factors, factors), factors, signs
+            add(-1.0, -1, root * np.clip(self.prior.estimate.value, 0.0, 1.0) - rest.linear / root)
+            add(math.copysign(1.0, constant), -1, math.sqrt(abs(constant)))
+        if self.prior.people:
+            common = self.sample[0]
+            add(-1.0, slice(None), common)
+            for own in (*(own for _, own in self.blocks), slice(self.sources - 1, None)):
+                add(1.0, own, common[own])
+        parts = np.reshape(factors, (-1, self.sources, self.k))
+        return self.noise - np.einsum("f,fik,fjk->ijk", signs, parts, parts), parts, np.array(signs)
 
     def _relative_error(self) -> float:
         """Return the standard error of E[x^2] divided by E[x^2], at most 1."""
@@ -319,74 +341,3 @@ class ClassMoments:
         error = float(np.sqrt(self.second.variance(self.noise).mean()))
         size = float(self.second.value.mean())
         return error / size if size > error else 1.0
-
-
-# -- all classes together ---------------------------------------------------------------------------
-# The moments of a number over all classes together, from its moments per class.
-#
-# Every sum over the classes is a quantity of one class, whose sources are the sources of each class one after
-# another. Ratios, their standard errors and intervals then follow as for one class.
-
-
-_UNKNOWN = PooledPrior(IntervalEstimate.unknown((1,)), {})
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllClasses(ClassMoments):
-    """Raw estimates of the moments of one number for all people: arrays (1,) instead of (k,)."""
-
-    by_class: ClassMoments
-
-    @classmethod
-    def from_classes(cls, by_class: ClassMoments) -> Self:
-        """Return the moments over all classes; they are known if the class prior is."""
-        return cls(
-            mean_question=by_class.mean_question,
-            square_question=by_class.square_question,
-            prior=pool_prior([], 1) if by_class.prior.known else _UNKNOWN,
-            can_be_missing=by_class.can_be_missing,
-            by_class=by_class,
-        )
-
-    @cached_property
-    def noise(self) -> FloatArray:
-        """Covariance of the sources of all classes, (sources k, sources k, 1)."""
-        own, factors, signs = self.by_class.split_noise()
-        sources, k = len(own), own.shape[2]
-        joined = np.zeros((sources, k, sources, k))
-        for label in range(k):
-            joined[:, label, :, label] = own[:, :, label]
-        joined += np.einsum("f,fic,fjd->icjd", signs, factors, factors)
-        return joined.reshape(sources * k, sources * k, 1)
-
-    def _total(self, quantity: Quantity | None) -> Quantity | None:
-        if quantity is None:
-            return None
-        return Quantity(quantity.value.sum(keepdims=True), quantity.slopes.reshape(-1, 1))
-
-    @cached_property
-    def class_share(self) -> Quantity:
-        """The sum of the estimated P(c), near one."""
-        share = self.by_class.class_share
-        return Quantity(share.value.sum(keepdims=True), share.slopes.reshape(-1, 1))
-
-    @cached_property
-    def first(self) -> Quantity | None:
-        """Estimate of E[x 1(present)]; None without reports."""
-        return self._total(self.by_class.first)
-
-    @cached_property
-    def second(self) -> Quantity | None:
-        """Estimate of E[x^2 1(present)]; None without reports."""
-        return self._total(self.by_class.second)
-
-    @cached_property
-    def missing(self) -> Quantity | None:
-        """Estimate of P(missing); None without reports or if never missing."""
-        return self._total(self.by_class.missing)
-
-    def fourth_cumulant(self, quantity: Quantity) -> FloatArray | float:
-        """Return the fourth cumulant of a quantity's noise: the sum of the classes' cumulants."""
-        k = self.by_class.k
-        per_class = Quantity(np.repeat(quantity.value, k), quantity.slopes.reshape(-1, k))
-        return np.atleast_1d(np.sum(self.by_class.fourth_cumulant(per_class)))

@@ -206,8 +206,8 @@ def find_moment_steps(moments: Moments, total: Total, slopes: FloatArray) -> Flo
     ----------
     moments, total : Moments and Total
         Of the question.
-    slopes : (m, 3, k) array
-        The weights of s, M and G of each class.
+    slopes : (m, 3, k) or (m, 4, k) array
+        The weights of each class's raw estimates.
     """
     weights = np.einsum("mik,ikb->mbk", slopes, _counter_slopes(moments)).reshape(len(slopes), -1)
     ends = np.stack(mechanism_of(moments.question).contribution_range(weights))
@@ -216,7 +216,7 @@ def find_moment_steps(moments: Moments, total: Total, slopes: FloatArray) -> Flo
 
 
 def _counter_slopes(moments: Moments) -> FloatArray:
-    """Return d(s, M, G of a label)/d(the label's counter in each block of k counters), (3, k, blocks).
+    """Return d(raw estimates of a label)/d(the label's counter in each block of k counters), (m, k, blocks).
 
     Moments are affine in the counters, and those of a label depend only on the label's own counters.
     """
@@ -227,6 +227,6 @@ def _counter_slopes(moments: Moments) -> FloatArray:
     for block in range(cells // k):
         ones = np.zeros(cells, dtype=np.int64)
         ones[block * k : block * k + k] = 1
-        columns.append((mechanism.moments(ones, 1) - zero)[moments.place])
+        columns.append((mechanism.moments(ones, 1) - zero)[moments.place, : len(moments.raw)])
     slopes: FloatArray = np.nan_to_num(np.stack(columns, axis=-1))
     return slopes

@@ -17,8 +17,9 @@ from ldp_aggregator.estimation.discrete.frequencies import (
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, IntervalEstimate
 from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_bounds
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.moments import Quantity
-from ldp_aggregator.estimation.numeric.number import SOURCES, AllClasses, ClassMoments
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.poisoning.influence import (
     Influence,
     Reach,
@@ -175,7 +176,7 @@ class PublishedEstimates:
         numbers = [each for number in self.raw.numbers for each in number.questions]
         for moments in {each.question.index: each for each in numbers}.values():
             if weight := weights.get(moments.question.index, 0.0):
-                parts = np.zeros((len(slopes), 3, k))
+                parts = np.zeros((len(slopes), len(moments.raw), k))
                 parts[:, 2] = weight * slopes
                 total = total_of(self.snapshot, moments.question)
                 steps = find_moment_steps(moments, total, parts)
@@ -231,24 +232,23 @@ class PublishedEstimates:
         return [replace(each, bottom=other.steps[0]) for each, other in zip(steps, moves, strict=True)]
 
     def _reach_sums(self, own: ClassMoments, slopes: FloatArray) -> list[Reach]:
-        """Return the reach on sums of the sources of :class:`ClassMoments`, whose slopes are (7, k).
+        """Return the reach on sums of the sources of :class:`ClassMoments`, whose slopes are (sources, k).
 
-        Sums over all classes have the slopes (7 k, 1).
+        Sums over all classes have the slopes (sources k, 1).
         """
         k = own.k
-        parts = np.einsum("ik,kl->kil", slopes, np.eye(k)) if len(slopes) == SOURCES else slopes.T
-        parts = parts.reshape(-1, SOURCES, k)
+        parts = np.einsum("ik,kl->kil", slopes, np.eye(k)) if len(slopes) == own.sources else slopes.T
+        parts = parts.reshape(-1, own.sources, k)
         found = []
-        for index, moments in ((0, own.mean_question), (3, own.square_question)):
-            if moments is not None:
-                total = total_of(self.snapshot, moments.question)
-                steps = find_moment_steps(moments, total, parts[:, index : index + 3])
-                found.append(Reach(moments.question, moments.n, steps, np.zeros(1)))
+        for moments, place in own.blocks:
+            total = total_of(self.snapshot, moments.question)
+            steps = find_moment_steps(moments, total, parts[:, place])
+            found.append(Reach(moments.question, moments.n, steps, np.zeros(1)))
         if not self.snapshot.plan.asks_all:
             return found
         asked = [each.question.index for each in found]
         weights = {index: each for index, each in own.prior.weights.items() if index not in asked}
-        return found + self._reach_prior(weights, parts[:, 6])
+        return found + self._reach_prior(weights, parts[:, -1])
 
 
 def find_sources(margins: Sequence[Frequencies], feature: Feature, k: int, same_people: bool) -> list[Source]:

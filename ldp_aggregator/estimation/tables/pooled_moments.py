@@ -52,8 +52,7 @@ class PooledMoments(ClassMoments):
             for each, first in ((silos, silos.first), (others, others.first))
         ]
         return cls(
-            mean_question=None,
-            square_question=None,
+            questions=(),
             prior=prior,
             can_be_missing=silos.can_be_missing,
             silos=silos,

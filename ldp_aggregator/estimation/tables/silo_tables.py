@@ -83,5 +83,5 @@ class SiloTables:
             return kind.from_table(table, self.classes)
         if is_number:
             can_be_missing = self.plan.features[index].missing == "category"
-            return ClassMoments(None, None, self.prior, can_be_missing)
+            return ClassMoments((), self.prior, can_be_missing)
         return CellFrequencies.unknown(table.cells.size)

@@ -106,8 +106,7 @@ class SoftMoments(ClassMoments):
         cells = len(table.cells)
         shifted = table.counts + (classes.counts - table.counts.sum(axis=0)) / cells
         return cls(
-            mean_question=None,
-            square_question=None,
+            questions=(),
             prior=classes.pooled_prior,
             can_be_missing=cells == len(_SOURCES),
             sums=_SOURCES[:, :cells] @ shifted / classes.rows,

@@ -16,8 +16,9 @@ from ldp_aggregator.estimation.class_prior import LabelShares, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.discrete.frequencies import pool_covariances
 from ldp_aggregator.estimation.feature_result import FeatureResult
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.moments import Population
-from ldp_aggregator.estimation.numeric.number import AllClasses, ClassMoments
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.results import make_results
@@ -101,7 +102,7 @@ def exact_number(plan: Plan) -> tuple[ClassMoments, np.ndarray]:
     raw = compute_raw_estimates(simulate_reports(plan, codes, np.arange(N) % 2, FastStream(1)))
     [number] = raw.numbers
     mean, square = (each.at_population(exact_population()) for each in number.questions)
-    number = replace(number, mean_question=mean, square_question=square)
+    number = replace(number, questions=(mean, square))
     of_class = (Y == [[0], [1]]).astype(float)
     missing = np.isnan(X)
     x = np.where(missing, 0, X)

@@ -33,7 +33,8 @@ from ldp_aggregator.estimation.intervals import (
     estimate_share_intervals,
     standardise,
 )
-from ldp_aggregator.estimation.numeric.number import SOURCES, AllClasses, ClassMoments
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
+from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.odds_ratios import compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -250,16 +251,11 @@ def test_comparisons_are_of_the_consistent_shares_and_inside_their_interval():
 def perturb(raw: ClassMoments, change: np.ndarray) -> ClassMoments:
     """Return the moments with changed sources, (7, k), as if reports had been slightly different."""
     prior = raw.prior.estimate
-    weights = [
-        0.0 if each is None else raw.weight_of(each) for each in (raw.mean_question, raw.square_question)
-    ]
+    weights = [raw.weight_of(each) for each in raw.questions]
     value = prior.value + weights[0] * change[2] + weights[1] * change[5] + change[6]
     return replace(
         raw,
-        mean_question=raw.mean_question
-        and replace(raw.mean_question, raw=raw.mean_question.raw + change[:3]),
-        square_question=raw.square_question
-        and replace(raw.square_question, raw=raw.square_question.raw + change[3:6]),
+        questions=tuple(replace(each, raw=each.raw + change[own]) for each, own in raw.blocks),
         prior=replace(raw.prior, estimate=replace(prior, value=value)),
     )
 
@@ -268,7 +264,7 @@ def all_sources(raw: ClassMoments) -> np.ndarray:
     """Return the covariance of all sources of all classes, (7, k, 7, k), entry by entry."""
     k, between = raw.k, raw.prior.between
     share = np.clip(raw.prior.estimate.value, 0.0, 1.0)
-    noise = np.zeros((SOURCES, k, SOURCES, k))
+    noise = np.zeros((raw.sources, k, raw.sources, k))
     for c, d in itertools.product(range(k), repeat=2):
         if c == d:
             noise[:, c, :, c] = raw.noise[:, :, c]
@@ -276,12 +272,12 @@ def all_sources(raw: ClassMoments) -> np.ndarray:
         rest = (
             between.constant + between.linear * (share[c] + share[d]) - between.product * share[c] * share[d]
         )
-        for start, moments in ((0, raw.mean_question), (3, raw.square_question)):
+        for moments, own in raw.blocks:
             factor = moments.class_factor
-            noise[start : start + 3, c, start : start + 3, d] = -np.outer(factor[:, c], factor[:, d])
+            noise[own, c, own, d] = -np.outer(factor[:, c], factor[:, d])
             offset = moments.class_offset
-            own = -(share[c] + offset) * (share[d] + offset) / moments.n
-            rest -= raw.weight_of(moments) ** 2 * own
+            of_question = -(share[c] + offset) * (share[d] + offset) / moments.n
+            rest -= raw.weight_of(moments) ** 2 * of_question
         noise[6, c, 6, d] = rest
     return noise
 
@@ -299,7 +295,7 @@ def test_errors_of_numbers_of_all_people_are_propagated_from_every_source(name):
             AllClasses.from_classes(moments).class_share
         ),
     ):
-        slopes = np.zeros((SOURCES, raw.k))
+        slopes = np.zeros((raw.sources, raw.k))
         # the weights of both questions in the missing share depend on the noise only, which stays the same
         for place in np.ndindex(slopes.shape):
             change = np.zeros(slopes.shape)

@@ -66,7 +66,7 @@ def test_standard_errors_of_numbers_and_their_squares_are_right(mechanism, surve
         moments = [
             each
             for number in compute_raw_estimates(world.snapshot(3000, seed)).numbers
-            for each in (number.mean_question, number.square_question)
+            for each in number.questions
         ]
         squares.append(mean_square([(each.raw[0], each.covariance[0, 0] ** 0.5) for each in moments], truths))
     assert_right(squares)

@@ -19,9 +19,9 @@ def numbers() -> Iterator[tuple[str, str]]:
 
 
 def together() -> Iterator[tuple[str, str]]:
-    """Yield plans that ask about several features at once: age and hours, young or old and two bins."""
-    base = text_of("auto", epsilon="5")
-    assert [each["feature"] for each in json.loads(base)["questions"]] == [None, [0, 1], 2, 2]
+    """Yield plans that ask for age and hours at once, and for both moments of sleep at once."""
+    base = text_of("auto", "auto", "5")
+    assert [each["feature"] for each in json.loads(base)["questions"]] == [None, [0, 1], 2]
     changes: dict[str, tuple[str, Any]] = {
         "the features unsorted": ("questions/1/feature", [1, 0]),
         "a feature twice": ("questions/1/feature", [0, 0]),
@@ -39,3 +39,6 @@ def together() -> Iterator[tuple[str, str]]:
         yield f"several features: {name}", edited(path, value, base)
     listed = json.loads(base)["questions"]
     yield "several features: asked twice", edited("questions", [*listed[:2], *listed[1:]], base)
+    for name, moments in {"and its mean": (1, 3), "and both before": (1, 2, 3), "twice": (3, 3)}.items():
+        of_number = [listed[2] | {"moment": moment} for moment in moments]
+        yield f"both moments of a number: {name}", edited("questions", [*listed[:2], *of_number], base)

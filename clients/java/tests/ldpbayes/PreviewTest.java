@@ -77,7 +77,7 @@ class PreviewTest {
                     about.append(about.length() == 0 ? "" : ", ");
                     about.append(plan.schema().features().get(place).name());
                 }
-                String named = about + new String[] {"", " (mean)", " (square)"}[question.moment()];
+                String named = about + new String[] {"", " (mean)", " (square)", ""}[question.moment()];
                 Preview shown =
                     Preview.of(plan, Answer.firstRow(name), null, new PreviewOptions().question(named));
                 StringBuilder titles = new StringBuilder();

@@ -58,7 +58,7 @@ export function questionName(plan, question) {
   const asked = askedFeatures(plan, question);
   const about = asked.map(({ name }) => name).join(", ") || plan.schema.label.name;
   const intervals = question.width > 1 ? ` (${asked[0].count} intervals)` : "";
-  return about + intervals + ["", " (mean)", " (square)"][question.moment];
+  return about + intervals + ["", " (mean)", " (square)", ""][question.moment];
 }
 
 /**

@@ -29,7 +29,7 @@ import { areDistinct } from "./features.js";
  * @property {readonly number[]} sizes number of codes of each feature; of intervals, if the width is above 1
  * @property {number} labels number of classes that the answers contain: 1 if the label is not asked for
  * @property {number} width number of adjacent values of an ordered feature that are one answer
- * @property {number} moment 1 for a number, 2 for its square, 0 for categories and bins
+ * @property {number} moment 1 for a number, 2 for its square, 3 for both in one, 0 for others
  * @property {string} mechanismName
  * @property {number | NumericDomain} domain number of values, or what a mechanism for numbers takes
  * @property {Tables} tables the integers of the mechanism
@@ -40,7 +40,9 @@ import { areDistinct } from "./features.js";
  */
 
 const MAX_WEIGHT = 12_000_000;
+const MEAN = 1;
 const SQUARE = 2;
+const BOTH = MEAN | SQUARE;
 
 /**
  * Read the questions of a plan, and prove that each spends at most epsilon.
@@ -61,18 +63,18 @@ export function readQuestions(plan, schema, limit) {
   const questions = plan.questions.map((/** @type {any} */ entry) =>
     readQuestion(entry, plan.tables, schema, limit, share),
   );
-  requireValid(questions.length);
   // the order is: the label, by the first feature, all numbers at once
   const order = questions.map(({ features, mechanismName, moment }) => {
     const place = mechanismName === LAPLACE ? schema.features.length : features[0] ?? -1;
-    return 3 * place + moment;
+    return 4 * place + moment;
   });
-  const [means, squares] = [1, SQUARE].map((moment) =>
-    questions.filter((each) => each.moment === moment).map(({ features }) => features),
+  const [means, squares] = [MEAN, SQUARE].map((moment) =>
+    questions.filter((each) => each.moment & moment).map(({ features }) => features),
   );
   requireValid(
-    !order.some((each, index) => order[index - 1] > each) &&
-      areDistinct(questions.map(({ features, moment, width }) => String([features, moment, width]))) &&
+    questions[0] &&
+      !order.some((each, index) => order[index - 1] > each) &&
+      areDistinct(questions.map(({ features, moment, width }) => [features, moment, width])) &&
       areDistinct(means.flat()) &&
       dumpCanonicalJson(means) === dumpCanonicalJson(squares),
   );
@@ -89,13 +91,14 @@ export function readQuestions(plan, schema, limit) {
  */
 function readQuestion(entry, tables, schema, limit, share) {
   const { epsilon, mechanism: name, moment = 0, ratio, weight, width = 1 } = entry;
-  const numeric = moment !== 0;
+  const numeric = moment > 0;
   checkKeyCount(entry, width > 1 ? 8 : 7);
   const isVector = name === LAPLACE;
   const features = readIndices(entry.feature, isVector);
   const asked = features.map((each) => schema.features[each]);
   requireValid(
-    [0, 1, SQUARE].includes(moment) &&
+    [0, MEAN, SQUARE, BOTH].includes(moment) &&
+      (name === "piecewise" || moment < BOTH) &&
       (asked.length || !numeric) &&
       asked.every((feature) => (feature.kind === "numeric") === numeric) &&
       Number.isInteger(weight) &&
@@ -103,7 +106,6 @@ function readQuestion(entry, tables, schema, limit, share) {
       weight <= MAX_WEIGHT * (isVector ? features.length : 1),
   );
   const [{ count, ordered }] = [...asked, schema.label];
-  requireValid(width === 1 || (!asked[1] && ordered && Number.isInteger(width) && width < count));
   const shift = (width - (count % width)) % width;
   const sizes = asked.map(({ size }) => Math.floor((size - 1 + shift) / width) + 1);
   const cells = sizes.reduce((product, size) => product * size, 1);
@@ -111,6 +113,7 @@ function readQuestion(entry, tables, schema, limit, share) {
   const domain = numeric
     ? { labels, missing: asked.map(({ missing }) => missing === "category"), square: moment === SQUARE }
     : cells * labels;
+  requireValid(width === 1 || (!asked[1] && ordered && Number.isInteger(width) && width < count));
   requireValid(numeric || entry.domain === domain);
   const mechanism = share(dumpCanonicalJson([name, domain, entry.tables, epsilon, ratio]), () =>
     prove(buildMechanism(name, domain, tables[entry.tables], share), entry, limit),

@@ -45,7 +45,7 @@ test("previews of a survey without a label do not mention one", () => {
     const plan = readPlan(toBytes(bytes));
     for (const { features, moment } of plan.questions) {
       const about = features.map((place) => plan.schema.features[place].name).join(", ");
-      const question = about + ["", " (mean)", " (square)"][moment];
+      const question = about + ["", " (mean)", " (square)", ""][moment];
       const shown = preview(plan, listed[0].row, undefined, { question });
       assert.deepEqual(shown.truth.map(([each]) => each).join(", "), about);
       assert.doesNotMatch(String(shown), /label|undefined|\n {2}:| = ,|, :|^ = /);

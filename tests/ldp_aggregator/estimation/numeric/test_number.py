@@ -18,7 +18,7 @@ from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.estimation.estimators import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.intervals import IntervalEstimate
-from ldp_aggregator.estimation.numeric.moments import Population, Quantity
+from ldp_aggregator.estimation.numeric.moments import POWERS, Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
@@ -30,7 +30,9 @@ SHARE, GONE = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.1, 0.0])
 MEAN, SQUARE = np.array([-0.2, 0.4, 0.1]), np.array([0.1, 0.3, 0.5])
 
 
-def synthetic_moments(*parts: np.ndarray, estimates_prior: bool = True, seed: int = 1) -> SimpleNamespace:
+def synthetic_moments(
+    *parts: np.ndarray, estimates_prior: bool = True, seed: int = 1, moment: int = 1
+) -> SimpleNamespace:
     """Return synthetic moments of a question, with a random covariance of a few per cent."""
     root = 0.01 * np.random.default_rng(seed).normal(size=(3, 3, 3))
     covariance = np.einsum("iak,jak->ijk", root, root)
@@ -41,6 +43,8 @@ def synthetic_moments(*parts: np.ndarray, estimates_prior: bool = True, seed: in
         question=SimpleNamespace(index=seed, mechanism=mechanism),
         n=1000,
         raw=np.stack(parts),
+        powers=POWERS[moment],
+        higher=None,
         covariance=covariance,
         estimates_prior=estimates_prior,
     )
@@ -54,14 +58,16 @@ def number(
     can_be_missing: bool = True,
 ) -> ClassMoments:
     prior = IntervalEstimate.from_stderr(SHARE, np.full(3, stderr))
-    return ClassMoments(mean, square, PooledPrior(prior, weights or {0: 1.0}), can_be_missing)
+    return ClassMoments(
+        (mean,) if square is None else (mean, square), PooledPrior(prior, weights or {0: 1.0}), can_be_missing
+    )
 
 
 def exact(estimates_prior: bool = True) -> ClassMoments:
     present = SHARE - GONE
     return number(
         synthetic_moments(MEAN * present, GONE, SHARE, estimates_prior=estimates_prior, seed=1),
-        synthetic_moments(SQUARE * present, GONE, SHARE, estimates_prior=estimates_prior, seed=2),
+        synthetic_moments(SQUARE * present, GONE, SHARE, estimates_prior=estimates_prior, seed=2, moment=2),
         {1: 0.3, 2: 0.2, 5: 0.5} if estimates_prior else {5: 1.0},
     )
 
@@ -227,7 +233,10 @@ def test_noise_does_not_outvote_the_prior():
     numbers = []
     for seed in range(14):
         noise = np.random.default_rng(seed).normal(size=(2, 3))
-        question = [synthetic_moments(0.3 * each, 0 * SHARE, SHARE, seed=seed) for each in noise]
+        question = [
+            synthetic_moments(0.3 * each, 0 * SHARE, SHARE, seed=seed, moment=moment)
+            for moment, each in enumerate(noise, 1)
+        ]
         for each in question:
             each.covariance = np.eye(3)[:, :, None] * np.full(3, 0.09)
         numbers.append(number(*question, weights={99: 1.0}, can_be_missing=False))
@@ -259,13 +268,13 @@ def test_the_papers_numbers_are_plain_ratios():
     smoothed = paper_gaussian(moments, 10_000 * SHARE)
     gone = np.array([500, 1000, 1])  # Yilmaz et al. 2019 sets counts that are not above zero to 1
     present = 10_000 * SHARE - gone
-    mean = 10_000 * moments.mean_question.raw[0] / present
+    mean = 10_000 * moments.questions[0].raw[0] / present
     np.testing.assert_allclose(smoothed.mean, mean)
-    np.testing.assert_allclose(smoothed.variance, 10_000 * moments.square_question.raw[0] / present - mean**2)
+    np.testing.assert_allclose(smoothed.variance, 10_000 * moments.questions[1].raw[0] / present - mean**2)
     np.testing.assert_allclose(smoothed.missing, gone / (gone + present))
-    noisy = synthetic_moments(SQUARE - 0.9, GONE, SHARE, seed=2)
+    noisy = synthetic_moments(SQUARE - 0.9, GONE, SHARE, seed=2, moment=2)
     np.testing.assert_array_equal(
-        paper_gaussian(number(moments.mean_question, noisy), 10_000 * SHARE).variance, MIN_VARIANCE
+        paper_gaussian(number(moments.questions[0], noisy), 10_000 * SHARE).variance, MIN_VARIANCE
     )
 
 

@@ -116,7 +116,7 @@ final class Meaning {
             int count = askedFeatures(plan, question, Wording.names()).get(0).count;
             name.append(" (").append(count).append(" intervals)");
         }
-        return name.append(new String[] {"", " (mean)", " (square)"}[question.moment()]).toString();
+        return name.append(new String[] {"", " (mean)", " (square)", ""}[question.moment()]).toString();
     }
 
     private static String featureNames(Plan plan, Question question) {

@@ -15,6 +15,8 @@ import ldpbayes.Fraction;
 public abstract class Mechanism {
     /** Name of the mechanism that reports all numbers at once. */
     public static final String LAPLACE = "laplace";
+    /** Name of the mechanism whose reports can estimate both moments of a number. */
+    public static final String PIECEWISE = "piecewise";
     /** Largest domain of a question; the estimates of a larger one would be noise. */
     private static final int MAX_DOMAIN = 1 << 16;
 
@@ -85,7 +87,7 @@ public abstract class Mechanism {
         if (name.equals("sign")) {
             return Sign.build(domain, tables);
         }
-        requireValid(name.equals("piecewise"));
+        requireValid(name.equals(PIECEWISE));
         return Piecewise.build(domain, tables);
     }
 

@@ -11,7 +11,9 @@ import ldpbayes.mechanisms.NumericDomain;
 
 /** A question of a survey: about the label alone, or about features coupled with the label. */
 public final class Question {
+    static final int MEAN = 1;
     static final int SQUARE = 2;
+    static final int BOTH = MEAN | SQUARE;
 
     private static final long MAX_WEIGHT = 12_000_000;
     /** A number of answers that no question may have; a product of sizes is not computed beyond it. */
@@ -35,7 +37,7 @@ public final class Question {
     Question(Map<?, ?> entry, Questions questions) {
         RowSchema schema = questions.schema;
         mechanismName = (String) entry.get("mechanism");
-        moment = entry.containsKey("moment") ? readSmall(entry.get("moment"), 1, SQUARE) : 0;
+        moment = entry.containsKey("moment") ? readSmall(entry.get("moment"), MEAN, BOTH) : 0;
         width = entry.containsKey("width") ? readSmall(entry.get("width"), 2, Integer.MAX_VALUE) : 1;
         checkKeyCount(entry, width > 1 ? 8 : 7);
         isVector = mechanismName.equals(Mechanism.LAPLACE);
@@ -44,6 +46,7 @@ public final class Question {
         weight = (Long) entry.get("weight");
         requireValid(0 < weight && weight <= MAX_WEIGHT * (isVector ? features.length : 1));
         requireValid(moment == 0 || features.length > 0);
+        requireValid(moment != BOTH || mechanismName.equals(Mechanism.PIECEWISE));
         shift = width == 1 ? 0 : readShift(schema);
         sizes = new int[features.length];
         boolean[] missing = new boolean[features.length];
@@ -144,7 +147,7 @@ public final class Question {
     }
 
     /**
-     * Returns 1 for a number, 2 for its square, and 0 for categories and bins.
+     * Returns 1 for a number, 2 for its square, 3 for both in one, and 0 for categories and bins.
      *
      * @return the moment
      */

@@ -50,10 +50,11 @@ final class Questions {
     }
 
     /**
-     * Checks the order of questions, that no two are equal, and that each number has its mean and its square.
+     * Checks the order of questions, that no two are equal, and that each number has its mean and its square,
+     * or one question for both.
      */
     private static void checkOrder(List<Question> questions, int all) {
-        int last = -3;
+        int last = -4;
         Set<Object> different = new HashSet<>();
         List<Object> means = new ArrayList<>();
         List<Object> squares = new ArrayList<>();
@@ -62,16 +63,17 @@ final class Questions {
             int[] features = each.features();
             // the order is: the label, by the first feature, all numbers at once
             int first = features.length == 0 ? -1 : features[0];
-            int place = 3 * (each.mechanismName().equals(Mechanism.LAPLACE) ? all : first) + each.moment();
+            int place = 4 * (each.mechanismName().equals(Mechanism.LAPLACE) ? all : first) + each.moment();
             String about = Arrays.toString(features);
             requireValid(last <= place && different.add(about + each.moment() + " " + each.width()));
             last = place;
-            if (each.moment() == 1) {
+            if ((each.moment() & Question.MEAN) > 0) {
                 means.add(about);
                 for (int number : features) {
                     requireValid(numbers.add(number));
                 }
-            } else if (each.moment() == Question.SQUARE) {
+            }
+            if ((each.moment() & Question.SQUARE) > 0) {
                 squares.add(about);
             }
         }

@@ -1,0 +1,160 @@
+"""The piecewise mechanism as one question for both moments of a number: its mean and its mean square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import comb
+
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
+from encoders.mechanisms.base import MechanismParameters, unpack_indices
+from encoders.mechanisms.numeric_base import ROUNDING, NumericDomain, NumericMechanism, arrange_by_slot
+from encoders.mechanisms.piecewise import POSITIONS, Piecewise
+
+_POWERS = 5
+"""The sums of y^0 to y^4 of the positions y are counted; y^2 for the mean square, y^3 and y^4 for errors."""
+ROUNDING_FOURTH = 1 / 15
+"""Fourth moment of the error of stochastic rounding, in steps, for numbers uniform between grid points."""
+SECOND_BIAS = ROUNDING / POSITIONS**2
+"""Largest bias of E[x^2], as a share of P(present, class).
+
+Rounding adds f (1 - f) to the square of a position with the fraction f. Estimates subtract its average
+`ROUNDING`, while f (1 - f) is between 0 and 1/4.
+"""
+
+
+class PiecewiseMoments(Piecewise):
+    """Randomises like :class:`Piecewise`, of which it also counts powers of the reported positions.
+
+    A position near the true answer is y = 64 x + e, with e the error of rounding and the distance in the
+    window. The sums of y^j on the line of a class therefore have the expectations, per report,
+
+        near * sum over i of binom(j, i) 64^i E[e^(j - i)] E[x^i 1(class)] + (1 - near) / slots E[u^j]
+
+    with u uniform on the line. Solved for j = 0 to 4, they give the class shares and four moments of x. The
+    first two are estimates; the others determine the covariance of these two, whatever the law of x.
+    """
+
+    def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        self.cells = _POWERS * domain.slots
+
+    @property
+    def _cost(self) -> float:
+        """The product of both variances, in which the mean counts twice."""
+        return self.reference_variance**2 * self.second_reference_variance
+
+    # -- the collector and the trainer -----------------------------------------------------
+
+    def tally(self, payloads: ByteArray) -> IntArray:
+        """Return the number of reports on each line, and the sums of four powers of their positions."""
+        counts = np.bincount(unpack_indices(payloads), minlength=self.indices)
+        lines = counts.astype(np.int64, copy=False).reshape(-1, self._line_points)
+        return np.asarray((self._position_powers @ lines.T).ravel())
+
+    def contribution(self, payload: bytes) -> list[int]:
+        """Return the powers of the position for the reported line, else 0; without numpy."""
+        line, cell = divmod(int.from_bytes(payload, "little"), self._line_points)
+        sums = [0] * self.cells
+        sums[line :: self.domain.slots] = [(cell - self._line_end) ** power for power in range(_POWERS)]
+        return sums
+
+    def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compare all cells of all lines; see :meth:`Mechanism.contribution_range`."""
+        by_power = weights.reshape(*weights.shape[:-1], _POWERS, self.domain.slots)
+        added = np.einsum("...js,jp->...sp", by_power, self._position_powers)
+        return added.min(axis=(-2, -1)), added.max(axis=(-2, -1))
+
+    @cached_property
+    def _position_powers(self) -> IntArray:
+        """y^0 to y^4 of each position y of a line, (5, points)."""
+        positions = np.arange(-self._line_end, self._line_end + 1, dtype=np.int64)
+        return np.asarray(positions ** np.arange(_POWERS)[:, None])
+
+    def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
+        """Return names of the lines and of the powers; see :meth:`NumericMechanism.counter_names`."""
+        lines = NumericMechanism.counter_names(self, numbers, labels)
+        powers = [
+            f"position{f'^{power}' * (power > 1)} of {line}" for power in (1, 2, 3, 4) for line in lines
+        ]
+        return lines + powers
+
+    @cached_property
+    def _mixing(self) -> FloatArray:
+        """The factors of E[x^i 1(class)], i = 0 to 4, in the mean of y^j on its line, (5, 5)."""
+        window = _uniform_powers(self._half_width)
+        second, fourth = window[2] + ROUNDING, window[4] + 6 * window[2] * ROUNDING + ROUNDING_FOURTH
+        error = [1.0, 0.0, second, 0.0, fourth]
+        mixing = [
+            [comb(j, i) * float(POSITIONS) ** i * error[max(j - i, 0)] for i in range(_POWERS)]
+            for j in range(_POWERS)
+        ]
+        return self._near_probability * np.array(mixing)
+
+    @cached_property
+    def _background(self) -> FloatArray:
+        """What reports of any cell add to the mean of y^j on each line, (5,)."""
+        return (1 - self._near_probability) / self.domain.slots * np.array(_uniform_powers(self._line_end))
+
+    def moments(self, totals: IntArray, n: int) -> FloatArray:
+        """Return six moments per class, (1, 6, k): the usual three, then those of x^2, x^3 and x^4.
+
+        See :meth:`NumericMechanism.moments`.
+        """
+        sums = totals.reshape(_POWERS, -1) / n
+        found = np.linalg.solve(self._mixing, sums - self._background[:, None])
+        k, shares = self.domain.labels, found[0]
+        numbers = np.concatenate([found[1, :k], shares[k:]])
+        laid = arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
+        return np.concatenate([laid, found[None, 2:, :k]], axis=1)
+
+    @cached_property
+    def _estimator(self) -> FloatArray:
+        """The factors of y^0, y^1, y^2 on a class's line, and of its missing line, in the estimates, (4, 4).
+
+        The estimates are E[x 1(class)], P(missing, class), P(class) and E[x^2 1(class)].
+        """
+        solved, factors = np.linalg.inv(self._mixing[:3, :3]), np.zeros((4, 4))
+        factors[[2, 0, 3], :3] = solved
+        factors[1:3, 3] = solved[0, 0] * self.domain.missing[0]
+        return factors
+
+    def covariance(
+        self,
+        share: FloatArray,
+        first: FloatArray,
+        second: FloatArray,
+        missing: FloatArray,
+        *higher: FloatArray,
+    ) -> FloatArray:
+        """Return the (4, 4, k) covariance; the fourth estimate is E[x^2 1(class)].
+
+        `higher` are E[x^3 1(class)] and E[x^4 1(class)]. See :meth:`NumericMechanism.covariance`.
+        """
+        sums = self._mixing @ np.stack([share, first, second, *higher]) + self._background[:, None]
+        reports = np.concatenate([sums[:3], self._line_probability(missing)[None]])
+        products = np.zeros((4, 4, len(share)))
+        products[:3, :3] = sums[np.add.outer(np.arange(3), np.arange(3))]
+        products[3, 3] = reports[3]
+        products -= reports[:, None] * reports
+        found: FloatArray = np.einsum("ai,ijk,bj->abk", self._estimator, products, self._estimator)
+        return found
+
+    @cached_property
+    def class_offsets(self) -> FloatArray:
+        """Return the means that debiasing subtracts, (4,); see :attr:`NumericMechanism.class_offsets`."""
+        offsets: FloatArray = self._estimator @ np.append(self._background[:3], self._background[0])
+        return offsets
+
+    @cached_property
+    def second_reference_variance(self) -> float:
+        """See :attr:`NumericMechanism.second_reference_variance`."""
+        cell = np.full(1, 1 / self.domain.labels)
+        found = self.covariance(cell, 0 * cell, cell / 3, 0 * cell, 0 * cell, cell / 5)
+        return float(found[3, 3, 0])
+
+
+def _uniform_powers(end: int) -> list[float]:
+    """Return E[u^j], j = 0 to 4, of a whole number u that is uniform from -end to end."""
+    square = end * (end + 1) / 3
+    return [1.0, 0.0, square, 0.0, square * (3 * end * (end + 1) - 1) / 5]

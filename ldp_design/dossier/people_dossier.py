@@ -13,6 +13,7 @@ from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_causes
 from encoders.explain.text import Counted
+from encoders.mechanisms import SS
 from encoders.survey import Plan
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_report_privacy, update_belief
@@ -37,7 +38,8 @@ _STRICT, _MODERATE, _LAX = Decimal("0.5"), Decimal(1), Decimal(2)
 """The largest epsilons to which the recommendations of docs/size-and-epsilon.md apply."""
 _HUNDREDTH = Decimal("0.01")
 _MARK_BYTES = 8
-"""Randomised answers of at most this length can be computed from their mark in the collector's store."""
+"""Randomised answers of at most this length can be computed from their mark in the collector's store, and
+longer ones of SS too, because all sets can be tried: there are at most 2^33."""
 _MAX_QUOTED = 300
 """Longer texts of the author are not repeated in the consent text, in characters."""
 _MAX_TITLE = 100
@@ -165,7 +167,8 @@ def describe_people(source: DossierSource) -> PeopleFacts:
     sizes = source.scenarios[0].sizes if source.scenarios else ()
     size = describe_size(sizes[0], len(sizes) > 1, commands.size) if sizes else None
     common = describe_plan(source, commands, size, is_silo=False)
-    payloads = [question.mechanism.payload_bytes for question in plan.questions]
+    mechanisms = [question.mechanism for question in plan.questions]
+    are_readable = {each.payload_bytes <= _MARK_BYTES or isinstance(each, SS) for each in mechanisms}
     return PeopleFacts(
         **vars(common),
         questions=describe_questions(plan),
@@ -180,8 +183,8 @@ def describe_people(source: DossierSource) -> PeopleFacts:
         is_moderate=epsilon <= _MODERATE,
         is_lax=epsilon <= _LAX,
         is_weak=epsilon >= _WEAK_EPSILON,
-        marks_are_readable=max(payloads) <= _MARK_BYTES,
-        marks_are_hashes=min(payloads) > _MARK_BYTES,
+        marks_are_readable=all(are_readable),
+        marks_are_hashes=not any(are_readable),
     )
 
 

@@ -337,13 +337,17 @@ def test_an_epsilon_is_rated_by_the_recommendation(make, epsilon, rating):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "words"),
-    [("SS", "can compute the randomised answer,"), ("SHE", "can confirm a guess of the randomised answer,")],
+    ("mechanism", "bins", "longest", "words"),
+    [
+        ("SS", 4, 1, "can compute the randomised answer,"),
+        ("SS", 60, 15, "can compute the randomised answer,"),  # all sets can be tried
+        ("SHE", 4, 16, "can confirm a guess of the randomised answer,"),
+    ],
 )
-def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(make, mechanism, words):
-    source = make(f'{SLEEP}\n[mechanism]\nfrequency = "{mechanism}"\n')
-    lengths = {question.mechanism.payload_bytes for question in source.plan.questions}
-    assert (max(lengths) <= 8) == (mechanism == "SS")
+def test_the_mark_of_a_long_randomised_answer_only_confirms_guesses(make, mechanism, bins, longest, words):
+    survey = SLEEP.replace("bins = 4", f"bins = {bins}")
+    source = make(f'{survey}\n[mechanism]\nfrequency = "{mechanism}"\n')
+    assert max(question.mechanism.payload_bytes for question in source.plan.questions) == longest
     assert words in str(TEXTS.find("stored.collector", describe_people(source)))
 
 

@@ -323,7 +323,8 @@ def discrete(
 
 
 WORLDS = {
-    "24 values": discrete(list_features(a=24), rare_values, PURE),
+    "24 values": discrete(list_features(a=24), rare_values, PURE, (1,)),
+    "24 values by class": discrete(list_features(a=24), rare_values, classes=(2, 4)),
     "6 x 8": discrete(TWO, cross_table, ("DE", "SS", "OUE"), (1,)),
     "2 x 3 x 4": discrete(THREE, small_table, ("DE", "OUE"), (1,)),
     "5 and 16 values": discrete(SEVERAL, several_values),

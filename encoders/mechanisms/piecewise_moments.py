@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import comb
+from operator import mul
 
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import MechanismParameters, unpack_indices
@@ -41,8 +42,8 @@ class PiecewiseMoments(Piecewise):
 
     @property
     def _cost(self) -> float:
-        """The product of both variances, in which the mean counts twice."""
-        return self.reference_variance**2 * self.second_reference_variance
+        """The product of both variances, in which the mean counts three times."""
+        return self.reference_variance**3 * self.second_reference_variance
 
     # -- the collector and the trainer -----------------------------------------------------
 
@@ -80,21 +81,21 @@ class PiecewiseMoments(Piecewise):
         return lines + powers
 
     @cached_property
-    def _mixing(self) -> FloatArray:
-        """The factors of E[x^i 1(class)], i = 0 to 4, in the mean of y^j on its line, (5, 5)."""
-        window = _uniform_powers(self._half_width)
+    def _mixing(self) -> list[list[float]]:
+        """The factors of E[x^i 1(class)], i = 0 to 4, in the mean of y^j on its line; without numpy."""
+        window, near = _uniform_powers(self._half_width), self._near_probability
         second, fourth = window[2] + ROUNDING, window[4] + 6 * window[2] * ROUNDING + ROUNDING_FOURTH
         error = [1.0, 0.0, second, 0.0, fourth]
-        mixing = [
-            [comb(j, i) * float(POSITIONS) ** i * error[max(j - i, 0)] for i in range(_POWERS)]
+        return [
+            [near * comb(j, i) * POSITIONS**i * error[max(j - i, 0)] for i in range(_POWERS)]
             for j in range(_POWERS)
         ]
-        return self._near_probability * np.array(mixing)
 
     @cached_property
-    def _background(self) -> FloatArray:
-        """What reports of any cell add to the mean of y^j on each line, (5,)."""
-        return (1 - self._near_probability) / self.domain.slots * np.array(_uniform_powers(self._line_end))
+    def _background(self) -> list[float]:
+        """What reports of any cell add to the mean of y^j on each line, (5,); without numpy."""
+        share = (1 - self._near_probability) / self.domain.slots
+        return [share * each for each in _uniform_powers(self._line_end)]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Return six moments per class, (1, 6, k): the usual three, then those of x^2, x^3 and x^4.
@@ -102,7 +103,7 @@ class PiecewiseMoments(Piecewise):
         See :meth:`NumericMechanism.moments`.
         """
         sums = totals.reshape(_POWERS, -1) / n
-        found = np.linalg.solve(self._mixing, sums - self._background[:, None])
+        found = np.linalg.solve(self._mixing, sums - np.array(self._background)[:, None])
         k, shares = self.domain.labels, found[0]
         numbers = np.concatenate([found[1, :k], shares[k:]])
         laid = arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
@@ -114,7 +115,7 @@ class PiecewiseMoments(Piecewise):
 
         The estimates are E[x 1(class)], P(missing, class), P(class) and E[x^2 1(class)].
         """
-        solved, factors = np.linalg.inv(self._mixing[:3, :3]), np.zeros((4, 4))
+        solved, factors = np.linalg.inv(np.array(self._mixing)[:3, :3]), np.zeros((4, 4))
         factors[[2, 0, 3], :3] = solved
         factors[1:3, 3] = solved[0, 0] * self.domain.missing[0]
         return factors
@@ -131,7 +132,8 @@ class PiecewiseMoments(Piecewise):
 
         `higher` are E[x^3 1(class)] and E[x^4 1(class)]. See :meth:`NumericMechanism.covariance`.
         """
-        sums = self._mixing @ np.stack([share, first, second, *higher]) + self._background[:, None]
+        sums = np.array(self._mixing) @ np.stack([share, first, second, *higher])
+        sums += np.array(self._background)[:, None]
         reports = np.concatenate([sums[:3], self._line_probability(missing)[None]])
         products = np.zeros((4, 4, len(share)))
         products[:3, :3] = sums[np.add.outer(np.arange(3), np.arange(3))]
@@ -143,15 +145,22 @@ class PiecewiseMoments(Piecewise):
     @cached_property
     def class_offsets(self) -> FloatArray:
         """Return the means that debiasing subtracts, (4,); see :attr:`NumericMechanism.class_offsets`."""
-        offsets: FloatArray = self._estimator @ np.append(self._background[:3], self._background[0])
+        offsets: FloatArray = self._estimator @ np.array([*self._background[:3], self._background[0]])
         return offsets
 
     @cached_property
     def second_reference_variance(self) -> float:
-        """See :attr:`NumericMechanism.second_reference_variance`."""
-        cell = np.full(1, 1 / self.domain.labels)
-        found = self.covariance(cell, 0 * cell, cell / 3, 0 * cell, 0 * cell, cell / 5)
-        return float(found[3, 3, 0])
+        """See :attr:`NumericMechanism.second_reference_variance`; without numpy.
+
+        For numbers that are symmetric around 0, the estimate of a report on the line is (y^2 - shift) / unit.
+        """
+        share = 1 / self.domain.labels
+        powers = [share, 0.0, share / 3, 0.0, share / 5]
+        rows = zip(self._mixing, self._background, strict=True)
+        zeroth, _, second, _, fourth = (sum(map(mul, row, powers)) + added for row, added in rows)
+        shift, unit = self._mixing[2][0] / self._mixing[0][0], self._mixing[2][2]
+        square = (fourth - 2 * shift * second + shift**2 * zeroth) / unit**2
+        return float(square - ((second - shift * zeroth) / unit) ** 2)
 
 
 def _uniform_powers(end: int) -> list[float]:

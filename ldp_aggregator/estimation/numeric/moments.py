@@ -195,6 +195,17 @@ class Population:
         parts = zip(vars(self).values(), vars(other).values(), strict=True)
         return type(self)(*((1 - share) * one + share * another for one, another in parts))
 
+    def add_ends(self, n: int) -> Self:
+        """Return the population with two more people in each class, of n in all, who have -1 and 1.
+
+        Measured moments of few people tend to miss rare, distant numbers. The two people make up for them, as
+        two successes and two failures do for a rare share (Agresti and Coull 1998).
+        """
+        weight = 2 / (2 + n * self.present)
+        first, third = (1 - weight) * self.first, (1 - weight) * self.third
+        second, fourth = (each + weight * (self.present - each) for each in (self.second, self.fourth))
+        return replace(self, first=first, second=second, third=third, fourth=fourth)
+
     def shrink_to_equal_classes(self, n: int) -> Self:
         """Return a population between this one and the one in which the number is independent of the class.
 

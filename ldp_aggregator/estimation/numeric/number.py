@@ -282,8 +282,10 @@ class ClassMoments:
         moments = (self.missing, self.first, self.second)
         missing, first, second = (None if each is None else each.value for each in moments)
         even = UNIFORM_SHARE * self._relative_error()
-        higher = next((each.higher for each in self.questions if each.higher is not None), None)
-        return Population.from_estimates(self.class_share.value, missing, first, second, even, higher)
+        measured = next((each for each in self.questions if each.higher is not None), None)
+        higher = measured.higher if measured else None
+        found = Population.from_estimates(self.class_share.value, missing, first, second, even, higher)
+        return found.add_ends(measured.n) if measured else found
 
     def with_cautious_noise(self) -> ClassMoments:
         """Return the same estimates with noise that depends less on what few people of a class sent.

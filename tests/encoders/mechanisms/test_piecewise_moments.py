@@ -109,12 +109,19 @@ def moments_of(plan: Plan) -> list[int | None]:
 
 @pytest.mark.parametrize(
     ("epsilon", "label", "expected"),
-    [(1.8, None, [1, 2]), (1.9, None, [3]), (2.2, ["a", "b"], [1, 2]), (2.3, ["a", "b"], [3])],
+    [(1.8, None, [1, 2]), (1.9, None, [3]), (2.3, ["a", "b"], [1, 2]), (2.4, ["a", "b"], [3])],
 )
 def test_a_number_is_one_question_where_both_moments_gain(epsilon, label, expected):
     plan = make_plan(label=label and {"values": label}, features={"x": NUMBER}, epsilon=epsilon)
     assert moments_of(plan) == expected
     assert Plan.from_json(plan.json).json == plan.json
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_closed_form_of_the_second_moment_is_the_covariance_of_uniform_numbers(domain):
+    mechanism, share = design(domain), np.full(1, 1 / domain.labels)
+    uniform = share, 0 * share, share / 3, 0 * share, 0 * share, share / 5
+    assert mechanism.second_reference_variance == pytest.approx(mechanism.covariance(*uniform)[3, 3, 0])
 
 
 def test_an_author_can_ask_for_the_mean_alone():

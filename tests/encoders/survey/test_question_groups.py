@@ -75,7 +75,8 @@ def test_features_of_different_weights_are_not_asked_about_together():
 
 def test_group_has_the_weight_of_one_feature_doubled_if_there_are_numbers():
     number = "[features.n]\nrange = [0, 1]\nweight = 2\n"
-    plan = compiled([2, 2, 2], "8", [2, 2, 1], number + "[features.z]\nvalues = ['0', '1']\nweight = 2\n")
+    more = number + "[features.z]\nvalues = ['0', '1']\nweight = 2\n[mechanism]\nnumeric = 'sign'\n"
+    plan = compiled([2, 2, 2], "8", [2, 2, 1], more)
     assert [(question.name, question.weight) for question in plan.questions] == [
         ("a, b, z", 4),
         ("c", 2),
@@ -206,7 +207,7 @@ weight = 5
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return compiled([2, 2], "4.5", more=MIXED)
+    return compiled([2, 2], "4.5", more=MIXED + "[mechanism]\nnumeric = 'sign'\n")
 
 
 def of_several(plan: Plan) -> Iterator[Question]:

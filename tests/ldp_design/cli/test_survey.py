@@ -196,8 +196,13 @@ def test_check_shows_what_every_question_costs(files):
         ("", "", "2 features, asked in 2 questions"),
         (
             "[features.hours]",
-            "[features.height]\nrange = [0, 2]\n[features.hours]",
+            '[features.height]\nrange = [0, 2]\n[mechanism]\nnumeric = "sign"\n[features.hours]',
             "3 features, asked in 4 questions (a number takes two)",
+        ),
+        (
+            "[features.hours]",
+            "[features.height]\nrange = [0, 2]\n[features.hours]",
+            "3 features, asked in 3 questions",
         ),
         (
             'values = ["yes", "no"]',
@@ -210,7 +215,7 @@ def test_check_shows_what_every_question_costs(files):
             "6 features, asked in 4 questions (some ask for several features)",
         ),
     ],
-    ids=["lists", "number", "label alone", "grouped"],
+    ids=["lists", "number", "number of one question", "label alone", "grouped"],
 )
 def test_check_counts_features_and_questions(files, old, new, expected):
     text = SURVEY.replace(old, new, 1).replace("epsilon = 1.0", "epsilon = 2.4")

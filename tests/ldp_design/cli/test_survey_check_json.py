@@ -72,11 +72,13 @@ def test_the_facts_of_a_survey_are_printed(path):
     assert all(f"{each['report_bytes']} bytes" in text and each["mechanism"] in text for each in questions)
 
 
-def test_a_number_has_two_questions_and_a_group_has_several_features(path):
+@pytest.mark.parametrize(("numeric", "moments"), [("auto", ["number"]), ("sign", ["mean", "square"])])
+def test_a_number_has_one_or_two_questions_and_a_group_has_several_features(path, numeric, moments):
     yes_no = "".join(f"[features.{name}]\nvalues = [true, false]\n" for name in "abcd")
     text = SURVEY.replace("epsilon = 1.0", "epsilon = 2.4") + "[features.height]\nrange = [0, 2]\n" + yes_no
+    text += f'[mechanism]\nnumeric = "{numeric}"\n'
     questions = check(path, text)["survey"]["questions"]
-    assert [each["moment"] for each in questions if each["features"] == ["height"]] == ["mean", "square"]
+    assert [each["moment"] for each in questions if each["features"] == ["height"]] == moments
     groups = [each["features"] for each in questions if len(each["features"]) > 1]
     assert groups
     assert {name for group in groups for name in group} <= {"tea", *"abcd"}

@@ -31,6 +31,8 @@ _ANGLES = np.tan(np.linspace(-math.pi / 2, math.pi / 2, 33, endpoint=False)[1:])
 """Candidates for r over its whole range, in units of the contrasts' noise."""
 _STEPS = np.linspace(-3.0, 3.0, 25)
 """Candidates for r around its estimate, in standard errors. A statistic is too large by at most 1/64."""
+_LEAST_VARIANCE = 1e-12
+"""A smaller variance of a class, as a share of the largest, would leave no digits of what classes share."""
 _BLOCK = 1 << 20
 """Largest number of elements of an intermediate array, unless one row has more."""
 
@@ -90,7 +92,9 @@ class Contrasts:
         constant, linear, quadratic = self.own[:, :, None]
         variance = constant + ratio * (linear + ratio * quadratic)
         variance += np.maximum(ratio * (1 - ratio), 0.0) * self.growth[:, None]
-        weight = self.informative[:, None] / np.maximum(variance, np.finfo(np.float64).tiny)
+        # counters that contradict each other make variances negative
+        least = _LEAST_VARIANCE * abs(variance).max(axis=-1, keepdims=True) + np.finfo(np.float64).tiny
+        weight = self.informative[:, None] / np.maximum(variance, least)
         factors = len(self.signs)
         vectors = np.empty((*r.shape, 2 + factors, self.top.shape[1]))
         vectors[:, :, 0], vectors[:, :, 1] = self.top[:, None], self.bottom[:, None]

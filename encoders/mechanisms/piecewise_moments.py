@@ -28,11 +28,12 @@ class PiecewiseMoments(Piecewise):
     """Randomises like :class:`Piecewise`, of which it also counts powers of the reported positions.
 
     A position near the true answer is y = 64 x + e, with e the error of rounding and the distance in the
-    window. The sums of y^j on the line of a class therefore have the expectations, per report,
+    window. The sums of (y / 64)^j on the line of a class therefore have the expectations, per report,
 
-        near * sum over i of binom(j, i) 64^i E[e^(j - i)] E[x^i 1(class)] + (1 - near) / slots E[u^j]
+        near * sum over i of binom(j, i) E[(e / 64)^(j - i)] E[x^i 1(class)] + (1 - near) / slots E[u^j]
 
-    with u uniform on the line. Solved for j = 0 to 4, they give the class shares and four moments of x. The
+    with 64 u uniform on the line. Solved for j = 0 to 4, they give the class shares and four moments of x.
+    The
     first two are estimates; the others determine the covariance of these two, whatever the law of x.
     """
 
@@ -82,27 +83,24 @@ class PiecewiseMoments(Piecewise):
 
     @cached_property
     def _mixing(self) -> list[list[float]]:
-        """The factors of E[x^i 1(class)], i = 0 to 4, in the mean of y^j on its line; without numpy."""
+        """The factors of E[x^i 1(class)], i = 0 to 4, in the mean of (y / 64)^j; without numpy."""
         window, near = _uniform_powers(self._half_width), self._near_probability
         second, fourth = window[2] + ROUNDING, window[4] + 6 * window[2] * ROUNDING + ROUNDING_FOURTH
-        error = [1.0, 0.0, second, 0.0, fourth]
-        return [
-            [near * comb(j, i) * POSITIONS**i * error[max(j - i, 0)] for i in range(_POWERS)]
-            for j in range(_POWERS)
-        ]
+        error = _in_units([1.0, 0.0, second, 0.0, fourth])
+        return [[near * comb(j, i) * error[max(j - i, 0)] for i in range(_POWERS)] for j in range(_POWERS)]
 
     @cached_property
     def _background(self) -> list[float]:
-        """What reports of any cell add to the mean of y^j on each line, (5,); without numpy."""
+        """What reports of any cell add to the mean of (y / 64)^j on each line; without numpy."""
         share = (1 - self._near_probability) / self.domain.slots
-        return [share * each for each in _uniform_powers(self._line_end)]
+        return [share * each for each in _in_units(_uniform_powers(self._line_end))]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
         """Return six moments per class, (1, 6, k): the usual three, then those of x^2, x^3 and x^4.
 
         See :meth:`NumericMechanism.moments`.
         """
-        sums = totals.reshape(_POWERS, -1) / n
+        sums = totals.reshape(_POWERS, -1) * np.array(_in_units([1 / n] * _POWERS))[:, None]
         found = np.linalg.solve(self._mixing, sums - np.array(self._background)[:, None])
         k, shares = self.domain.labels, found[0]
         numbers = np.concatenate([found[1, :k], shares[k:]])
@@ -111,7 +109,7 @@ class PiecewiseMoments(Piecewise):
 
     @cached_property
     def _estimator(self) -> FloatArray:
-        """The factors of y^0, y^1, y^2 on a class's line, and of its missing line, in the estimates, (4, 4).
+        """The factors of (y / 64)^j, j = 0 to 2, on a class's line, and of its missing line, (4, 4).
 
         The estimates are E[x 1(class)], P(missing, class), P(class) and E[x^2 1(class)].
         """
@@ -152,7 +150,7 @@ class PiecewiseMoments(Piecewise):
     def second_reference_variance(self) -> float:
         """See :attr:`NumericMechanism.second_reference_variance`; without numpy.
 
-        For numbers that are symmetric around 0, the estimate of a report on the line is (y^2 - shift) / unit.
+        For numbers that are symmetric around 0, a report on the line estimates ((y / 64)^2 - shift) / unit.
         """
         share = 1 / self.domain.labels
         powers = [share, 0.0, share / 3, 0.0, share / 5]
@@ -161,6 +159,11 @@ class PiecewiseMoments(Piecewise):
         shift, unit = self._mixing[2][0] / self._mixing[0][0], self._mixing[2][2]
         square = (fourth - 2 * shift * second + shift**2 * zeroth) / unit**2
         return float(square - ((second - shift * zeroth) / unit) ** 2)
+
+
+def _in_units(powers: Sequence[float]) -> list[float]:
+    """Return E[(y / 64)^j], j = 0 to 4, given E[y^j]."""
+    return [each / POSITIONS**power for power, each in enumerate(powers)]
 
 
 def _uniform_powers(end: int) -> list[float]:

@@ -39,6 +39,8 @@ _STEPS = np.linspace(-3.0, 3.0, 25)
 """Candidates for r around its estimate, in standard errors. A statistic is too large by at most 1/64."""
 _USUAL = 0.1
 """Probability with which a statistic is larger than the quantile by which it is divided."""
+_LEAST_VARIANCE = 1e-12
+"""A smaller variance of a class, as a share of the largest, would leave no digits of what classes share."""
 _BLOCK = 1 << 20
 """Largest number of elements of an intermediate array, unless one row has more."""
 
@@ -98,7 +100,9 @@ class Contrasts:
         constant, linear, quadratic = self.own[:, :, None]
         variance = constant + ratio * (linear + ratio * quadratic)
         variance += np.maximum(ratio * (1 - ratio), 0.0) * self.growth[:, None]
-        weight = self.informative[:, None] / np.maximum(variance, np.finfo(np.float64).tiny)
+        # counters that contradict each other make variances negative
+        least = _LEAST_VARIANCE * abs(variance).max(axis=-1, keepdims=True) + np.finfo(np.float64).tiny
+        weight = self.informative[:, None] / np.maximum(variance, least)
         factors = len(self.signs)
         vectors = np.empty((*r.shape, 2 + factors, self.top.shape[1]))
         vectors[:, :, 0], vectors[:, :, 1] = self.top[:, None], self.bottom[:, None]

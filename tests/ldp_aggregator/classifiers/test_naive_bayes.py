@@ -245,7 +245,7 @@ def test_with_a_large_epsilon_the_model_equals_gaussian_naive_bayes():
 def test_the_papers_numbers_need_the_label_question():
     rows, labels = people(50_000)
     model = NaiveBayes(epsilon=8, bins=None, estimator="paper", random_state=1).fit(rows, labels)
-    assert [question.kind for question in model.plan_.questions] == ["label", "coupled", "mean", "square"]
+    assert [question.kind for question in model.plan_.questions] == ["label", "coupled", "number"]
     assert model.score(rows, labels) > 0.9
 
 

@@ -308,7 +308,7 @@ def _number_margin(
     result: NumberResult, raw: ClassMoments, conditional: Gaussian, prior: FloatArray, probability: float
 ) -> Margin:
     factor = _ratio_factor(raw.present.value, raw.present.variance(raw.noise))
-    class_margins = _class_margins(result.by_class.means, factor)
+    class_margins, variances = _class_margins(result.by_class.means, factor), result.by_class.variances
     whole = AllClasses.from_classes(raw)
     overall = _class_margins(
         result.overall.means, _ratio_factor(whole.present.value, whole.present.variance(whole.noise))
@@ -323,8 +323,8 @@ def _number_margin(
         typical=float(np.sqrt(conditional.variance @ prior)) * result.width,
         unit=2 * result.width,
         overall=overall[0],
-        variance=max(_class_margins(result.by_class.variances, factor)),
-        deviation=max(_class_margins(result.by_class.deviations, factor)),
+        variance=max(_class_margins(variances, factor)),
+        deviation=max(_class_margins(result.by_class.deviations, factor * _root_factor(variances))),
         missing=max(_class_margins(result.by_class.missing, factor)) if result.by_class.missing else None,
     )
 
@@ -363,6 +363,16 @@ def _ratio_factor(mass: FloatArray, variance: FloatArray) -> FloatArray:
     v = np.divide(variance, mass**2, out=np.full(mass.shape, math.inf), where=mass > 0)
     factor: FloatArray = np.sqrt(1 + 4 * v + 25 * v**2)
     return factor
+
+
+def _root_factor(variances: IntervalEstimate) -> FloatArray:
+    """Return the factor by which margins of a deviation grow because the variance below its root varies (k,).
+
+    The error of the root of V is that of V, divided by 2 sqrt(V). With the relative variance v of V,
+    E[1 / V] is 1 + v + 3 v^2 times its value without errors, to second order.
+    """
+    v = (variances.stderr / np.where(variances.value > 0, variances.value, math.nan)) ** 2
+    return np.sqrt(1 + v + 3 * v**2)
 
 
 def find_users_for_margin(expected: ExpectedTotals, limit: float, tables: Sequence[CrossTable] = ()) -> int:

@@ -48,7 +48,7 @@ LEVEL, ERRORS = 0.95, 4
 PRIORS = {1: [1.0], 2: [0.3, 0.7], 4: [0.5, 0.3, 0.15, 0.05]}
 RARE = np.array([*np.geomspace(30, 0.02, 22), 0, 0])
 """Relative frequencies of 24 values, some of them rare."""
-PROMISED = {200: "0.7", 2_000: "1.7", 10_000: "2.79"}
+PROMISED = {500: "1.06", 1_000: "1.36", 3_000: "1.95", 10_000: "2.79"}
 """The epsilon of each of ten answers, by the number of people who send them through a relay."""
 
 

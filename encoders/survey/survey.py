@@ -150,7 +150,8 @@ class Survey:
     def _compile_all(self) -> tuple[Question, ...]:
         """Return the questions that each person answers all of: each gets a part of epsilon.
 
-        A number is one question, of a larger part, if this estimates both moments of each number better.
+        A number is one question, of a larger part, if this estimates both moments of each number better, and
+        keeps the relay's promise: fewer and larger parts cost more of it.
         """
         if not {*self.weights, *(each.weight for each in self.tables)} <= {None, 0, 1}:
             raise SurveyError('"all": everybody answers every question, so delete the weights', "relay.ask")
@@ -161,9 +162,11 @@ class Survey:
         except SurveyError:
             questions = self._compile_parts(joins_moments=True)
         else:
-            with suppress(SurveyError):  # too few questions, or too large parts
+            with suppress(SurveyError):  # too few questions, too large parts, or the promise
                 joined = self._compile_parts(joins_moments=True)
-                questions = joined if estimate_all_better(joined, questions) else questions
+                if self.relay and estimate_all_better(joined, questions):
+                    require_author_promise(self.relay, [each.mechanism for each in joined])
+                    questions = joined
         if self.divide == MARGINS and self.relay:
             return tuple(divide_by_margins(self.relay, self.epsilon, questions))
         return questions

@@ -32,6 +32,8 @@ def project_simplex(raw: FloatArray) -> FloatArray:
     Sort-and-threshold (Duchi et al. 2008, see docs/references.md). If a row sums to less than one, a slightly
     negative entry may rise above zero.
     """
+    # 1 or more below the greatest is never above zero; sums of numbers near 2^63 would have no digits after 1
+    raw = np.maximum(raw - raw.max(axis=-1, keepdims=True), -1.0)
     falling = np.sort(raw, axis=-1)[..., ::-1]
     ranks = np.arange(1, raw.shape[-1] + 1)
     shifts = (1.0 - np.cumsum(falling, axis=-1)) / ranks

@@ -74,6 +74,11 @@ class AllClasses(ClassMoments):
         """Estimate of P(missing); None without reports or if never missing."""
         return self._total(self.by_class.missing)
 
+    @property
+    def second_bias(self) -> float:
+        """Bound on the bias of E[x^2]: that of the classes."""
+        return self.by_class.second_bias
+
     def fourth_cumulant(self, quantity: Quantity) -> FloatArray | float:
         """Return the fourth cumulant of a quantity's noise: the sum of the classes' cumulants."""
         k = self.by_class.k

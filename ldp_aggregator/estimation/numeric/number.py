@@ -121,7 +121,7 @@ class ClassMoments:
         # P has the sampling of the same people, or is well known
         covariance = moments.covariance - self.sample[1][own, own]
         noise = covariance[2, 2]  # 0 if the mechanism counts exactly one class in every report
-        known = noise > _NO_NOISE * moments.covariance[part, part]
+        known = noise > _NO_NOISE * np.maximum(moments.covariance[part, part], 0.0)
         slope = np.divide(covariance[part, 2], noise, out=np.zeros(self.k), where=known)
         surplus = Quantity.from_source(moments.raw[2], own.start + 2, self.sources) - self.class_share
         return raw - surplus.times(slope)
@@ -158,7 +158,8 @@ class ClassMoments:
         if len(known) < 2:
             return known[0]
         variances = [float(each.variance(self.noise).mean()) for each in known]
-        weight = variances[1] / sum(variances)
+        total = sum(variances)  # 0 only for counters that contradict each other
+        weight = variances[1] / total if total else 0.5
         return known[0].times(weight) + known[1].times(1 - weight)
 
     @cached_property

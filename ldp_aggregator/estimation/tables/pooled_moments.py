@@ -104,6 +104,11 @@ class PooledMoments(ClassMoments):
         """Estimate of P(missing, c); None if the number cannot be missing."""
         return None if self.silos.missing is None else self._pool(self.silos.missing, self.others.missing)
 
+    @property
+    def second_bias(self) -> float:
+        """Bound on the bias of E[x^2], to which only reports of people add."""
+        return (1 - self.weight) * self.others.second_bias
+
     def fourth_cumulant(self, quantity: Quantity) -> FloatArray:
         """Return the fourth cumulant of a quantity's noise."""
         mine, theirs = quantity.slopes[:_SILO_SOURCES], quantity.slopes[_SILO_SOURCES:]

@@ -23,6 +23,7 @@ from encoders.survey import Plan, Survey, read_survey
 from encoders.survey import relay as relay_module
 from encoders.survey.divide_epsilon import typical_error
 from encoders.survey.plan_checks import check_envelope
+from encoders.survey.questions import BOTH, MEAN, SQUARE
 from encoders.survey.relay_promise import (
     equal_part,
     keeps_promise,
@@ -327,3 +328,9 @@ def test_a_mechanism_is_redesigned_as_the_author_chose_it():
     plan = survey_of([3, 9], 2, relay='divide = "margins"\n', more=more).compile()
     assert [each.mechanism.parameters["theta"] for each in plan.questions] == ["0.3", "0.3"]
     assert redesign(plan.questions[0].mechanism, Decimal(2)).parameters["theta"] == "0.3"
+
+
+def test_numbers_stay_two_questions_where_one_each_would_break_the_promise():
+    joined, apart = (survey_of([2], epsilon, numbers=2).compile() for epsilon in ("4", "6"))
+    assert [each.moment for each in joined.questions] == [None, BOTH, BOTH]
+    assert [each.moment for each in apart.questions] == [None, MEAN, SQUARE, MEAN, SQUARE]

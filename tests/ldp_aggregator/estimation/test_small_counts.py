@@ -11,7 +11,7 @@ from scipy.stats import beta, binom
 from encoders.mechanisms import design
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey import read_survey
-from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation import estimate_snapshot, project_simplex
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, weigh_covariances
 from ldp_aggregator.estimation.intervals import estimate_cells, find_crossing, invert_test, standardise
 from ldp_aggregator.snapshot import Snapshot, Total
@@ -182,3 +182,24 @@ def test_few_equal_reports_give_wide_intervals(body: str, epsilon: str, reports:
         # Wilson's interval of three equal answers of three people has the width .56, that of one answer .79
         width = {0: 1.0, 1: 0.8, 3: 0.4}[reports]
         assert (ends[2] - ends[1] >= width).all()
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "8"])
+@pytest.mark.parametrize("body", [TABLE, BINS, '[features.x]\nrange = [0, 1]\nmissing = "category"\n'])
+@pytest.mark.parametrize("numeric", ["auto", "piecewise"])
+def test_contradictory_counters_of_any_size_give_intervals(body: str, epsilon: str, numeric: str):
+    plan = read_survey(
+        f'[survey]\nid = "s"\nepsilon = {epsilon}\n[mechanism]\nnumeric = "{numeric}"\n{body}'
+    ).compile()
+    rng, greatest = np.random.default_rng(0), 2**63 - 1
+    for drawn in ([greatest], [-greatest], *[[greatest, -greatest, 0, 1]] * 4):
+        cells = {each.key: rng.choice(np.array(drawn), each.cells) for each in plan.questions}
+        snapshot = Snapshot(plan, {key: Total(1, each) for key, each in cells.items()})
+        with np.errstate(all="ignore"):
+            estimates = estimate_snapshot(snapshot)
+        for table in estimates.tables:
+            assert np.isfinite([table.cells.low, table.cells.high]).all()
+
+
+def test_the_nearest_distribution_to_estimates_near_the_limit_of_integers_adds_up_to_one():
+    np.testing.assert_allclose(project_simplex(np.array([9e18, -9e18, 9e18, 3.0])), [0.5, 0, 0.5, 0])

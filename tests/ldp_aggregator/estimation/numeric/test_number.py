@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from encoders.mechanisms.piecewise_moments import SECOND_BIAS
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from encoders.survey.features import GRID
@@ -18,8 +19,10 @@ from ldp_aggregator.estimation.class_prior import PooledPrior
 from ldp_aggregator.estimation.estimates import estimate_parameters, estimate_survey
 from ldp_aggregator.estimation.estimators import MIN_VARIANCE, paper_gaussian, smooth_numbers
 from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.moments import POWERS, Population, Quantity
 from ldp_aggregator.estimation.numeric.number import ClassMoments
+from ldp_aggregator.estimation.tables.pooled_moments import PooledMoments
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
@@ -302,3 +305,11 @@ def test_an_unknown_variance_has_its_whole_range_as_interval(seed):
             number.by_class.deviations.high,
         )
         assert np.isfinite(ends).all()
+
+
+def test_pooled_moments_keep_the_bias_of_squares_of_people():
+    people = SimpleNamespace(second_bias=SECOND_BIAS, prior=SimpleNamespace(known=False))
+    pooled = PooledMoments(
+        questions=(), prior=people.prior, can_be_missing=False, silos=None, others=people, weight=0.25
+    )
+    assert pooled.second_bias == AllClasses.from_classes(pooled).second_bias == 0.75 * SECOND_BIAS

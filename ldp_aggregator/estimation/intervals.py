@@ -244,18 +244,18 @@ def invert_test(
     kurtosis : array or float
         Excess kurtosis of top - ratio bottom, see `find_quantiles`.
     step : float
-        The change of the top by one supporting report. The test includes the whole probability of the
-        estimate (Clopper and Pearson 1934), not half of it (mid-P).
+        The change of the top by one supporting report. Half of it is the margin with which the test includes
+        the whole probability of the estimate (Clopper and Pearson 1934).
     is_count : bool
-        Whether this is so for the single intervals too. It is not needed for a ratio of two sums, which has
-        many more values than a count.
+        Whether this is so for the single intervals too. A ratio of two sums has many more values than a
+        count, so a quarter is enough, which includes about half of the probability (mid-P).
     """
     known = np.isfinite(top) & (bottom > 0)
     bottom = np.where(known, bottom, 1.0)
     estimate = np.clip(np.where(known, top, 0.5) / bottom, 0.0, 1.0)
     errors = SIMULTANEOUS_ERROR, SIMULTANEOUS_ERROR / max(count, 1)
     limits = np.stack([np.broadcast_to(find_quantiles(error, kurtosis), top.shape) for error in errors])
-    margins = np.reshape([step / 2 if is_count else 0.0, step / 2], (2, *[1] * (top.ndim + 1)))
+    margins = np.reshape([step / 2 if is_count else step / 4, step / 2], (2, *[1] * (top.ndim + 1)))
     nodes = np.broadcast_to(_NODES.reshape(-1, *[1] * top.ndim), (len(_NODES), *top.shape))
     polynomials = [np.tensordot(_TO_COEFFICIENTS, each, 1) for each in find_moments(nodes)]
 
@@ -279,7 +279,7 @@ def standardise(distance: FloatArray, variance: FloatArray, third: FloatArray) -
     The estimate is taken to be a shifted and scaled Poisson variable with the same variance and third
     cumulant. For the count of the supports of a rare value this is nearly exact. Without skewness it is a
     normal variable. The probabilities of the Poisson variable are those of a gamma variable, by its cube root
-    (Wilson and Hilferty 1931). They include half the probability of the distance itself.
+    (Wilson and Hilferty 1931).
     """
     scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
     skewness = third / scale**3

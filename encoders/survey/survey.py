@@ -19,7 +19,7 @@ from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question
 from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import equal_part, largest_epsilon, require_author_promise
+from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
 
@@ -150,7 +150,8 @@ class Survey:
     def _compile_all(self) -> tuple[Question, ...]:
         """Return the questions that each person answers all of: each gets a part of epsilon.
 
-        A number is one question, of a larger part, if this estimates both moments of each number better.
+        A number is one question, of a larger part, if this estimates both moments of each number better, and
+        keeps the relay's promise: fewer answers with the same sum hide less.
         """
         if not {*self.weights, *(each.weight for each in self.tables)} <= {None, 0, 1}:
             raise SurveyError('"all": everybody answers every question, so delete the weights', "relay.ask")
@@ -163,10 +164,14 @@ class Survey:
         else:
             with suppress(SurveyError):  # too few questions, or too large parts
                 joined = self._compile_parts(joins_moments=True)
-                questions = joined if estimate_all_better(joined, questions) else questions
+                if estimate_all_better(joined, questions) and self._keeps_promise(joined):
+                    questions = joined
         if self.divide == MARGINS and self.relay:
             return tuple(divide_by_margins(self.relay, self.epsilon, questions))
         return questions
+
+    def _keeps_promise(self, questions: Sequence[Question]) -> bool:
+        return self.relay is None or keeps_promise(self.relay, [each.mechanism for each in questions])
 
     def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
         """Return questions with equal parts of epsilon."""

@@ -19,7 +19,7 @@ from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question
 from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import equal_part, largest_epsilon, require_author_promise
+from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
 
@@ -164,12 +164,14 @@ class Survey:
         else:
             with suppress(SurveyError):  # too few questions, too large parts, or the promise
                 joined = self._compile_parts(joins_moments=True)
-                if self.relay and estimate_all_better(joined, questions):
-                    require_author_promise(self.relay, [each.mechanism for each in joined])
+                if estimate_all_better(joined, questions) and self._keeps_promise(joined):
                     questions = joined
         if self.divide == MARGINS and self.relay:
             return tuple(divide_by_margins(self.relay, self.epsilon, questions))
         return questions
+
+    def _keeps_promise(self, questions: Sequence[Question]) -> bool:
+        return self.relay is None or keeps_promise(self.relay, [each.mechanism for each in questions])
 
     def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
         """Return questions with equal parts of epsilon."""

@@ -64,6 +64,27 @@ def parts_of(plan: Plan) -> list[Decimal]:
 # -- how it is compiled ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("sizes", "epsilon", "moments", "part"),
+    [([2], 4, [None, 3], 2), ([2], 3, [None, 1, 2], 1), ([], 4, [1, 2], 2)],
+    ids=["more precise", "less precise", "the only question"],
+)
+def test_a_number_is_one_question_where_its_larger_part_estimates_both_moments_better(
+    sizes, epsilon, moments, part
+):
+    plan = survey_of(sizes, epsilon, numbers=1).compile()
+    assert [each.moment for each in plan.questions] == moments
+    assert parts_of(plan) == [part] * len(moments)
+
+
+def test_a_number_stays_two_questions_where_one_would_break_the_promise():
+    survey = survey_of([2], 4, numbers=1)
+    most = largest_epsilon(survey.relay, [each.mechanism for each in survey.compile().questions])
+    fitted = replace(survey, epsilon=Decimal(8)).fit_promise()
+    assert most <= fitted.epsilon
+    assert fitted.compile().epsilon == fitted.epsilon
+
+
 def test_every_question_is_asked_alone_and_randomised_by_direct_encoding():
     plan = survey_of([2, 3, 32], 4).compile()
     assert [each.mechanism.name for each in plan.questions] == ["DE"] * 3

@@ -2,6 +2,7 @@
 
     LDP_DATA=DIRECTORY python -m benchmarks.near_chance                                # twenty minutes
     LDP_DATA=DIRECTORY python -m benchmarks.near_chance --cells mushroom:0.1 --shares 0.5,0.6,0.7,0.8,0.9
+    LDP_DATA=DIRECTORY python -m benchmarks.near_chance --cells mushroom:0.25 --users 348 --halves 16
 
 `make accuracy` compares ours with the best of five means, each with an error, so that the best one is partly
 chosen by its error. Here the best mechanism is chosen in one half of the repeats, and the difference is
@@ -10,7 +11,8 @@ among the same 100 repeats.
 
 "shares known" and "shares equal" are our estimator on the same reports, if it is given the true shares of the
 classes, or equal shares. With --shares, the people and the test rows are drawn with replacement so that one
-class has this share; each class in turn.
+class has this share; each class in turn. With --halves, only the most informative features are asked, whether
+their value is in one half of the values or in the other: the halves that say most about the label.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -26,16 +29,24 @@ import numpy as np
 
 from benchmarks.accuracy.grid import OURS, PAPER
 from benchmarks.accuracy.tables import shown
-from benchmarks.accuracy.ways import coded
+from benchmarks.accuracy.ways import CLASS, coded, drawn
 from encoders.explain.text import format_table
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.classifiers.infer_survey import infer_survey
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.estimation.relevance import compute_relevance
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_design.simulation.experiment import EncodedRows, Trial, run_trial
+from ldp_design.simulation.experiment import (
+    EncodedRows,
+    Trial,
+    encode_repeats,
+    read_labelled_table,
+    run_trial,
+)
 from ldp_design.simulation.variants import Variant
 
 SEED = 7
@@ -84,6 +95,31 @@ def draw_share(view: EncodedRows, share: float, number: int) -> EncodedRows:
     return replace(view, split=replace(view.split, train=draw(view.split.train), test=draw(view.split.test)))
 
 
+def halve_features(views: Sequence[EncodedRows], kept: int) -> list[EncodedRows]:
+    """Return the same repeats with the most informative features, each as a yes/no feature."""
+    first = views[0]
+    labels, names = first.table.labels, np.array(first.plan.label.values)
+    found = []
+    for codes, feature in zip(first.codes.T, first.plan.features, strict=True):
+        counts = np.zeros((feature.size, len(names)))
+        np.add.at(counts, (codes, labels), 1)
+        order = np.argsort(counts[:, 0] / np.maximum(counts.sum(axis=1), 1))
+        for cut in range(1, feature.size):
+            halves = np.stack([counts[order[:cut]].sum(axis=0), counts[order[cut:]].sum(axis=0)])
+            relevance = compute_relevance(halves / halves.sum(axis=0), halves.sum(axis=0) / halves.sum())
+            found.append((relevance, feature.name, np.isin(codes, order[cut:])))
+    best: dict[str, tuple[float, str, BoolArray]] = {}
+    for each in sorted(found, key=itemgetter(0)):
+        best[each[1]] = each
+    columns = {
+        name: np.where(high, "yes", "no").tolist()
+        for _, name, high in sorted(best.values(), key=itemgetter(0))[-kept:]
+    }
+    survey = infer_survey(columns, first.plan.label.values)
+    table = read_labelled_table(survey, {**columns, CLASS: names[labels].tolist()})
+    return encode_repeats(table, [view.split for view in views], Variant(epsilon=Decimal(1)))
+
+
 def compute_split_gains(accuracies: FloatArray) -> FloatArray:
     """Return ours minus the best of the five, (repeats,), chosen in the other half of the repeats."""
     paper, ours = accuracies[:, : len(PAPER)], accuracies[:, len(PAPER)]
@@ -104,16 +140,18 @@ def compute_hindsight_gains(accuracies: FloatArray) -> FloatArray:
 
 
 def measure_all(
-    directory: Path, cells: Sequence[str], shares: Sequence[str], repeats: int
+    directory: Path, cells: Sequence[str], shares: Sequence[str], repeats: int, users: int, halves: int
 ) -> Iterator[list[str]]:
     """Yield the line of each cell."""
     with show_progress("measuring", len(cells) * len(shares) * repeats, "repeats") as progress:
         for cell, share in product(cells, shares):
             name, _, epsilon = cell.partition(":")
             found = []
-            for number, view in enumerate(coded(directory / f"{name}.csv", repeats, SEED)):
-                drawn = draw_share(view, float(share), number) if share else view
-                found.append(measure(drawn, epsilon, number))
+            views = coded(directory / f"{name}.csv", repeats, SEED)
+            for number, view in enumerate(halve_features(views, halves) if halves else views):
+                chosen = draw_share(view, float(share), number) if share else view
+                chosen = drawn(chosen, users, SEED, number) if users else chosen
+                found.append(measure(chosen, epsilon, number))
                 progress.advance(1)
             accuracies = np.array(found)
             means = [f"{each:.3f}" for each in accuracies.mean(axis=0)]
@@ -126,8 +164,10 @@ def measure_all(
 @click.option("--cells", default="chess:0.1,chess:0.25,mushroom:0.1", show_default=True)
 @click.option("--shares", default="", help="Shares of one class; by default those of the rows.")
 @click.option("--repeats", type=click.IntRange(min=2), default=3000, show_default=True)
-def main(directory: Path, cells: str, shares: str, repeats: int) -> None:
-    lines = measure_all(directory, cells.split(","), shares.split(","), repeats)
+@click.option("--users", type=click.IntRange(min=0), default=0, help="People; by default, those of the rows.")
+@click.option("--halves", type=click.IntRange(min=0), default=0, help="Features that are kept, as halves.")
+def main(directory: Path, cells: str, shares: str, repeats: int, users: int, halves: int) -> None:
+    lines = measure_all(directory, cells.split(","), shares.split(","), repeats, users, halves)
     click.echo("\n".join(format_table([HEAD, *lines], "<" + ">" * (len(HEAD) - 1))))
 
 

@@ -7,7 +7,14 @@ import pytest
 
 from benchmarks.accuracy.grid import PAPER
 from benchmarks.accuracy.ways import coded
-from benchmarks.near_chance import COLUMNS, compute_hindsight_gains, compute_split_gains, draw_share, measure
+from benchmarks.near_chance import (
+    COLUMNS,
+    compute_hindsight_gains,
+    compute_split_gains,
+    draw_share,
+    halve_features,
+    measure,
+)
 
 
 @pytest.fixture
@@ -53,3 +60,15 @@ def test_each_repeat_has_an_accuracy_per_column(table):
     accuracies = measure(coded(table, 1, 0)[0], "4", 0)
     assert len(accuracies) == len(COLUMNS)
     assert min(accuracies) > 0.9
+
+
+def test_halves_of_the_most_informative_features_are_kept(tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = ("a,x,no\nb,x,no\nc,x,yes\nd,y,yes\n", "a,x,no\nb,y,no\nc,y,yes\nd,x,yes\n")
+    path.write_text("f,g,class\n" + "".join(rows) * 50)
+    views = coded(path, 2, 0)
+    halved = halve_features(views, 1)
+    for view, original in zip(halved, views, strict=True):
+        assert [(feature.name, feature.size) for feature in view.plan.features] == [("f", 2)]
+        assert len(set(zip(view.codes[:, 0].tolist(), view.table.labels.tolist(), strict=True))) == 2
+        np.testing.assert_array_equal(view.split.train, original.split.train)

@@ -32,8 +32,11 @@ SIMULTANEOUS_ERROR = 0.05
 REPORT_GROWTHS = (1, 2, 10)
 """Factors on the number of reports for which margins are forecast."""
 
-_NO_SKEWNESS = 1e-6
-"""A smaller skewness counts as this one, which is nearly a normal distribution."""
+_NO_SKEWNESS, _MOST_SKEWNESS = 1e-6, 1e4
+"""A smaller skewness counts as the first one, which is nearly a normal distribution; a larger one as the
+second, where one supporting report is expected from 1e8 people."""
+_LEAST_VARIANCE = 1e-40
+"""A smaller variance counts as this one; rounding can make it negative."""
 _NODES = np.linspace(0.0, 1.0, 5)
 _TO_COEFFICIENTS = np.linalg.inv(np.vander(_NODES))
 """Converts a polynomial's values at the nodes to its coefficients."""
@@ -281,8 +284,8 @@ def standardise(distance: FloatArray, variance: FloatArray, third: FloatArray) -
     normal variable. The probabilities of the Poisson variable are those of a gamma variable, by its cube root
     (Wilson and Hilferty 1931).
     """
-    scale = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
-    skewness = third / scale**3
+    scale = np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
+    skewness = np.clip(third / scale**3, -_MOST_SKEWNESS, _MOST_SKEWNESS)
     skewness = np.where(np.abs(skewness) > _NO_SKEWNESS, skewness, _NO_SKEWNESS)
     rate, jumps = skewness**-2, distance / (scale * skewness)
     events = np.maximum(rate + jumps + 0.5, _NO_SKEWNESS)

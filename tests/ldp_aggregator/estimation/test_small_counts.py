@@ -133,6 +133,11 @@ def test_without_skewness_the_distance_is_in_standard_errors():
     )
 
 
+def test_a_variance_that_rounding_makes_negative_counts_as_none():
+    found = standardise(np.array([0.0, 0.1]), np.array([-1e-16, 0.0]), np.array([6e-19, -6e-19]))
+    assert found[0] <= 0 < 3.5 < found[1]
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_skewed_estimate_may_be_further_off_on_its_long_side(sign: int):
     one = np.ones(1)

@@ -119,6 +119,7 @@ LAYERS = {
     ],
     "ldp_aggregator.estimation": [
         {"discrete"},
+        {"tail_quantiles"},
         {"intervals", "numeric.moments"},
         {"bayes", "odds_ratios", "class_prior", "independence", "quantiles"},
         {"numeric.number"},

@@ -278,9 +278,12 @@ def slot_laws(tables: Tables, lowest: int) -> dict[int, dict[int, Fraction]]:
 
 
 def contribution_of_numbers(
-    name: str, tables: Tables, labels: int, missing: tuple[bool, ...], payload: bytes
+    name: str, tables: Tables, labels: int, missing: tuple[bool, ...], payload: bytes, powers: int = 1
 ) -> list[int]:
-    """Return what one payload of a mechanism for numbers adds to the counters."""
+    """Return what one payload of a mechanism for numbers adds to the counters.
+
+    A question about both moments counts four powers of a position, instead of one.
+    """
     slots = slots_of(labels, missing)
     if name == "sign":
         return contribution(tables["oracle"], (3 if missing[0] else 2) * labels, payload)
@@ -294,4 +297,4 @@ def contribution_of_numbers(
     reach = int(tables["reach"])
     line, cell = divmod(reported, 129 + 2 * reach)
     counts = [int(i == line) for i in range(slots)]
-    return counts + [count * (cell - 64 - reach) for count in counts]
+    return [count * (cell - 64 - reach) ** power for power in range(1 + powers) for count in counts]

@@ -18,6 +18,7 @@ from encoders.mechanisms import MECHANISMS, NUMERIC_MECHANISMS
 from encoders.randomness import GivenBytes
 from encoders.report import pack, unpack
 from encoders.survey import Plan
+from encoders.survey.questions import BOTH, MEAN, SQUARE
 from ldp_client import make_report
 from tests.support import reference
 from tools.vectors import adapter, generate
@@ -228,7 +229,9 @@ def test_collector_accepts_every_report(path):
         if question.moment:
             document = json.loads(vectors["plan"])
             entry = document["questions"][report.question]
-            expected = reference.contribution_of_numbers(*about(document, entry), report.payload)
+            asked = about(document, entry)
+            powers = 4 if question.moment == BOTH else 1
+            expected = reference.contribution_of_numbers(*asked, report.payload, powers)
         else:
             expected = reference.contribution(question.mechanism.name, question.domain, report.payload)
         assert question.mechanism.tally(row).tolist() == expected
@@ -249,7 +252,7 @@ def test_the_vectors_reach_every_question_mechanism_and_missing_value():
 def test_the_vectors_reach_every_combination_s_end_of_features_that_are_asked_about_together():
     vectors = read(HERE / "good-together.json")
     plan = Plan.from_json(vectors["plan"].encode())
-    assert [question.feature_indices for question in plan.questions] == [(), (0, 2, 5), (1, 4), (3,), (3,)]
+    assert [question.feature_indices for question in plan.questions] == [(), (0, 2, 5), (1, 4), (3,)]
     assert plan.features[1].missing == "category"
     for question in plan.questions[1:3]:
         seen = {case["value"] for case in vectors["cases"] if case["question"] == question.index}
@@ -265,13 +268,15 @@ def test_the_vectors_of_numbers_reach_every_question_mechanism_end_and_missing_v
         vectors = read(path)
         plan = Plan.from_json(vectors["plan"].encode())
         assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
-        assert {None, 1, 2} == {question.moment for question in plan.questions}
+        has_both = path.stem == "good-numeric-both"
+        moments = {question.moment for question in plan.questions}
+        assert moments == {None, MEAN, SQUARE} | ({BOTH} if has_both else set())
         for place, feature in enumerate(plan.features):
             seen = {case["codes"][place] for case in vectors["cases"]}
             assert feature.missing == "error" or feature.size - 1 in seen
             assert feature.kind != "numeric" or feature.name == "second" or {0, 2 * reference.G} <= seen
         numeric = {question.mechanism.name for question in plan.questions if question.moment}
-        assert plan.projection or path.stem == f"good-numeric-{next(iter(numeric))}"
+        assert plan.projection or has_both or path.stem == f"good-numeric-{next(iter(numeric))}"
         mechanisms |= numeric
     assert mechanisms == set(NUMERIC_MECHANISMS)
     projected = Plan.from_json(read(HERE / "good-numeric-projection.json")["plan"].encode())

@@ -27,10 +27,10 @@ def load(tmp_path):
 
 
 def test_repr_is_one_line_and_str_a_few(load):
-    model = load(simulate(500), AUDIT)
+    model = load(simulate(200), AUDIT)
     digest = model.plan_.digest
     assert repr(model) == (
-        f"NaiveBayes(survey='table', digest='{digest[:8]}', epsilon=1, reports=500, "
+        f"NaiveBayes(survey='table', digest='{digest[:8]}', epsilon=1, reports=200, "
         "classes=['no', 'rarely', 'yes'], features=4/4, validated=False)"
     )
     lines = str(model).splitlines()

@@ -218,7 +218,11 @@ class PublishedEstimates:
         moves = [each + mean**2 for each, mean in zip(by_spread, by_mean, strict=True)]
         yield from self._state(f"{prefix}variances", place, spreads, shown.variances, moves=moves)
         now = shown.deviations.value
-        moves = [now - np.sqrt(np.maximum(now**2 - each, 0.0)) for each in moves]
+        # down to 0 at most; a move by more than the variance goes further up
+        moves = [
+            np.maximum(now - np.sqrt(np.maximum(now**2 - each, 0.0)), np.sqrt(now**2 + each) - now)
+            for each in moves
+        ]
         yield from self._state(f"{prefix}deviations", place, spreads, shown.deviations, moves=moves)
 
     def _reach_ratio(self, own: ClassMoments, top: Quantity, bottom: Quantity) -> list[Reach]:

@@ -173,9 +173,7 @@ def check_stated(
         move = np.nan_to_num(stated[key].one_percent, nan=0.0)  # of what is unknown
         assert move.shape == moved.shape, key
         name = key[0].removeprefix("overall_")
-        # the root of a variance that falls to nearly 0 multiplies the share by which the variance is off
-        slack = 3 * SLACK if name == "deviations" else SLACK
-        assert (moved <= (1 + slack) * move + 1e-3 * scales[key].max()).all(), (key, moved / move)
+        assert (moved <= (1 + SLACK) * move + 1e-3 * scales[key].max()).all(), (key, moved / move)
         factor = FACTORS.get(name, RATIO)
         if moved.max() > 0.01 * scales[key].max():
             assert move.max() <= factor * moved.max(), (key, move.max() / moved.max())

@@ -369,11 +369,10 @@ def _root_factor(variances: IntervalEstimate) -> FloatArray:
     """Return the factor by which margins of a deviation grow because the variance below its root varies (k,).
 
     The error of the root of V is that of V, divided by 2 sqrt(V). With the relative variance v of V,
-    E[1 / V] is 1 + v + 3 v^2 times its value without errors, to second order. For a larger v than 1/4 the
-    approximation does not hold, and V is hardly known: it counts as 1/4.
+    E[1 / V] is 1 + v + 3 v^2 times its value without errors, to second order. A v above 1/4 counts as 1/4.
     """
-    v = (variances.stderr / np.where(variances.value > 0, variances.value, math.nan)) ** 2
-    v = np.minimum(v, 0.25)
+    value = np.where(variances.value > 0, variances.value, math.nan)
+    v = np.minimum((variances.stderr / value) ** 2, 0.25)
     return np.sqrt(1 + v + 3 * v**2)
 
 

@@ -107,7 +107,9 @@ def simulate_independent_tables(table: FloatArray, covariance: FrequencyCovarian
     """Return estimates of tables with independent rows and columns, (simulations, rows, columns)."""
     count = min(max(_CELLS // table.size, _LEAST), _MOST)
     rows, columns = (find_likely_margins(table[None], covariance, axis)[0] for axis in (2, 1))
-    rng = np.random.default_rng(np.frombuffer(np.ascontiguousarray(table).tobytes(), np.uint32))
+    # rounded, so that another library of linear algebra, which rounds differently, gives the same tables
+    seed = np.frombuffer(np.rint(np.clip(table, -1e9, 1e9) * 1e9).astype(np.int64).tobytes(), np.uint32)
+    rng = np.random.default_rng(seed)
     drawn = draw_estimates(covariance.evaluate_at(np.outer(rows, columns).ravel()), count, rng)
     return drawn.reshape(count, *table.shape)
 

@@ -40,7 +40,7 @@ _LEAST_VARIANCE = 1e-40
 _NODES = np.linspace(0.0, 1.0, 5)
 _TO_COEFFICIENTS = np.linalg.inv(np.vander(_NODES))
 """Converts a polynomial's values at the nodes to its coefficients."""
-_STEPS, _PRECISION = 60, 1e-9
+_STEPS, _PRECISION = 60, 1e-13
 """Steps of a search for the end of an interval, at most, and its precision."""
 
 Bounds = tuple[float, float]

@@ -373,7 +373,7 @@ def _root_factor(variances: IntervalEstimate) -> FloatArray:
     """
     value = np.where(variances.value > 0, variances.value, math.nan)
     v = np.minimum((variances.stderr / value) ** 2, 0.25)
-    return np.sqrt(1 + v + 3 * v**2)
+    return np.asarray(np.sqrt(1 + v + 3 * v**2))
 
 
 def find_users_for_margin(expected: ExpectedTotals, limit: float, tables: Sequence[CrossTable] = ()) -> int:

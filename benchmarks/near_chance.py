@@ -140,7 +140,12 @@ def compute_hindsight_gains(accuracies: FloatArray) -> FloatArray:
 
 
 def measure_all(
-    directory: Path, cells: Sequence[str], shares: Sequence[str], repeats: int, users: int, halves: int
+    directory: Path,
+    cells: Sequence[str],
+    shares: Sequence[str],
+    repeats: int,
+    users: int | None = None,
+    halves: int | None = None,
 ) -> Iterator[list[str]]:
     """Yield the line of each cell."""
     with show_progress("measuring", len(cells) * len(shares) * repeats, "repeats") as progress:
@@ -164,9 +169,13 @@ def measure_all(
 @click.option("--cells", default="chess:0.1,chess:0.25,mushroom:0.1", show_default=True)
 @click.option("--shares", default="", help="Shares of one class; by default those of the rows.")
 @click.option("--repeats", type=click.IntRange(min=2), default=3000, show_default=True)
-@click.option("--users", type=click.IntRange(min=0), default=0, help="People; by default, those of the rows.")
-@click.option("--halves", type=click.IntRange(min=0), default=0, help="Features that are kept, as halves.")
-def main(directory: Path, cells: str, shares: str, repeats: int, users: int, halves: int) -> None:
+@click.option("--users", type=click.IntRange(min=1), help="Number of people; by default, that of the rows.")
+@click.option(
+    "--halves", type=click.IntRange(min=1), help="Number of features, which become yes/no features."
+)
+def main(
+    directory: Path, cells: str, shares: str, repeats: int, users: int | None, halves: int | None
+) -> None:
     lines = measure_all(directory, cells.split(","), shares.split(","), repeats, users, halves)
     click.echo("\n".join(format_table([HEAD, *lines], "<" + ">" * (len(HEAD) - 1))))
 

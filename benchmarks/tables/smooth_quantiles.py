@@ -1,8 +1,9 @@
-"""Errors of quartiles and shares with a smooth fit of levels, beside those of the fit that is used.
+"""Compares the errors of two fits of an ordered feature: a smooth one, and the one that is used.
 
-The rule of the smooth fit was found on the three distributions of :mod:`quantile_errors`. These are others:
-made-up numbers between 0 and 1, numbers of two public data sets, and made-up ones like those of the gamma
-telescope MAGIC (its lengths, asymmetries, angles and distances).
+The errors are those of quartiles and of shares. The rule of the smooth fit was found on the three
+distributions of :mod:`quantile_errors`. This benchmark has other numbers: simulated ones between 0 and 1,
+those of two public data sets, and simulated ones whose distributions are like those of four variables of the
+MAGIC gamma telescope data (length, asymmetry, angle and distance).
 """
 
 from __future__ import annotations

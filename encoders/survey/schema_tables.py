@@ -333,7 +333,7 @@ class SchemaReader(EntryReader):
                 spread=self.read_spread(entry, bounds, path),
                 moments=self.read_moments(entry, path),
             )
-        for key in {"spread", "moments"} & set(entry):
+        for key in [each for each in ("spread", "moments") if each in entry]:
             self.note((*path, key), "is only for range = [low, high] without bins: delete it")
         bins = entry["bins"]
         if not (type(bins) is int and 2 <= bins <= MAX_BINS):

@@ -165,12 +165,11 @@ def estimate_cells(
     """Return frequencies, (d,) or (A, k), with their intervals."""
     if covariance.n == 0:
         return IntervalEstimate.unknown(value.shape)
-    members = _by_group(value, 1, 0, covariance.distribution.size - 1)
-    weights = _by_group(value, 1.0, 0.0, 0.0)
+    others = covariance.distribution.size - 1
 
     def find_moments(share: FloatArray) -> tuple[FloatArray, FloatArray]:
-        masses = np.stack([share, np.zeros_like(share), 1 - share])
-        return covariance.contrast_moments(_spread(weights, masses), _spread(members, masses), masses)
+        masses = np.stack([share, 1 - share])
+        return covariance.contrast_moments(_by_group(masses, 1, 0), _by_group(masses, 1, others), masses)
 
     kurtosis = covariance.kurtosis.reshape(value.shape)
     bottom = np.ones_like(value)
@@ -202,25 +201,19 @@ def estimate_conditional_intervals(
     mass, size = np.clip(class_share, 0.0, 1.0), len(joint)
     coefficients = covariance.ratio_variance_coefficients(mass, size)
     kurtosis = covariance.ratio_kurtosis(np.where(known, ratio, 0.0), coefficients, size)
-    members = _by_group(joint, 1, size - 1, joint.size - size)
 
     def find_moments(r: FloatArray) -> tuple[FloatArray, FloatArray]:
         masses = np.stack([r * mass, (1 - r) * mass, np.broadcast_to(1 - mass, r.shape)])
-        weights = np.stack([1 - r, -r, np.zeros_like(r)])
-        return covariance.contrast_moments(weights, _spread(members, masses), masses)
+        members = _by_group(masses, 1, size - 1, joint.size - size)
+        return covariance.contrast_moments(np.stack([1 - r, -r, np.zeros_like(r)]), members, masses)
 
     intervals = invert_test(joint, class_share, find_moments, count or joint.size, kurtosis, covariance.step)
     return IntervalEstimate(ratio, np.where(known, stderr, math.inf), *intervals)
 
 
-def _by_group(value: FloatArray, *each: float) -> FloatArray:
-    """Return one number for each group: a cell, the others of its class, and all other cells."""
-    return np.reshape(np.array(each, dtype=np.float64), (-1, *[1] * value.ndim))
-
-
-def _spread(groups: FloatArray, masses: FloatArray) -> FloatArray:
-    """Return the numbers of the groups with as many axes as the masses."""
-    return groups.reshape(len(groups), *[1] * (masses.ndim - 1))
+def _by_group(masses: FloatArray, *numbers: float) -> FloatArray:
+    """Return one number for each group of cells, with as many axes as their masses."""
+    return np.reshape(np.array(numbers, dtype=np.float64), (-1, *[1] * (masses.ndim - 1)))
 
 
 def invert_test(

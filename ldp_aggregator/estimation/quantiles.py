@@ -23,7 +23,7 @@ from encoders.survey.questions import count_values
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
-from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, compute_sum_covariances
 from ldp_aggregator.estimation.intervals import (
     SIMULTANEOUS_ERROR,
     IntervalEstimate,
@@ -255,7 +255,7 @@ def _estimate_class(estimate: TableEstimate, values: int, k: int, label: int) ->
     )  # the covariance of each sum less its share of the last one
     residual = covariance[:-1, :-1] - crossed - crossed.T + covariance[-1, -1] * np.outer(likely, likely)
     count = _count_independent(residual, k)
-    if getattr(estimate, "levels", ()):
+    if isinstance(estimate, CombinedFrequencies) and estimate.levels:
         constant, linear = np.diag(covariance)[:-1], -2 * covariance[:-1, -1]
         quadratic = np.full_like(top, covariance[-1, -1])
         intervals = ratio_intervals(top, whole, constant, linear, quadratic, count)

@@ -296,12 +296,6 @@ class FrequencyCovariance:
             supports=tuple(replace(each, size=each.size * cells) for each in self.supports),
         )
 
-    def pool(
-        self, other: FrequencyCovariance, weight: float, distribution: FloatArray, same_people: bool = False
-    ) -> FrequencyCovariance:
-        """Return the covariance of weight x + (1 - weight) y, see `weigh_covariances`."""
-        return weigh_covariances([self, other], np.array([weight, 1 - weight]), distribution, same_people)
-
 
 def weigh_covariances(
     parts: Sequence[FrequencyCovariance], weights: FloatArray, distribution: FloatArray, same_people: bool

@@ -17,7 +17,11 @@ import numpy as np
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.survey import Feature, Question
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import (
+    FrequencyCovariance,
+    TableEstimate,
+    weigh_covariances,
+)
 from ldp_aggregator.snapshot import Total
 
 # -- negative estimates -----------------------------------------------------------------------------
@@ -245,7 +249,8 @@ def pool_covariances(
     weight = _weigh(first, second, same_people)
     likely = weight * first.distribution + (1 - weight) * second.distribution
     weight = _weigh(first.evaluate_at(likely), second.evaluate_at(likely), same_people)
-    return weight, first.pool(second, weight, likely, same_people)
+    weights = np.array([weight, 1 - weight])
+    return weight, weigh_covariances([first, second], weights, likely, same_people)
 
 
 def _weigh(first: FrequencyCovariance, second: FrequencyCovariance, same_people: bool) -> float:

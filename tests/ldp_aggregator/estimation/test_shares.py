@@ -424,8 +424,10 @@ def test_joined_choices_are_compared_like_their_features():
     joined = collect_estimates(snapshot)
     for place, result in enumerate(estimate_snapshot(snapshot).features):
         for name in ("risk difference", "odds ratio"):
-            assert joined[name, "cups"].value[place] == result.comparisons[name].value[1]
-            assert joined[name, "cups"].low[place] == result.comparisons[name].low[1]
+            own, shown = result.comparisons[name], joined[name, "cups"]
+            # logarithms of arrays of other lengths may be rounded otherwise
+            assert shown.value[place] == pytest.approx(own.value[1], rel=1e-12)
+            assert shown.low[place] == pytest.approx(own.low[1], rel=1e-12)
 
 
 @pytest.mark.slow

@@ -143,16 +143,16 @@ class FeatureResult:
         return compare_two_classes(self.conditionals, self.correlation, consistent)
 
     def make_consistent(self, shares: IntervalEstimate) -> FloatArray:
-        """Return P(value) or P(value | label), (values, classes), as they are shown.
+        """Return P(value), (values,), or P(value | label), (values, classes), as they are shown.
 
         Each column is a distribution. Those of ordered values add up to the shown cumulative shares. Shares
         of choices do not add up to 1 and are cut to their interval.
         """
         if self.kind == Choices.kind:
             return np.clip(shares.value, shares.low, shares.high)
-        if self.ordered:
-            return self.ordered.divide_shares(shares.value)
-        return project_columns(shares.value)
+        value = shares.value.reshape(len(self.values), -1)
+        shown = self.ordered.divide_shares(value) if self.ordered else project_columns(value)
+        return shown.reshape(shares.value.shape)
 
     @property
     def distinguishable(self) -> bool:

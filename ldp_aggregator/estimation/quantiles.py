@@ -129,16 +129,14 @@ class OrderedResult:
         return found
 
     def divide_shares(self, raw: FloatArray) -> FloatArray:
-        """Return the shares of all values, of the same shape, from which the shown cumulative shares add up.
+        """Return the shares of all values, (A, groups), from which the shown cumulative shares add up.
 
         Parameters
         ----------
-        raw : (A,) or (A, groups) array
+        raw : (A, groups) array
             Raw shares, of all people or of each class. Missing answers, if there are any, are the last value;
             their share is cut to its range.
         """
-        if raw.ndim == 1:
-            return self.divide_shares(raw.reshape(-1, 1)).reshape(-1)
         shown = self.consistent.reshape(-1, 1) if raw.shape[1] == 1 else self.consistent_by_class
         whole = raw + (1 - raw.sum(axis=0)) / len(raw)
         missing = np.clip(whole[len(self.limits) + 1 :], 0.0, 1.0)

@@ -195,9 +195,8 @@ def summarise_questions(snapshot: Snapshot) -> dict[int, tuple[QuestionSummary, 
     """
 
     def summarise(questions: Sequence[Question]) -> QuestionSummary:
-        for each in questions:
-            return QuestionSummary(each.mechanism.name, total_of(snapshot, each).n)
-        return NOT_ASKED
+        found = (QuestionSummary(each.mechanism.name, total_of(snapshot, each).n) for each in questions)
+        return next(found, NOT_ASKED)
 
     return {
         place: (

@@ -125,4 +125,4 @@ def _find_shown(result: FeatureResult | NumberResult) -> FloatArray:
     """Return the consistent shares, as they are published; of a number its mean."""
     if isinstance(result, NumberResult):
         return result.overall.means.value
-    return result.make_consistent(result.shares.reshape(-1, 1))[:, 0]
+    return result.make_consistent(result.shares)

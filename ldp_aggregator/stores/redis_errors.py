@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import redis
 
 from ldp_aggregator.stores.failure import CounterError, MissingSurveyError, StoreError, StoreFailure
 
+PERMISSIONS_ADVICE = 'give it the commands of the table "Permissions of a Redis user" in docs/running.md'
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 
-@contextmanager
-def store_errors() -> Iterator[None]:
-    """Raise StoreError in place of redis-py's errors."""
-    try:
-        yield
-    except FAILURES as error:
-        raise _store_error(error) from error
-
-
-def _store_error(error: Exception) -> StoreError:
+def store_error(error: Exception) -> StoreError:
+    """Return the StoreError for an error of redis-py."""
     text = str(error).rpartition("caused error: ")[2]  # without the script that a pipeline quotes
     _, own, detail = text.partition("LDP ")  # the prefix of record.lua's errors
     if own and detail.startswith("missing "):
         return MissingSurveyError([detail.split()[1]])
     message = f"the Redis store cannot be used: {text}"
+    if isinstance(error, (redis.exceptions.AskError, redis.exceptions.TryAgainError)):
+        message = "a question has moved to another node of the Redis cluster: send the report again"
+    if isinstance(error, redis.exceptions.LockError):
+        message = "another collector publishes this survey, or was killed while it did: try again in a minute"
     if own:
         overflow = "overflow" in detail
         return CounterError(message, StoreFailure.OVERFLOW if overflow else StoreFailure.OTHER)
-    return StoreError(message, classify_failure(error))
+    reason = classify_failure(error)
+    if reason is StoreFailure.NO_PERMISSION and "has no permissions to run" in text:
+        message += f"; {PERMISSIONS_ADVICE}"
+    return StoreError(message, reason)
 
 
 _FAILURES_BY_TYPE = {
@@ -38,8 +35,11 @@ _FAILURES_BY_TYPE = {
     redis.exceptions.BusyLoadingError: StoreFailure.LOADING,
     redis.exceptions.AuthenticationError: StoreFailure.NO_PERMISSION,
     redis.exceptions.NoPermissionError: StoreFailure.NO_PERMISSION,
+    redis.exceptions.LockError: StoreFailure.LOCKED,
     redis.exceptions.ReadOnlyError: StoreFailure.READ_ONLY,
     redis.exceptions.ClusterDownError: StoreFailure.CLUSTER_DOWN,
+    redis.exceptions.AskError: StoreFailure.CLUSTER_DOWN,
+    redis.exceptions.TryAgainError: StoreFailure.CLUSTER_DOWN,
     redis.exceptions.RedisClusterException: StoreFailure.CLUSTER_DOWN,
 }
 _FAILURES_BY_TEXT = {
@@ -48,10 +48,13 @@ _FAILURES_BY_TEXT = {
     "OOM": StoreFailure.OUT_OF_MEMORY,
     "used memory >": StoreFailure.OUT_OF_MEMORY,  # redis-py removes the prefix OOM
     "NOPERM": StoreFailure.NO_PERMISSION,
+    "ACL failure in script": StoreFailure.NO_PERMISSION,
     "NOAUTH": StoreFailure.NO_PERMISSION,
     "WRONGPASS": StoreFailure.NO_PERMISSION,
     "LOADING": StoreFailure.LOADING,
     "READONLY": StoreFailure.READ_ONLY,
+    "MASTERDOWN": StoreFailure.READ_ONLY,
+    "NOREPLICAS": StoreFailure.READ_ONLY,
     "CLUSTERDOWN": StoreFailure.CLUSTER_DOWN,
 }
 

@@ -18,7 +18,7 @@ def store_error(error: Exception) -> StoreError:
         return MissingSurveyError([detail.split()[1]])
     message = f"the Redis store cannot be used: {text}"
     if isinstance(error, (redis.exceptions.AskError, redis.exceptions.TryAgainError)):
-        message = "a question has moved to another node of the Redis cluster: send the report again"
+        message = "a question has moved to another node of the Redis cluster: try again"
     if isinstance(error, redis.exceptions.LockError):
         message = "another collector publishes this survey, or was killed while it did: try again in a minute"
     if own:

@@ -57,7 +57,7 @@ class RedisServers:
             if self.is_cluster:
                 address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
                 once = Retry(NoBackoff(), 0)
-                self.client: Any = redis.RedisCluster.from_url(address, retry=once, **timeouts)
+                self.client: Any = _OneTryCluster.from_url(address, retry=once, **timeouts)
                 self.client.cluster_error_retry_attempts = 0  # redis-py before version 6 has two settings
             else:
                 self.client = redis.Redis.from_url(url, **timeouts)  # connects on first use
@@ -111,6 +111,18 @@ class RedisServers:
         """Read again which server of the cluster has which keys."""
         with suppress(*FAILURES):
             self.client.nodes_manager.initialize()
+
+
+class _OneTryCluster(redis.RedisCluster):  # type: ignore[misc]  # see redis-py in pyproject.toml
+    """A client that neither follows a key to another node nor reads the map while a command waits."""
+
+    def _execute_command(self, target_node: Any, *arguments: Any, **options: Any) -> Any:
+        client = self.get_redis_connection(target_node)
+        try:
+            return client.execute_command(*arguments, **options)
+        except FAILURES:
+            _close_idle_connections(client)
+            raise
 
 
 class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyproject.toml

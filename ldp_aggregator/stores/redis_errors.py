@@ -37,6 +37,7 @@ _FAILURES_BY_TYPE = {
     redis.exceptions.NoPermissionError: StoreFailure.NO_PERMISSION,
     redis.exceptions.LockError: StoreFailure.LOCKED,
     redis.exceptions.ReadOnlyError: StoreFailure.READ_ONLY,
+    redis.exceptions.MasterDownError: StoreFailure.READ_ONLY,
     redis.exceptions.ClusterDownError: StoreFailure.CLUSTER_DOWN,
     redis.exceptions.AskError: StoreFailure.CLUSTER_DOWN,
     redis.exceptions.TryAgainError: StoreFailure.CLUSTER_DOWN,
@@ -53,7 +54,6 @@ _FAILURES_BY_TEXT = {
     "WRONGPASS": StoreFailure.NO_PERMISSION,
     "LOADING": StoreFailure.LOADING,
     "READONLY": StoreFailure.READ_ONLY,
-    "MASTERDOWN": StoreFailure.READ_ONLY,
     "NOREPLICAS": StoreFailure.READ_ONLY,
     "CLUSTERDOWN": StoreFailure.CLUSTER_DOWN,
 }

@@ -6,7 +6,13 @@ import redis
 
 from ldp_aggregator.stores.failure import CounterError, MissingSurveyError, StoreError, StoreFailure
 
+_OLD_SCRIPT_ERROR = "The user executing the script can't run this command"
+"""What Redis before version 7.2 says if a script may not run a command, without the command's name."""
 PERMISSIONS_ADVICE = 'give it the commands of the table "Permissions of a Redis user" in docs/running.md'
+"""For a Redis user that may not run a command."""
+_NO_PERMISSION = ("permissions to run", "ACL failure in script", _OLD_SCRIPT_ERROR)
+SCRIPT_COMMANDS = ("BITFIELD", "DEL", "HGET", "HMGET", "HSET", "STRLEN")
+"""The commands that the script which counts reports runs."""
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 
@@ -24,10 +30,15 @@ def store_error(error: Exception) -> StoreError:
     if own:
         overflow = "overflow" in detail
         return CounterError(message, StoreFailure.OVERFLOW if overflow else StoreFailure.OTHER)
-    reason = classify_failure(error)
-    if reason is StoreFailure.NO_PERMISSION and "has no permissions to run" in text:
-        message += f"; {PERMISSIONS_ADVICE}"
-    return StoreError(message, reason)
+    return StoreError(message + explain_permissions(text), classify_failure(error))
+
+
+def explain_permissions(text: str) -> str:
+    """Return what follows an error of Redis, if its user may not run a command; else an empty string."""
+    if not any(each in text for each in _NO_PERMISSION):
+        return ""
+    script = f" (one of {', '.join(SCRIPT_COMMANDS)})" if _OLD_SCRIPT_ERROR in text else ""
+    return f"{script}; {PERMISSIONS_ADVICE}"
 
 
 _FAILURES_BY_TYPE = {
@@ -49,7 +60,6 @@ _FAILURES_BY_TEXT = {
     "OOM": StoreFailure.OUT_OF_MEMORY,
     "used memory >": StoreFailure.OUT_OF_MEMORY,  # redis-py removes the prefix OOM
     "NOPERM": StoreFailure.NO_PERMISSION,
-    "ACL failure in script": StoreFailure.NO_PERMISSION,
     "NOAUTH": StoreFailure.NO_PERMISSION,
     "WRONGPASS": StoreFailure.NO_PERMISSION,
     "LOADING": StoreFailure.LOADING,
@@ -62,6 +72,8 @@ _FAILURES_BY_TEXT = {
 def classify_failure(error: Exception) -> StoreFailure:
     """Return the reason why Redis cannot be used, from the type or the text of an error of redis-py."""
     text = str(error).rpartition("caused error: ")[2]
+    if explain_permissions(text):
+        return StoreFailure.NO_PERMISSION
     for kind, failure in _FAILURES_BY_TYPE.items():
         if isinstance(error, kind):
             return failure

@@ -18,7 +18,13 @@ from redis.retry import Retry
 
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.failure import CounterError, StoreError
-from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_error
+from ldp_aggregator.stores.redis_errors import (
+    FAILURES,
+    classify_failure,
+    explain_permissions,
+    explain_url_error,
+    store_error,
+)
 
 TIMEOUT_SECONDS = 5.0
 """Longest wait for a response; redis-py prefers `?socket_timeout=` in the URL."""
@@ -66,7 +72,7 @@ class RedisServers:
         except (ValueError, TypeError) as error:
             raise StoreError(f"invalid Redis URL: {explain_url_error(url, error)}") from None
         except FAILURES as error:
-            message = f"the Redis cluster cannot be reached: {error}"
+            message = f"the Redis cluster cannot be used: {error}{explain_permissions(str(error))}"
             raise StoreError(message, classify_failure(error)) from error
 
     def node_of_key(self, key: str) -> Node:

@@ -95,6 +95,10 @@ def run_all(server: Server, folder: Path, plans: Sequence[Plan], paths: Sequence
     for client in server.clients:
         client.flushall()
     command("ldp-collector", "import", "sleep", LDP_OLD_STORE=copy, LDP_STORE=url)
+    store = open_store(url)
+    for plan in (b"{}", b"[]"):
+        store.publish("replaced", plan, ["q"])
+    store.close()
 
 
 def test_a_user_with_the_permissions_of_the_table_can_do_everything(server: Server, tmp_path: Path):

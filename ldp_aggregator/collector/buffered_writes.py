@@ -18,6 +18,7 @@ from encoders.errors import Reason
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store, StoreError
+from ldp_aggregator.stores.store import positions_by_server
 
 REJECTION_SECONDS = 1.0
 PAYLOAD_SECONDS = 5.0
@@ -81,12 +82,14 @@ class BufferedWrites:
                 self._buffer_rejections(Counter({reason: count}))
 
     def _write_support_counters(self) -> None:
-        """Write the support counters; if the store fails, these reports are not in them."""
+        """Write the support counters; if a server of the store fails, these reports are not in its own."""
         with self._lock:
             batches, self._columns, self._payload_count = self._columns, {}, 0
-        if batches:
-            with suppress(StoreError):
-                self._store.record([self._support_batch(each) for each in batches.values()])
+        with suppress(StoreError):
+            written = [self._support_batch(each) for each in batches.values()]
+            for positions in positions_by_server(self._store, written).values():
+                with suppress(StoreError):
+                    self._store.record([written[position] for position in positions])
 
     def _support_batch(self, batches: list[QuestionBatch]) -> Batch:
         """Return a batch without ids that holds what reports of one question add to its support counters."""

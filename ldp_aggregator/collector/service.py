@@ -51,7 +51,7 @@ class Service:
     """When each survey is open; while the store cannot be used, the last schedules read."""
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """The sections of the dashboard, by survey."""
-    readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
+    readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS, repeat=StoreError))
     """Whether the store can record reports."""
 
     def phase(self, survey: str) -> Phase:

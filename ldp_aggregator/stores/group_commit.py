@@ -8,13 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from ldp_aggregator.stores.failure import CounterError, StoreError
+from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
 from ldp_aggregator.stores.store import (
     Batch,
     MarksById,
     Store,
     byte_rows,
     merge_batches,
+    positions_by_server,
 )
 
 
@@ -31,7 +32,8 @@ class GroupCommit:
     """Records batches for many threads.
 
     The first thread records immediately; threads that arrive meanwhile wait and share the next round trip.
-    So a single request does not wait for others, and many requests share one sync of the disk.
+    So a single request does not wait for others, and many requests share one sync of the disk. Each server of
+    the store has its own round trips.
 
     Parameters
     ----------
@@ -40,14 +42,38 @@ class GroupCommit:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._lanes: dict[str, _Lane] = {}
+
+    def record(self, batches: Sequence[Batch]) -> list[MarksById]:
+        """Record batches as :meth:`Store.record` does, in round trips shared with concurrent callers."""
+        known: list[MarksById] = [{} for _ in batches]
+        for server, positions in positions_by_server(self._store, batches).items():
+            lane = self._lanes.get(server) or self._lanes.setdefault(server, _Lane(self._store))
+            found = lane.record([batches[position] for position in positions])
+            for position, marks in zip(positions, found, strict=True):
+                known[position] = marks
+        return known
+
+
+class _Lane:
+    """The round trips to one server, one at a time.
+
+    After a failure only one thread tries the server at a time, and the others fail at once, until a try
+    succeeds: a server that hangs must not block all threads of a collector, which other servers need.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._waiting: list[_Job] = []
         self._condition = threading.Condition()
         self._busy = False
+        self._failure: tuple[str, StoreFailure] | None = None
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Record batches as :meth:`Store.record` does, in a round trip shared with concurrent callers."""
         job = _Job(batches)
         with self._condition:
+            if self._busy and self._failure:
+                raise StoreError(*self._failure)
             self._waiting.append(job)
             while self._busy and job in self._waiting:
                 self._condition.wait()
@@ -71,7 +97,11 @@ class GroupCommit:
             del error  # the error refers to this frame: a cycle would keep both, and the reports, in memory
 
     def _record_all(self, jobs: list[_Job]) -> None:
-        """Record all jobs; on a CounterError each separately, so that one cannot fail the others."""
+        """Record all jobs; on a CounterError each separately, so that one cannot fail the others.
+
+        If the server cannot be used, the jobs that wait fail too: another try would only delay their errors.
+        """
+        failure: StoreError | None = None
         try:
             try:
                 self._record_jobs(jobs)
@@ -81,18 +111,19 @@ class GroupCommit:
                     return
                 for job in jobs:
                     self._record_job(job)
-            except (
-                StoreError
-            ) as error:  # the store cannot be reached: separate tries would only delay the errors
-                for job in jobs:
-                    job.error = error
+            except StoreError as error:
+                failure = error
         finally:
             with self._condition:
                 self._busy = False
+                self._failure = (str(failure), failure.reason) if failure else None
+                if failure:
+                    jobs, self._waiting = jobs + self._waiting, []
                 for job in jobs:
                     if job.known is None and job.error is None:
-                        job.error = StoreError("the store failed unexpectedly: see the log")
+                        job.error = failure or StoreError("the store failed unexpectedly: see the log")
                 self._condition.notify_all()
+            del failure  # as in `record`
 
     def _record_jobs(self, jobs: list[_Job]) -> None:
         known = iter(_record_merged(self._store, [batch for job in jobs for batch in job.batches]))

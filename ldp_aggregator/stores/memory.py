@@ -96,6 +96,10 @@ class MemoryStore:
             recorded.update(entries)
         return known
 
+    def server_of(self, _batch: Batch) -> str:
+        """Return an empty name, because all is in one process; see :meth:`Store.server_of`."""
+        return ""
+
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Look up ids in memory; see :meth:`Store.find_recorded`."""
         with self._lock:

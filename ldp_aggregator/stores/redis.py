@@ -9,17 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import redis
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
-from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_errors
-from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
+from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, node_name
+from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
     Batch,
@@ -36,13 +34,9 @@ from ldp_aggregator.stores.store import (
 
 _RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
-_TIMEOUT_SECONDS = 5.0
-"""Longest wait for a server: older versions of redis-py, and with them all requests, wait for ever."""
-
-_LOCK = {"timeout": 60.0, "blocking_timeout": 70.0}
+_LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 """How long one publication of a survey may take, and how long the next one waits for it, in seconds."""
 _PLANS_KEY = "ldp:plans"
-_CLUSTER_SCHEME = "redis+cluster://"
 
 
 def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
@@ -69,27 +63,15 @@ class RedisStore:
     def __init__(self, url: str) -> None:
         url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
-        self._is_cluster = url.startswith(_CLUSTER_SCHEME)
         self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
-        try:
-            if self._is_cluster:
-                address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
-                self._redis: Any = redis.RedisCluster.from_url(address, **_timeouts())
-            else:
-                self._redis = redis.Redis.from_url(url, **_timeouts())  # connects on first use
-                pool = self._redis.connection_pool
-                pool.connection_class(**pool.connection_kwargs)  # checks the options now
-        except (ValueError, TypeError) as error:
-            raise StoreError(f"invalid Redis URL: {explain_url_error(url, error)}") from None
-        except FAILURES as error:
-            message = f"the Redis cluster cannot be reached: {error}"
-            raise StoreError(message, classify_failure(error)) from error
-        self._check = DurabilityCheck(self._redis, self._is_cluster)
-        self._rewriter = AofRewriter(self._redis, self._is_cluster, rewrite_seconds)
+        self._servers = RedisServers(url)
+        self._redis, self._is_cluster = self._servers.client, self._servers.is_cluster
+        self._check = DurabilityCheck(self._servers)
+        self._rewriter = AofRewriter(self._servers, rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
-        with store_errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
+        with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
             stored = self._redis.hget(_PLANS_KEY, survey)
             if stored not in (None, plan):
                 self._remove_plan(survey, stored)
@@ -118,14 +100,14 @@ class RedisStore:
 
     def _mark(self, survey: str, keys: Iterable[str], plan: bytes) -> None:
         """Set the marks of a plan, in every table; remove them if it is empty."""
-        pipeline = self._redis.pipeline(transaction=False)
+        pipeline = self._servers.pipeline()
         for key in keys:
             pipeline.hset(key, survey, _hash_plan(plan)) if plan else pipeline.hdel(key, survey)
         pipeline.execute()
 
     def plans(self) -> dict[str, bytes]:
         """Read the plans from Redis; see :meth:`Store.plans`."""
-        with store_errors():
+        with self._servers.errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall(_PLANS_KEY).items()}
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
@@ -135,23 +117,23 @@ class RedisStore:
     def set_texts(self, survey: str, texts: bytes) -> None:
         """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
         self._require_survey(survey)
-        with store_errors():
+        with self._servers.errors():
             self._redis.hset("ldp:texts", survey, texts)
 
     def texts(self) -> dict[str, bytes]:
         """Read the texts from Redis; see :meth:`Store.texts`."""
-        with store_errors():
+        with self._servers.errors():
             return {survey.decode(): texts for survey, texts in self._redis.hgetall("ldp:texts").items()}
 
     def set_schedule(self, survey: str, schedule: bytes) -> None:
         """Replace a schedule in Redis; see :meth:`Store.set_schedule`."""
         self._require_survey(survey)
-        with store_errors():
+        with self._servers.errors():
             self._redis.hset("ldp:windows", survey, schedule)
 
     def schedules(self) -> dict[str, bytes]:
         """Read the schedules from Redis; see :meth:`Store.schedules`."""
-        with store_errors():
+        with self._servers.errors():
             return {survey.decode(): data for survey, data in self._redis.hgetall("ldp:windows").items()}
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
@@ -159,31 +141,34 @@ class RedisStore:
 
         The same round trip then reads the settings, so that no report is acknowledged under weak settings.
         """
-        with store_errors():
+        with self._servers.errors():
             # EVAL, not EVALSHA: a restarted server lacks the script, and the other batches would fail
-            pipeline = self._redis.pipeline(transaction=False)
+            pipeline = self._servers.pipeline()
             nodes = []
             for batch in batches:
                 keys, arguments = _counter_keys(batch.survey, batch.counter), _script_arguments(batch)
-                nodes.append(self._target_of_key(keys[0]))
+                nodes.append(self._servers.node_of_key(keys[0]))
                 if batch.survey in self._required:
                     keys.append(self._marker_key(batch.survey, batch.counter))
                     arguments += [batch.survey, self._required[batch.survey][0]]
                 pipeline.execute_command("EVAL", _RECORD_SCRIPT, len(keys), *keys, *arguments, **nodes[-1])
             queried_nodes = self._check.add_queries(pipeline, nodes)
             answers = pipeline.execute()
-            if queried_nodes:
-                self._require_unmoved(batches, nodes)
         self._check.check_replies(queried_nodes, answers[len(batches) :])
         if any(len(batch.ids) for batch in batches):
             self._request_rewrite()
         return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers[: len(batches)]]
 
+    def server_of(self, batch: Batch) -> str:
+        """Return the node of a cluster that has the question; see :meth:`Store.server_of`."""
+        with self._servers.errors():
+            return node_name(self._servers.node_of_key(_counter_keys(batch.survey, batch.counter)[0]))
+
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Look up ids in the hash of each counter; see :meth:`Store.find_recorded`."""
         wanted = {counter: byte_rows(each) for counter, each in ids.items()}
-        with store_errors():
-            pipeline = self._redis.pipeline(transaction=False)
+        with self._servers.errors():
+            pipeline = self._servers.pipeline()
             for counter, each in wanted.items():
                 pipeline.hmget(_counter_keys(survey, counter)[0], each)
             answers = pipeline.execute()
@@ -195,9 +180,12 @@ class RedisStore:
     def totals(self, survey: str) -> dict[str, Total]:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
         prefix, suffix = _counter_keys(survey, "*")[1].split("*")
-        with store_errors():
+        with self._servers.errors():
             names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
-            values = {name: self._redis.get(name) for name in sorted(names)}
+            pipeline = self._servers.pipeline()
+            for name in sorted(names):
+                pipeline.get(name)
+            values = dict(zip(sorted(names), pipeline.execute(), strict=True))
         return {
             name.removeprefix(prefix).removesuffix(suffix): _unpack_total(sums)
             for name, sums in values.items()
@@ -209,7 +197,7 @@ class RedisStore:
         key = _counter_keys(survey, counter)[0]
         cursor = 0
         while True:
-            with store_errors():
+            with self._servers.errors():
                 cursor, entries = self._redis.hscan(key, cursor, count=REPORTS_PER_READ)
             if entries:
                 yield arrays_from_entries(entries)
@@ -218,18 +206,18 @@ class RedisStore:
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""
-        with store_errors():
+        with self._servers.errors():
             self._redis.hincrby(f"ldp:rejections:{survey}", reason, count)
 
     def rejections(self, survey: str) -> dict[str, int]:
         """Read the rejections by reason from Redis; see :meth:`Store.rejections`."""
-        with store_errors():
+        with self._servers.errors():
             counts = self._redis.hgetall(f"ldp:rejections:{survey}")
             return {reason.decode(): int(count) for reason, count in counts.items()}
 
     def check_ready(self) -> None:
         """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
-        with store_errors():
+        with self._servers.errors():
             self._redis.set("ldp:ready", 1)  # a full or read-only Redis still answers PING
             self._require_published()
         self._check.check_servers()
@@ -258,7 +246,7 @@ class RedisStore:
         """Raise MissingSurveyError for a required survey that Redis, or a server of the cluster, lacks."""
         if not self._required:
             return
-        pipeline = self._redis.pipeline(transaction=False)
+        pipeline = self._servers.pipeline()
         indices = [
             (survey, plan_hash, key)
             for survey, (plan_hash, counters) in self._required.items()
@@ -295,35 +283,12 @@ class RedisStore:
     def close(self) -> None:
         """Start a pending rewrite of the append-only file, then close; see :meth:`Store.close`."""
         self._rewriter.close()
-        self._redis.close()
+        self._servers.close()
 
     def _request_rewrite(self) -> None:
         """Request a rewrite of the append-only file, unless the policy is "unchecked"."""
         if self._check.policy.durability != "unchecked":
             self._rewriter.request()
-
-    def _require_unmoved(self, batches: Sequence[Batch], nodes: Sequence[Mapping[str, Any]]) -> None:
-        """Raise StoreError if a batch was acknowledged by a node whose settings were not read.
-
-        redis-py follows a question that has moved to another node, and updates its map of nodes.
-        """
-        for batch, node in zip(batches, nodes, strict=True):
-            now = self._target_of_key(_counter_keys(batch.survey, batch.counter)[0])
-            if node_name(now) != node_name(node):
-                raise StoreError(
-                    "a question has moved to another node of the Redis cluster, whose settings were not "
-                    "checked yet: send the report again",
-                    StoreFailure.CLUSTER_DOWN,
-                )
-
-    def _target_of_key(self, key: str) -> dict[str, Any]:
-        """Return the node of a key as arguments of redis-py, which otherwise asks a random node first."""
-        return {"target_nodes": self._redis.get_node_from_key(key)} if self._is_cluster else {}
-
-
-def _timeouts() -> dict[str, float]:
-    """Return the time limits of a connection to Redis; redis-py prefers `?socket_timeout=` in the URL."""
-    return {"socket_timeout": _TIMEOUT_SECONDS, "socket_connect_timeout": _TIMEOUT_SECONDS}
 
 
 def _counter_keys(survey: str, counter: str) -> list[str]:

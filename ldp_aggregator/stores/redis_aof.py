@@ -14,6 +14,7 @@ import redis
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.redis_errors import FAILURES
+from ldp_aggregator.stores.redis_servers import RedisServers
 
 _OPTION = "rewrite_seconds"
 _DEFAULT_SECONDS = 300.0
@@ -33,15 +34,14 @@ class AofRewriter:
 
     Parameters
     ----------
-    client : redis.Redis or redis.RedisCluster
-    is_cluster : bool
+    servers : RedisServers
     seconds : float
         How long the file may show the order of reports; 0: for ever.
     """
 
-    def __init__(self, client: Any, is_cluster: bool, seconds: float) -> None:
-        self._redis = client
-        self._is_cluster = is_cluster
+    def __init__(self, servers: RedisServers, seconds: float) -> None:
+        self._servers = servers
+        self._redis, self._is_cluster = servers.client, servers.is_cluster
         self._seconds = seconds
         self._task = BackgroundTask(self._rewrite)
         self._check = BackgroundTask(self._check_rewrite)
@@ -74,7 +74,7 @@ class AofRewriter:
         after the growth began are all in the second.
         """
         for key in self._redis.scan_iter(_ID_KEYS, count=1000):
-            node = {"target_nodes": self._redis.get_node_from_key(key)} if self._is_cluster else {}
+            node = self._servers.node_of_key(key)
             # the old table has at most as many buckets as the hash has ids
             thousands = math.ceil(self._redis.hlen(key) / 1000)
             while thousands > 0:

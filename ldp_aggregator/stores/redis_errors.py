@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import redis
 
 from ldp_aggregator.stores.failure import CounterError, MissingSurveyError, StoreError, StoreFailure
 
+_OLD_SCRIPT_ERROR = "The user executing the script can't run this command"
+"""What Redis before version 7.2 says if a script may not run a command, without the command's name."""
+PERMISSIONS_ADVICE = 'give it the commands of the table "Permissions of a Redis user" in docs/running.md'
+"""For a Redis user that may not run a command."""
+_NO_PERMISSION = ("permissions to run", "ACL failure in script", _OLD_SCRIPT_ERROR)
+SCRIPT_COMMANDS = ("BITFIELD", "DEL", "HGET", "HMGET", "HSET", "STRLEN")
+"""The commands that the script which counts reports runs."""
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 
-@contextmanager
-def store_errors() -> Iterator[None]:
-    """Raise StoreError in place of redis-py's errors."""
-    try:
-        yield
-    except FAILURES as error:
-        raise _store_error(error) from error
-
-
-def _store_error(error: Exception) -> StoreError:
+def store_error(error: Exception) -> StoreError:
+    """Return the StoreError for an error of redis-py."""
     text = str(error).rpartition("caused error: ")[2]  # without the script that a pipeline quotes
     _, own, detail = text.partition("LDP ")  # the prefix of record.lua's errors
     if own and detail.startswith("missing "):
         return MissingSurveyError([detail.split()[1]])
     message = f"the Redis store cannot be used: {text}"
+    if isinstance(error, (redis.exceptions.AskError, redis.exceptions.TryAgainError)):
+        message = "a question has moved to another node of the Redis cluster: try again"
+    if isinstance(error, redis.exceptions.LockError):
+        message = "another collector publishes this survey, or was killed while it did: try again in a minute"
     if own:
         overflow = "overflow" in detail
         return CounterError(message, StoreFailure.OVERFLOW if overflow else StoreFailure.OTHER)
-    return StoreError(message, classify_failure(error))
+    return StoreError(message + explain_permissions(text), classify_failure(error))
+
+
+def explain_permissions(text: str) -> str:
+    """Return what follows an error of Redis, if its user may not run a command; else an empty string."""
+    if not any(each in text for each in _NO_PERMISSION):
+        return ""
+    script = f" (one of {', '.join(SCRIPT_COMMANDS)})" if _OLD_SCRIPT_ERROR in text else ""
+    return f"{script}; {PERMISSIONS_ADVICE}"
 
 
 _FAILURES_BY_TYPE = {
@@ -38,8 +46,12 @@ _FAILURES_BY_TYPE = {
     redis.exceptions.BusyLoadingError: StoreFailure.LOADING,
     redis.exceptions.AuthenticationError: StoreFailure.NO_PERMISSION,
     redis.exceptions.NoPermissionError: StoreFailure.NO_PERMISSION,
+    redis.exceptions.LockError: StoreFailure.LOCKED,
     redis.exceptions.ReadOnlyError: StoreFailure.READ_ONLY,
+    redis.exceptions.MasterDownError: StoreFailure.READ_ONLY,
     redis.exceptions.ClusterDownError: StoreFailure.CLUSTER_DOWN,
+    redis.exceptions.AskError: StoreFailure.CLUSTER_DOWN,
+    redis.exceptions.TryAgainError: StoreFailure.CLUSTER_DOWN,
     redis.exceptions.RedisClusterException: StoreFailure.CLUSTER_DOWN,
 }
 _FAILURES_BY_TEXT = {
@@ -52,6 +64,7 @@ _FAILURES_BY_TEXT = {
     "WRONGPASS": StoreFailure.NO_PERMISSION,
     "LOADING": StoreFailure.LOADING,
     "READONLY": StoreFailure.READ_ONLY,
+    "NOREPLICAS": StoreFailure.READ_ONLY,
     "CLUSTERDOWN": StoreFailure.CLUSTER_DOWN,
 }
 
@@ -59,6 +72,8 @@ _FAILURES_BY_TEXT = {
 def classify_failure(error: Exception) -> StoreFailure:
     """Return the reason why Redis cannot be used, from the type or the text of an error of redis-py."""
     text = str(error).rpartition("caused error: ")[2]
+    if explain_permissions(text):
+        return StoreFailure.NO_PERMISSION
     for kind, failure in _FAILURES_BY_TYPE.items():
         if isinstance(error, kind):
             return failure

@@ -9,7 +9,8 @@ from typing import Any
 import redis
 
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
-from ldp_aggregator.stores.redis_errors import FAILURES, store_errors
+from ldp_aggregator.stores.redis_errors import FAILURES, PERMISSIONS_ADVICE
+from ldp_aggregator.stores.redis_servers import Node, RedisServers, node_name
 from ldp_aggregator.stores.store import DURABLE, StorePolicy
 
 _CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
@@ -28,10 +29,6 @@ _ALLOWED_APPENDFSYNC = {"always": ("always",), "everysec": ("everysec", "always"
 """The settings of appendfsync that satisfy each durability."""
 
 
-Node = Mapping[str, Any]
-"""Keyword arguments that select a server in redis-py; empty without a cluster."""
-
-
 class DurabilityCheck:
     """Compares the settings of Redis servers with what the operator requires.
 
@@ -40,9 +37,7 @@ class DurabilityCheck:
 
     Parameters
     ----------
-    client : redis.Redis or redis.RedisCluster
-    is_cluster : bool
-        Whether `client` is a RedisCluster, so that every primary server is checked.
+    servers : RedisServers
 
     Attributes
     ----------
@@ -50,8 +45,8 @@ class DurabilityCheck:
         What the operator requires; nothing is checked until the store sets it.
     """
 
-    def __init__(self, client: Any, is_cluster: bool) -> None:
-        self._redis, self._is_cluster = client, is_cluster
+    def __init__(self, servers: RedisServers) -> None:
+        self._servers = servers
         self.policy = StorePolicy("unchecked")
         self._unwritten: dict[str, object] = {}  # by node; a new object whenever appendonly was off
 
@@ -90,20 +85,19 @@ class DurabilityCheck:
 
     def check_servers(self) -> list[dict[str, str]]:
         """Return the settings of every server that keeps counters; raise StoreError for weak settings."""
-        nodes: list[Node] = [{}]
         try:
-            with store_errors():
-                if self._is_cluster:
-                    nodes = [{"target_nodes": node} for node in self._redis.get_primaries()]
-                pipeline = self._redis.pipeline(transaction=False)
-                queried_nodes = self.add_queries(pipeline, nodes, [_LIST_SETTINGS])
+            with self._servers.errors():
+                pipeline = self._servers.pipeline()
+                queried_nodes = self.add_queries(pipeline, self._servers.primaries(), [_LIST_SETTINGS])
                 replies = pipeline.execute()
         except StoreError as error:
-            if not isinstance(error.__cause__, redis.ResponseError):
+            is_refusal = isinstance(error.__cause__, redis.ResponseError)
+            if not is_refusal or error.reason not in (StoreFailure.NO_PERMISSION, StoreFailure.OTHER):
                 raise
             raise StoreError(
-                "this Redis does not show its settings: make sure they are appendonly yes, appendfsync "
-                "always and maxmemory-policy noeviction, and add --durability unchecked",
+                f"this Redis does not show its settings to this user, who may not run CONFIG GET: "
+                f"{PERMISSIONS_ADVICE}; or make sure they are appendonly yes, appendfsync always and "
+                "maxmemory-policy noeviction, and add --durability unchecked",
                 StoreFailure.NO_PERMISSION,
             ) from error
         return self.check_replies(queried_nodes, replies)
@@ -113,13 +107,13 @@ class DurabilityCheck:
         unwritten = self._unwritten.get(node_name(node))
         if unwritten is None:
             return
-        with store_errors():
-            status = self._redis.info("persistence", **node)
+        with self._servers.errors():
+            status = self._servers.client.info("persistence", **node)
         under_way = status["aof_rewrite_in_progress"] or status["aof_rewrite_scheduled"]
         failed = status["aof_last_bgrewrite_status"] != "ok"
         if failed and not under_way:
             with suppress(*FAILURES):
-                self._redis.execute_command("BGREWRITEAOF", **node)
+                self._servers.client.execute_command("BGREWRITEAOF", **node)
         if failed or under_way or not status["aof_enabled"]:
             raise StoreError(
                 "this Redis had appendonly no and has not written its append-only file yet: wait until INFO "
@@ -130,11 +124,6 @@ class DurabilityCheck:
         # the same object: appendonly was not off again since the settings were read
         if self._unwritten.get(node_name(node)) is unwritten:
             del self._unwritten[node_name(node)]
-
-
-def node_name(node: Node) -> str:
-    """Return the name of a node in its cluster, or an empty string for a single server."""
-    return getattr(node.get("target_nodes"), "name", "")
 
 
 def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]) -> str:

@@ -157,6 +157,10 @@ class SQLiteStore:
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return known
 
+    def server_of(self, _batch: Batch) -> str:
+        """Return an empty name, because all is in one file; see :meth:`Store.server_of`."""
+        return ""
+
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Look up ids in the buckets of each counter; see :meth:`Store.find_recorded`."""
         with self._snapshot() as connection:

@@ -12,7 +12,8 @@ from pathlib import Path
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
 from ldp_aggregator.stores.sqlite_buckets import SCHEMA
 
-_BUSY_SECONDS = 30.0
+_BUSY_SECONDS = 5.0
+"""Longest wait for another process that has locked the file."""
 _VERSION = 1
 """Stored in the file as SQLite's `user_version`."""
 

@@ -165,6 +165,13 @@ class Store(Protocol):
         """
         ...
 
+    def server_of(self, batch: Batch) -> str:
+        """Return the name of the server that counts a batch; empty if the store is one server or file.
+
+        A server that hangs must delay only its own batches.
+        """
+        ...
+
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Return which of these ids were recorded, with their marks, by counter; records nothing."""
         ...
@@ -207,6 +214,14 @@ class Store(Protocol):
     def close(self) -> None:
         """Close all connections of the store."""
         ...
+
+
+def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, list[int]]:
+    """Return the positions of the batches that each server of a store counts."""
+    positions: dict[str, list[int]] = {}
+    for position, batch in enumerate(batches):
+        positions.setdefault(store.server_of(batch), []).append(position)
+    return positions
 
 
 def count_reports(totals: Mapping[str, Total]) -> int:

@@ -77,6 +77,26 @@ class LocalRedis(RedisServer):
             wait_for(lambda: responds_to_ping(client))  # it responds after it has read its whole file
 
 
+class TcpRedis(RedisServer):
+    """A redis-server on a free port of 127.0.0.1, with a password."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self.port = free_port()
+        address = ("--port", str(self.port), "--bind", "127.0.0.1")
+        super().__init__(folder, *address, "--requirepass", TOKEN, "--masterauth", TOKEN, *options)
+        self.url = f"redis://:{TOKEN}@127.0.0.1:{self.port}/0"
+        self.client = redis.Redis(port=self.port, password=TOKEN)
+
+    def start(self) -> None:
+        super().start()
+        wait_for(lambda: responds_to_ping(self.client))
+
+    def stop(self) -> None:
+        self.client.close()
+        super().stop()
+
+
 class ClusterNode(RedisServer):
     """One primary of a cluster, on a free port; the other nodes keep serving without it."""
 

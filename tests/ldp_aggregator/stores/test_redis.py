@@ -60,7 +60,7 @@ def test_a_redis_without_a_password_is_refused_unless_allowed():
 
 
 def test_a_silent_redis_times_out(monkeypatch, start_redis):
-    monkeypatch.setattr("ldp_aggregator.stores.redis._TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("ldp_aggregator.stores.redis_servers.TIMEOUT_SECONDS", 0.1)
     server, store = start_redis()
     count(store)
     server.signal(signal.SIGSTOP)

@@ -163,7 +163,7 @@ def test_tls_to_a_redis_without_tls_is_named_as_the_likely_cause(tmp_path, monke
     port = free_port()
     server = RedisServer(tmp_path, "--port", str(port), "--bind", "127.0.0.1")
     server.start()
-    monkeypatch.setattr("ldp_aggregator.stores.redis._TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("ldp_aggregator.stores.redis_servers.TIMEOUT_SECONDS", 0.5)
     try:
         wait_for(lambda: listens(port))
         store = RedisStore(f"rediss://:word@127.0.0.1:{port}/0")

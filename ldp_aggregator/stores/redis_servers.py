@@ -1,0 +1,182 @@
+"""The connections to the Redis servers of a store: one server, or the primaries of a cluster.
+
+redis-py's client of a cluster repeats each command of a failed pipeline several times, one after the other,
+so that a server that hangs would delay all the others. Here a command is sent once, to one server, which has
+TIMEOUT_SECONDS to respond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.commands.core import CoreCommands
+from redis.retry import Retry
+
+from ldp_aggregator.background_task import BackgroundTask
+from ldp_aggregator.stores.failure import CounterError, StoreError
+from ldp_aggregator.stores.redis_errors import (
+    FAILURES,
+    classify_failure,
+    explain_permissions,
+    explain_url_error,
+    store_error,
+)
+
+TIMEOUT_SECONDS = 5.0
+"""Longest wait for a response; redis-py prefers `?socket_timeout=` in the URL."""
+
+_MAP_SECONDS = 1.0
+"""How soon after a failure the map of a cluster is read again."""
+_CLUSTER_SCHEME = "redis+cluster://"
+
+Node = Mapping[str, Any]
+"""Keyword arguments that select a server in redis-py; empty without a cluster."""
+
+
+class RedisServers:
+    """The Redis servers of a store.
+
+    Parameters
+    ----------
+    url : str
+
+    Attributes
+    ----------
+    client : redis.Redis or redis.RedisCluster
+    is_cluster : bool
+
+    Raises
+    ------
+    StoreError
+        If the URL is invalid, or no server of a cluster can be reached.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.is_cluster = url.startswith(_CLUSTER_SCHEME)
+        self._map_reader = BackgroundTask(self._read_map)
+        timeouts = {"socket_timeout": TIMEOUT_SECONDS, "socket_connect_timeout": TIMEOUT_SECONDS}
+        try:
+            if self.is_cluster:
+                address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
+                once = Retry(NoBackoff(), 0)
+                self.client: Any = _OneTryCluster.from_url(address, retry=once, **timeouts)
+                self.client.cluster_error_retry_attempts = 0  # redis-py before version 6 has two settings
+            else:
+                self.client = redis.Redis.from_url(url, **timeouts)  # connects on first use
+                pool = self.client.connection_pool
+                pool.connection_class(**pool.connection_kwargs)  # checks the options now
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"invalid Redis URL: {explain_url_error(url, error)}") from None
+        except FAILURES as error:
+            message = f"the Redis cluster cannot be used: {error}{explain_permissions(str(error))}"
+            raise StoreError(message, classify_failure(error)) from error
+
+    def node_of_key(self, key: str) -> Node:
+        """Return the server of a key as arguments of redis-py."""
+        return {"target_nodes": self.client.get_node_from_key(key)} if self.is_cluster else {}
+
+    def primaries(self) -> list[Node]:
+        """Return every server that keeps counters."""
+        return [{"target_nodes": node} for node in self.client.get_primaries()] if self.is_cluster else [{}]
+
+    def pipeline(self) -> OneTryPipeline:
+        """Return an empty pipeline for any number of servers."""
+        return OneTryPipeline(self)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise StoreError in place of redis-py's errors.
+
+        After a failure the idle connections are closed, because they may lead to a server that is no longer
+        the right one: the next command looks up the address again.
+        """
+        try:
+            yield
+        except FAILURES as error:
+            found = store_error(error)
+            if isinstance(found, CounterError):
+                pass
+            elif not self.is_cluster:
+                _close_idle_connections(self.client)
+            elif isinstance(error, redis.exceptions.AskError):  # or MovedError
+                self._read_map()
+            else:
+                self._map_reader.request(_MAP_SECONDS)  # not now: another server may hang
+            raise found from error
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._map_reader.cancel()
+        self.client.close()
+
+    def _read_map(self) -> None:
+        """Read again which server of the cluster has which keys."""
+        with suppress(*FAILURES):
+            self.client.nodes_manager.initialize()
+
+
+class _OneTryCluster(redis.RedisCluster):  # type: ignore[misc]  # see redis-py in pyproject.toml
+    """A client that neither follows a key to another node nor reads the map while a command waits."""
+
+    def _execute_command(self, target_node: Any, *arguments: Any, **options: Any) -> Any:
+        client = self.get_redis_connection(target_node)
+        try:
+            return client.execute_command(*arguments, **options)
+        except FAILURES:
+            _close_idle_connections(client)
+            raise
+
+
+class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyproject.toml
+    """Sends commands to several servers, in one round trip for each; stops at the first failure.
+
+    Parameters
+    ----------
+    servers : RedisServers
+    """
+
+    def __init__(self, servers: RedisServers) -> None:
+        self._servers = servers
+        self._pipelines: dict[str, Any] = {}
+        self._order: list[str] = []
+
+    def execute_command(self, *arguments: Any, target_nodes: Any = None, **options: Any) -> None:
+        """Add a command for a node of the cluster; without one, for the server of its first argument."""
+        if target_nodes is None and self._servers.is_cluster:
+            target_nodes = self._servers.client.get_node_from_key(arguments[1])
+        name = target_nodes.name if target_nodes else ""
+        if name not in self._pipelines:
+            client = self._servers.client
+            if target_nodes:
+                client = client.get_redis_connection(target_nodes)
+            self._pipelines[name] = client.pipeline(transaction=False)
+        self._pipelines[name].execute_command(*arguments, **options)
+        self._order.append(name)
+
+    def execute(self) -> list[Any]:
+        """Send the commands; return their replies in order, or raise the first error of redis-py."""
+        replies = {name: iter(self._execute_one(pipeline)) for name, pipeline in self._pipelines.items()}
+        return [next(replies[name]) for name in self._order]
+
+    @staticmethod
+    def _execute_one(pipeline: Any) -> list[Any]:
+        try:
+            replies: list[Any] = pipeline.execute()
+        except FAILURES as error:
+            if not isinstance(store_error(error), CounterError):
+                _close_idle_connections(pipeline)
+            raise
+        return replies
+
+
+def _close_idle_connections(client: Any) -> None:
+    client.connection_pool.disconnect(inuse_connections=False)
+
+
+def node_name(node: Node) -> str:
+    """Return the name of a node in its cluster, or an empty string for a single server."""
+    return getattr(node.get("target_nodes"), "name", "")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from encoders.errors import LdpError
+from encoders.explain.text import Counted
 
 
 class StoreFailure(StrEnum):
@@ -14,6 +15,7 @@ class StoreFailure(StrEnum):
     FILE_MISSING = "file-missing"
     FILE_REPLACED = "file-replaced"
     SURVEY_MISSING = "survey-missing"
+    REPORTS_LOST = "reports-lost"
     WEAK_DURABILITY = "weak-durability"
     CONNECTION_FAILED = "connection-failed"
     TIMEOUT = "timeout"
@@ -56,3 +58,22 @@ class MissingSurveyError(CounterError):
             "the survey files that it serves from now on",
             StoreFailure.SURVEY_MISSING,
         )
+
+
+class LostReportsError(CounterError):
+    """The store has lost reports that it had acknowledged, or their ids; nothing more is counted there."""
+
+    def __init__(self, survey: str, reports: int, ids: int) -> None:
+        super().__init__(
+            f"the store has lost data of {survey}: {describe_loss(reports, ids)}. Restore the newest copy of "
+            "the store or, to go on with what is left, import it into a new store: ldp-collector import "
+            f"{survey} --accept-loss",
+            StoreFailure.REPORTS_LOST,
+        )
+
+
+def describe_loss(reports: int, ids: int) -> str:
+    """Return how many reports are lost, and how many ids."""
+    lost = [f"{Counted(reports, 'acknowledged report')} missing in the counts"] if reports else []
+    again = [f"{Counted(ids, 'id')} missing, whose reports would count again if they were sent again"]
+    return " and ".join(lost + (again if ids else []))

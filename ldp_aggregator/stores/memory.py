@@ -10,6 +10,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.losses import Loss
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
     Batch,
@@ -115,6 +116,16 @@ class MemoryStore:
             entries = list(self._ids.get((survey, counter), {}).items())
         for start in range(0, len(entries), REPORTS_PER_READ):
             yield arrays_from_entries(dict(entries[start : start + REPORTS_PER_READ]))
+
+    def read_counter(self, survey: str, counter: str) -> tuple[Total, list[IdsAndMarks]]:
+        """Return a counter and its ids; see :meth:`Store.read_counter`."""
+        with self._lock:
+            entries = dict(self._ids.get((survey, counter), {}))
+            return self._totals[survey][counter], [arrays_from_entries(entries)]
+
+    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
+        """Return nothing; see :meth:`Store.find_losses`."""
+        return {}
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Count rejections in memory; see :meth:`Store.add_rejections`."""

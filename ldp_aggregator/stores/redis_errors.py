@@ -7,7 +7,14 @@ from contextlib import contextmanager
 
 import redis
 
-from ldp_aggregator.stores.failure import CounterError, MissingSurveyError, StoreError, StoreFailure
+from ldp_aggregator.stores.failure import (
+    CounterError,
+    LostReportsError,
+    MissingSurveyError,
+    StoreError,
+    StoreFailure,
+)
+from ldp_aggregator.stores.losses import compare_numbers
 
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
@@ -26,6 +33,10 @@ def _store_error(error: Exception) -> StoreError:
     _, own, detail = text.partition("LDP ")  # the prefix of record.lua's errors
     if own and detail.startswith("missing "):
         return MissingSurveyError([detail.split()[1]])
+    if own and detail.startswith("lost "):
+        _, survey, *numbers = detail.split()
+        loss = compare_numbers(*map(int, numbers))
+        return LostReportsError(survey, loss.reports, loss.ids)
     message = f"the Redis store cannot be used: {text}"
     if own:
         overflow = "overflow" in detail

@@ -63,17 +63,22 @@ class MissingSurveyError(CounterError):
 class LostReportsError(CounterError):
     """The store has lost reports that it had acknowledged, or their ids; nothing more is counted there."""
 
-    def __init__(self, survey: str, reports: int, ids: int) -> None:
+    def __init__(self, name: str, reports: int, ids: int) -> None:
+        survey = name.partition(".")[0]
         super().__init__(
-            f"the store has lost data of {survey}: {describe_loss(reports, ids)}. Restore the newest copy of "
-            "the store or, to go on with what is left, import it into a new store: ldp-collector import "
-            f"{survey} --accept-loss",
+            f"the store has lost data of {survey}: {describe_loss(name, reports, ids)}. Restore the newest "
+            "copy of the store or, to go on with what is left, import it into a new store: ldp-collector "
+            f"import {survey} --accept-loss",
             StoreFailure.REPORTS_LOST,
         )
 
 
-def describe_loss(reports: int, ids: int) -> str:
-    """Return how many reports are lost, and how many ids."""
-    lost = [f"{Counted(reports, 'acknowledged report')} missing in the counts"] if reports else []
-    again = [f"{Counted(ids, 'id')} missing, whose reports would count again if they were sent again"]
-    return " and ".join(lost + (again if ids else []))
+def describe_loss(name: str, reports: int, ids: int) -> str:
+    """Return how many reports and ids of a survey are lost, or how many tokens, whose names have a dot."""
+    if "." in name:
+        return f"{Counted(max(reports, ids), 'token')}, whose holders are refused"
+    parts = [f"{Counted(reports, 'acknowledged report')} that no count contains"] if reports else []
+    parts += (
+        [f"{Counted(ids, 'id')} of reports, which would count again if they were sent again"] if ids else []
+    )
+    return " and ".join(parts)

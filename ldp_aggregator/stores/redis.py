@@ -311,7 +311,7 @@ class RedisStore:
             message = f"{error}; does this Redis speak TLS? If not, write redis://"
             raise StoreError(message, error.reason) from error
         self._request_rewrite()  # a killed collector may have left reports in order of arrival
-        return guarantee
+        return guarantee + self._check.describe_evictions()
 
     def _require_survey(self, survey: str) -> None:
         plans = self.plans()

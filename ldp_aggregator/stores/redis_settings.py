@@ -24,6 +24,10 @@ _ORDER_WARNING = (
     "; but this Redis keeps the first reports of each question in order of arrival: set "
     "hash-max-listpack-entries 0"
 )
+_EVICTION_WARNING = (
+    "; but this Redis has evicted {:,} keys since it started: if some were those of a collector, opening "
+    "times, tokens or whole questions may be lost"
+)
 _ALLOWED_APPENDFSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
 """The settings of appendfsync that satisfy each durability."""
 
@@ -90,13 +94,10 @@ class DurabilityCheck:
 
     def check_servers(self) -> list[dict[str, str]]:
         """Return the settings of every server that keeps counters; raise StoreError for weak settings."""
-        nodes: list[Node] = [{}]
         try:
             with store_errors():
-                if self._is_cluster:
-                    nodes = [{"target_nodes": node} for node in self._redis.get_primaries()]
                 pipeline = self._redis.pipeline(transaction=False)
-                queried_nodes = self.add_queries(pipeline, nodes, [_LIST_SETTINGS])
+                queried_nodes = self.add_queries(pipeline, self._list_nodes(), [_LIST_SETTINGS])
                 replies = pipeline.execute()
         except StoreError as error:
             if not isinstance(error.__cause__, redis.ResponseError):
@@ -107,6 +108,18 @@ class DurabilityCheck:
                 StoreFailure.NO_PERMISSION,
             ) from error
         return self.check_replies(queried_nodes, replies)
+
+    def describe_evictions(self) -> str:
+        """Return a warning if servers have evicted keys since they started; they may have been of others."""
+        with suppress(*FAILURES):
+            evicted = sum(self._redis.info("stats", **each)["evicted_keys"] for each in self._list_nodes())
+            return _EVICTION_WARNING.format(evicted) if evicted else ""
+        return ""
+
+    def _list_nodes(self) -> list[Node]:
+        if not self._is_cluster:
+            return [{}]
+        return [{"target_nodes": node} for node in self._redis.get_primaries()]
 
     def _require_written_file(self, node: Node) -> None:
         """Raise StoreError if a server that had `appendonly no` has not yet written its append-only file."""

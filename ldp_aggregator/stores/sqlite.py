@@ -23,7 +23,7 @@ from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.losses import Loss, SeenTotals, require_whole
-from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
+from ldp_aggregator.stores.sqlite_buckets import find_ids, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
     find_counter,
     find_loss,
@@ -168,7 +168,7 @@ class SQLiteStore:
         with self._snapshot() as connection:
             counters = {name: find_counter(connection, survey, name) for name in ids}
             return {
-                name: Buckets(connection, *counter).find(ids[name]) if counter else {}
+                name: find_ids(connection, *counter, ids[name]) if counter else {}
                 for name, counter in counters.items()
             }
 
@@ -198,7 +198,7 @@ class SQLiteStore:
             number, n = find_counter(connection, survey, counter) or (0, 0)
             if loss := find_loss(connection, number, n, n, thorough=True):
                 require_whole(survey, {counter: loss})
-            found = read_buckets(connection, number, -1, 2 * n)  # all buckets
+            found = read_buckets(connection, number)
             return read_totals(connection, survey)[counter], [found[1]] if found else []
 
     def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:

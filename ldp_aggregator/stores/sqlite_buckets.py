@@ -152,15 +152,25 @@ class Buckets:
         self._connection.executemany("REPLACE INTO buckets VALUES (?, ?)", rows)
 
 
+def find_ids(connection: sqlite3.Connection, counter: int, reports: int, ids: ByteArray) -> MarksById:
+    """Return which of these ids are stored, with their marks, even if the number of reports is damaged."""
+    if fits_last_bucket(connection, counter, reports):
+        return Buckets(connection, counter, reports).find(ids)
+    found = read_buckets(connection, counter)
+    stored = dict(zip(*map(byte_rows, found[1]), strict=True)) if found else {}
+    return {name: stored[name] for name in byte_rows(ids) if name in stored}
+
+
 def read_buckets(
-    connection: sqlite3.Connection, counter: int, after: int, reports: int
+    connection: sqlite3.Connection, counter: int, after: int = -1, reports: int | None = None
 ) -> tuple[int, IdsAndMarks] | None:
-    """Read the buckets after bucket `after` (-1 at first): about `reports` reports, at least one bucket.
+    """Read the buckets after bucket `after`: about `reports` reports, at least one bucket; None for all.
 
     Return the index of the last bucket read and the reports, or None after the last bucket.
     """
     query = "SELECT number, entries FROM buckets WHERE number > ? AND number < ? ORDER BY number LIMIT ?"
-    first, limit = counter * _MAX_BUCKETS, max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))
+    first = counter * _MAX_BUCKETS
+    limit = -1 if reports is None else max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))
     rows = connection.execute(query, (first + after, first + _MAX_BUCKETS, limit)).fetchall()
     if not rows:
         return None

@@ -228,6 +228,7 @@ class RedisStore:
         with store_errors():
             keys = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
             counters = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in keys}
+            counters |= {*self._seen.counters(survey)}
             if not self._is_cluster:
                 fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
                 counters |= {field.decode().partition(":")[2] for field, _ in fields}

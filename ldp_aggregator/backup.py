@@ -16,7 +16,7 @@ import numpy as np
 
 from ldp_aggregator.atomic_file import sync_folder
 from ldp_aggregator.collector.invitations import token_namespace
-from ldp_aggregator.stores import Batch, Store, StoreError, open_store
+from ldp_aggregator.stores import Batch, Store, StoreError, StoreFailure, open_store
 from ldp_aggregator.stores.losses import require_whole
 from ldp_aggregator.stores.schedule import require_complete_import
 from ldp_aggregator.stores.store import IdsAndMarks
@@ -63,8 +63,12 @@ def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) 
             raise StoreError(f"{partial} is in use by another program: give another name")
         partial.rename(path)
         sync_folder(path.parent)
-    except BaseException:
+    except BaseException as error:
         _remove(partial)
+        if isinstance(error, StoreError) and error.reason is StoreFailure.DISK_FULL:
+            raise StoreError(
+                f"{path}: the disk is full: give a folder with more space", error.reason
+            ) from error
         raise
     return started
 

@@ -16,11 +16,16 @@ from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.codec import require
 from ldp_aggregator.stores.store import Total
 
 
 class SnapshotError(LdpError):
     """A snapshot that cannot be read, or snapshots that cannot be added up."""
+
+
+_MAX_TIME = 253_402_300_800
+"""The end of the year 9999, in Unix seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,11 @@ class Losses:
     def __add__(self, other: Losses) -> Losses:
         backups = tuple(sorted({*self.backups, *other.backups}))
         return Losses(reports=self.reports + other.reports, ids=self.ids + other.ids, backups=backups)
+
+    def check_entries(self) -> None:
+        """Raise ValueError for negative numbers, and for times that no calendar has."""
+        require(self.reports >= 0 and self.ids >= 0, "losses: needs numbers of reports and ids")
+        require(all(0 <= each < _MAX_TIME for each in self.backups), "losses.backups: needs times")
 
     def to_entry(self) -> dict[str, Any]:
         """Return the entry of a snapshot."""
@@ -135,7 +145,9 @@ def read_losses(entry: Mapping[str, Any]) -> Losses:
     """Return what is missing in totals; older snapshots have no entry. Raise FieldError for anything else."""
     numbers = {name: _read_count(entry.get(name, 0), f"losses.{name}") for name in ("reports", "ids")}
     times = [_read_count(each, "losses.backups") for each in entry.get("backups", [])]
-    return Losses(**numbers, backups=tuple(times))
+    losses = Losses(**numbers, backups=tuple(times))
+    losses.check_entries()
+    return losses
 
 
 def _read_total(entry: dict[str, Any], count: int, field: str) -> Total:

@@ -1,13 +1,15 @@
 """Copies all surveys of a store to a new SQLite file while collectors count.
 
-Each counter is read with its ids in one step. Its copy has all reports that were acknowledged before the
-backup began, and each of them once. The file is marked as a backup, which no collector serves.
+The sums of a question are read before its ids. Therefore every report in the sums has its id in the copy, and
+is never counted twice. Reports that are counted meanwhile may have an id, but are not in the sums; the copy
+states their number, as those that are lost if it is restored. It is marked as a backup, which no collector
+serves.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +18,11 @@ import numpy as np
 
 from ldp_aggregator.atomic_file import sync_folder
 from ldp_aggregator.collector.invitations import token_namespace
+from ldp_aggregator.migrate import record_ids
 from ldp_aggregator.stores import Batch, Store, StoreError, StoreFailure, open_store
-from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.losses import NO_LOSS, Loss, compare_numbers, require_whole
 from ldp_aggregator.stores.schedule import require_complete_import
-from ldp_aggregator.stores.store import IdsAndMarks
+from ldp_aggregator.stores.store import IdsAndMarks, arrays_from_entries, byte_rows
 
 _REPORTS_PER_WRITE = 200_000
 
@@ -38,7 +41,7 @@ def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) 
     Returns
     -------
     int
-        The time of the backup, in Unix seconds.
+        The time of the backup, in Unix seconds. All reports that were acknowledged before are in its sums.
 
     Raises
     ------
@@ -53,12 +56,8 @@ def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) 
     _remove(partial)  # of a backup that was killed
     try:
         with closing(open_store(f"sqlite:///{partial}")) as target:
-            for survey, plan in source.plans().items():
-                schedule = require_complete_import(source, survey)
-                target.publish(survey, plan)
-                marked = replace(schedule, backup=schedule.backup or started)
-                target.set_schedule(survey, marked.to_json())
-                _copy_survey(source, target, survey, progress)
+            for survey in source.plans():
+                _copy_survey(source, target, survey, started, progress)
         if partial.with_name(f"{partial.name}-wal").exists():
             raise StoreError(f"{partial} is in use by another program: give another name")
         partial.rename(path)
@@ -78,24 +77,47 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _copy_survey(source: Store, target: Store, survey: str, progress: Callable[[int], object]) -> None:
+def _copy_survey(
+    source: Store, target: Store, survey: str, started: int, progress: Callable[[int], object]
+) -> None:
+    schedule = require_complete_import(source, survey)
+    target.publish(survey, source.plans()[survey])
     if texts := source.texts().get(survey):
         target.set_texts(survey, texts)
-    for name in (survey, token_namespace(survey)):
-        require_whole(name, source.find_losses(name))
-        for counter in source.totals(name):
-            total, parts = source.read_counter(name, counter)
-            no_ids = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
-            target.record([Batch(name, counter, *no_ids, total.cells)])
-            for part in parts:
-                _record_ids(target, name, counter, part, len(total.cells))
-            progress(total.n if name == survey else 0)
+    require_whole(survey, source.find_losses(survey))
+    meanwhile = _copy_counters(source, target, survey, progress)
+    _copy_counters(source, target, token_namespace(survey), int)
     for reason, count in source.rejections(survey).items():
         target.add_rejections(survey, reason, count)
+    copied = replace(schedule.after_import(meanwhile), backup=schedule.backup or started)
+    target.set_schedule(survey, replace(copied, restored=schedule.restored).to_json())
 
 
-def _record_ids(target: Store, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-    ids, marks = ids_and_marks
-    for start in range(0, len(ids), _REPORTS_PER_WRITE):
-        rows = slice(start, start + _REPORTS_PER_WRITE)
-        target.record([Batch(name, counter, ids[rows], marks[rows], np.zeros(width, np.int64))])
+def _copy_counters(
+    source: Store, target: Store, name: str, progress: Callable[[int], object]
+) -> dict[str, Loss]:
+    """Copy counters; return how many reports have an id but were counted too late for the sums."""
+    no_ids, no_marks = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
+    losses = {}
+    for counter, total in source.totals(name).items():
+        target.record([Batch(name, counter, no_ids, no_marks, total.cells)])
+        for part in _join_parts(source.report_ids(name, counter)):
+            record_ids(target, name, counter, part, len(total.cells))
+            progress(len(part[0]))
+        ids = target.totals(name)[counter].n
+        losses[counter] = compare_numbers(ids, total.n)
+        if losses[counter].ids:  # the source has lost them meanwhile
+            require_whole(name, losses)
+    return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}
+
+
+def _join_parts(parts: Iterator[IdsAndMarks]) -> Iterator[IdsAndMarks]:
+    """Join parts to fewer ones, because each is written to most pages of the file; no id repeats in one."""
+    entries: dict[bytes, bytes] = {}
+    for ids, marks in parts:
+        entries.update(zip(byte_rows(ids), byte_rows(marks), strict=True))
+        if len(entries) >= _REPORTS_PER_WRITE:
+            yield arrays_from_entries(entries)
+            entries = {}
+    if entries:
+        yield arrays_from_entries(entries)

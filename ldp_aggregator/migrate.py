@@ -103,7 +103,7 @@ class _Migration:
         self._copy_cells(totals)
         for (name, counter), total in totals.items():
             for ids_and_marks in source.report_ids(name, counter) if total.n else ():
-                self._record_ids(name, counter, ids_and_marks, len(total.cells))
+                record_ids(target, name, counter, ids_and_marks, len(total.cells))
                 progress(len(ids_and_marks[0]) if name == survey else 0)
         self._verify_copy(totals)
         missing_rejections = Counter(source.rejections(survey)) - Counter(target.rejections(survey))
@@ -232,14 +232,6 @@ class _Migration:
             self._target.set_schedule(self._survey, self._lock.to_json())
             raise self._concurrent_run_error()
 
-    def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-        """Record ids of reports whose tallies the target has; skip ids that it has already."""
-        ids, marks = ids_and_marks
-        (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
-        new = np.array([report_id not in known for report_id in byte_rows(ids)])
-        if known and new.any():
-            self._record_ids(name, counter, (ids[new], marks[new]), width)
-
     def _verify_copy(self, totals: TotalsByCounter) -> None:
         """Compare the target with the source; the error states what to do."""
         expected = _comparable_totals(totals)
@@ -272,6 +264,15 @@ class _Migration:
             f"the target holds reports or tokens of {self._survey} that the source lacks: import into a "
             "store without it"
         )
+
+
+def record_ids(target: Store, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
+    """Record ids of reports whose tallies the target has; skip ids that it has already."""
+    ids, marks = ids_and_marks
+    (known,) = target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
+    new = np.array([report_id not in known for report_id in byte_rows(ids)])
+    if known and new.any():
+        record_ids(target, name, counter, (ids[new], marks[new]), width)
 
 
 def _counter_names(plan: bytes) -> list[str]:

@@ -35,7 +35,7 @@ from ldp_aggregator.snapshot_entries import (
     read_totals,
 )
 from ldp_aggregator.stores.losses import require_whole
-from ldp_aggregator.stores.schedule import require_complete_import
+from ldp_aggregator.stores.schedule import require_complete_import, require_no_backup
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
 
 __all__ = [
@@ -284,9 +284,12 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
         If the store has no such survey, or has lost reports.
     IncompleteImportError
         If the survey's import into the store is not complete.
+    BackupError
+        If the store is a backup.
     """
     plan = read_stored_plan(store, survey)
     schedule = require_complete_import(store, survey)
+    require_no_backup(survey, schedule)
     require_whole(survey, store.find_losses(survey, thorough))
     losses = Losses(reports=schedule.loss.reports, ids=schedule.loss.ids, backups=schedule.restored)
     totals = schedule.correct(store.totals(survey))

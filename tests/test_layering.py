@@ -97,7 +97,8 @@ LAYERS = {
         {"views"},
         {"classifiers", "training_sources"},
         {"collector"},
-        {"__init__", "backup", "migrate"},
+        {"__init__", "migrate"},
+        {"backup"},
         {"cli"},
     ],
     "ldp_relay": [

@@ -115,7 +115,7 @@ def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[s
         times = " and ".join(f"{format_time(each)} UTC" for each in schedule.restored)
         yield f"restored from a backup of {times}; reports that were acknowledged later are lost"
     if schedule.backup:
-        yield f"a backup of {format_time(schedule.backup)} UTC, which cannot be served"
+        yield f"a backup of {format_time(schedule.backup)} UTC, which can only be imported"
 
 
 def _format_status(status: dict[str, Any]) -> list[str]:

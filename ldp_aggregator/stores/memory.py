@@ -117,12 +117,6 @@ class MemoryStore:
         for start in range(0, len(entries), REPORTS_PER_READ):
             yield arrays_from_entries(dict(entries[start : start + REPORTS_PER_READ]))
 
-    def read_counter(self, survey: str, counter: str) -> tuple[Total, list[IdsAndMarks]]:
-        """Return a counter and its ids; see :meth:`Store.read_counter`."""
-        with self._lock:
-            entries = dict(self._ids.get((survey, counter), {}))
-            return self._totals[survey][counter], [arrays_from_entries(entries)]
-
     def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
         """Return nothing; see :meth:`Store.find_losses`."""
         return {}

@@ -253,19 +253,6 @@ class RedisStore:
                 self._seen.add(survey, counter, n)
         return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}
 
-    def read_counter(self, survey: str, counter: str) -> tuple[Total, list[IdsAndMarks]]:
-        """Read both keys in one transaction, which blocks Redis; see :meth:`Store.read_counter`."""
-        ids_key, sums_key = counter_keys(survey, counter)
-        with store_errors():
-            node = self._redis
-            if self._is_cluster:
-                node = node.get_redis_connection(node.get_node_from_key(ids_key))
-            ids, sums = node.pipeline(transaction=True).hgetall(ids_key).get(sums_key).execute()
-        total = unpack_total(sums or bytes(8))
-        loss = compare_numbers(len(ids), total.n)
-        require_whole(survey, {} if loss == NO_LOSS else {counter: loss})
-        return total, [arrays_from_entries(ids)]
-
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
         key = counter_keys(survey, counter)[0]

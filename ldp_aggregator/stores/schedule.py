@@ -24,7 +24,7 @@ class IncompleteImportError(LdpError):
 
 
 class BackupError(LdpError):
-    """A backup, which cannot be served or changed, but only read or imported."""
+    """A backup, which can only be imported: what was counted later would be missing in results."""
 
 
 class Phase(StrEnum):
@@ -151,8 +151,8 @@ def require_no_backup(survey: str, schedule: Schedule) -> None:
     """Raise BackupError if the store of a schedule is a backup."""
     if schedule.backup:
         raise BackupError(
-            f"this store is a backup of {format_time(schedule.backup)} UTC, which cannot be served or "
-            f"changed: restore {survey} into a new store (ldp-collector import {survey} --from BACKUP "
+            f"this store is a backup of {format_time(schedule.backup)} UTC, which can only be imported: "
+            f"restore {survey} into a new store (ldp-collector import {survey} --from BACKUP "
             "--store NEW --accept-loss)"
         )
 

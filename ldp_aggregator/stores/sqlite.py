@@ -26,7 +26,6 @@ from ldp_aggregator.stores.losses import Loss, SeenTotals, require_whole
 from ldp_aggregator.stores.sqlite_buckets import find_ids, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
     find_counter,
-    find_loss,
     find_losses,
     read_totals,
     record_batch,
@@ -191,15 +190,6 @@ class SQLiteStore:
             last, ids_and_marks = buckets
             if len(ids_and_marks[0]):
                 yield ids_and_marks
-
-    def read_counter(self, survey: str, counter: str) -> tuple[Total, list[IdsAndMarks]]:
-        """Read a counter and all its buckets in one transaction; see :meth:`Store.read_counter`."""
-        with self._snapshot() as connection:
-            number, n = find_counter(connection, survey, counter) or (0, 0)
-            if loss := find_loss(connection, number, n, n, thorough=True):
-                require_whole(survey, {counter: loss})
-            found = read_buckets(connection, number)
-            return read_totals(connection, survey)[counter], [found[1]] if found else []
 
     def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
         """Compare counters with their ids, or with their last buckets; see :meth:`Store.find_losses`."""

@@ -182,16 +182,6 @@ class Store(Protocol):
         """
         ...
 
-    def read_counter(self, survey: str, counter: str) -> tuple[Total, list[IdsAndMarks]]:
-        """Return a counter and all its ids with their marks, as they were at one moment.
-
-        Raises
-        ------
-        StoreError
-            If the counter has lost reports or ids.
-        """
-        ...
-
     def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
         """Return what each counter has lost, without the counters that have lost nothing.
 

@@ -5,7 +5,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from encoders.randomness import SystemEntropy
@@ -19,13 +18,11 @@ from ldp_aggregator.results_file import dump_results, parse_results
 from ldp_aggregator.snapshot import Snapshot, SnapshotError, read_snapshot, sum_snapshots, take_snapshot
 from ldp_aggregator.snapshot_entries import Losses
 from ldp_aggregator.statements.data import find_data
-from ldp_aggregator.stores import Store, open_store
+from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.failure import LostReportsError
 from ldp_aggregator.stores.losses import Loss
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
-from ldp_aggregator.stores.store import count_reports
 from tests.ldp_aggregator.test_migrate import INVITED, PLAN, fill, open_sqlite, sent  # noqa: F401
-from tests.support.batches import record
 from tests.support.commands import command
 from tests.support.servers import redis_server
 from tools.endurance.collector.reports import Sent, make_reports, plan_of
@@ -225,13 +222,3 @@ def test_results_state_losses_and_backups(sent):  # noqa: F811
     document["losses"]["backups"] = [10**15]
     with pytest.raises(ValueError, match="needs times"):
         from_json(PrivacyStatement, document)
-
-
-def test_a_memory_store_loses_nothing(sent):  # noqa: F811
-    store: Store = fill(open_store("memory://"), sent)
-    assert store.find_losses(PLAN.id) == {}
-    counter = next(iter(sent.totals))
-    total, [(ids, _)] = store.read_counter(PLAN.id, counter)
-    assert total.n == len(ids)
-    record(store, PLAN.id, counter, {bytes(16): bytes(8)}, np.zeros_like(total.cells))
-    assert count_reports(store.totals(PLAN.id)) == 3001

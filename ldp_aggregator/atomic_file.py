@@ -58,10 +58,11 @@ def write_atomically(
             raise OSError(error.errno, f"cannot be written: {error.strerror}", str(target)) from error
         raise
     if durable:
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make new names of files in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

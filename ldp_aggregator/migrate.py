@@ -1,6 +1,7 @@
 """Copies a survey to another store, in which a report that was counted before does not count again.
 
-Unlike a snapshot, a copy includes the reports' ids. Only what the target lacks is written, so another run
+Unlike a snapshot, a copy includes the reports' ids. Of a store that has lost reports, it contains what is
+left, and its schedule states how many are lost. Only what the target lacks is written, so another run
 completes an interrupted copy. Until then the target accepts no reports: its schedule names the run that has
 locked it. Of two concurrent runs, the later one continues.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from secrets import token_hex
 
 import numpy as np
@@ -17,11 +19,13 @@ import numpy as np
 from encoders.errors import LdpError, SurveyError
 from encoders.explain.text import Counted
 from encoders.survey.any_survey import ANY_PLANS
+from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
-from ldp_aggregator.snapshot import counter_names
+from ldp_aggregator.snapshot_entries import cell_counts, counter_names
 from ldp_aggregator.stores import Batch, Store, Total
-from ldp_aggregator.stores.schedule import Schedule, read_schedule
+from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
 from ldp_aggregator.stores.store import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
@@ -35,7 +39,13 @@ class MigrationError(LdpError):
     """A survey that cannot be copied; the source is unchanged."""
 
 
-def migrate_survey(source: Store, target: Store, survey: str, progress: Callable[[int], object] = int) -> int:
+def migrate_survey(
+    source: Store,
+    target: Store,
+    survey: str,
+    progress: Callable[[int], object] = int,
+    accept_loss: bool = False,
+) -> int:
     """Copy a survey with its texts, counters, report ids and tokens to another store.
 
     Parameters
@@ -48,21 +58,24 @@ def migrate_survey(source: Store, target: Store, survey: str, progress: Callable
     survey : str
     progress : callable
         Called with the number of reports copied since its last call.
+    accept_loss : bool
+        Whether to copy what is left in a store that has lost reports, or to restore a backup.
 
     Returns
     -------
     int
-        Number of reports that the copy contains.
+        Number of reports that the copy counts.
 
     Raises
     ------
     MigrationError
         If the target collects the survey itself or has a complete copy, if another run has started, or if
-        the source counts reports meanwhile.
+        the source counts reports meanwhile. If the source is a backup, unless the loss is accepted.
     StoreError
-        If a store cannot be used or lacks the survey. Running it again is safe.
+        If a store cannot be used or lacks the survey. Running it again is safe. If the source has lost
+        reports, unless the loss is accepted.
     """
-    return _Migration(source, target, survey).run(progress)
+    return _Migration(source, target, survey).run(progress, accept_loss)
 
 
 class _Migration:
@@ -74,7 +87,7 @@ class _Migration:
         self._survey = survey
         self._lock = Schedule(import_run=token_hex(8))
 
-    def run(self, progress: Callable[[int], object]) -> int:
+    def run(self, progress: Callable[[int], object], accept_loss: bool) -> int:
         source, target, survey = self._source, self._target, self._survey
         plans = source.plans()
         schedule = read_schedule(source, survey)
@@ -82,25 +95,51 @@ class _Migration:
             raise unknown_survey_error(survey, plans)
         if schedule.import_run:
             raise MigrationError(f"the import of {survey} into the source is incomplete: complete it first")
+        if not accept_loss:
+            self._require_whole(schedule)
+        losses = source.find_losses(survey)
         totals = self._read_totals(source)
         self._lock_target(plans[survey])
         self._copy_cells(totals)
         for (name, counter), total in totals.items():
             for ids_and_marks in source.report_ids(name, counter) if total.n else ():
-                self._record_ids(name, counter, ids_and_marks, len(total.cells))
+                record_ids(target, name, counter, ids_and_marks, len(total.cells))
                 progress(len(ids_and_marks[0]) if name == survey else 0)
         self._verify_copy(totals)
         missing_rejections = Counter(source.rejections(survey)) - Counter(target.rejections(survey))
         for reason, count in missing_rejections.items():
             target.add_rejections(survey, reason, count)
         self._require_lock()
+        schedule = schedule.after_import(losses)
         target.set_schedule(survey, schedule.to_json())
-        return sum(total.n for (name, _), total in totals.items() if name == survey)
+        return count_in_sums(target, survey)
+
+    def _require_whole(self, schedule: Schedule) -> None:
+        """Raise an error if the source has lost reports or tokens, or is a backup."""
+        for name in (self._survey, token_namespace(self._survey)):
+            require_whole(name, self._source.find_losses(name))
+        if schedule.backup:
+            raise MigrationError(
+                f"the source is a backup of {format_time(schedule.backup)} UTC: reports that were "
+                "acknowledged later are lost, and devices do not send them again. If the original store can "
+                "be used, run collectors on that one. To restore the backup in its place, add --accept-loss"
+            )
 
     def _read_totals(self, store: Store) -> TotalsByCounter:
-        """Return all counters of the survey and of its tokens."""
-        names = self._survey, token_namespace(self._survey)
-        return {(name, counter): total for name in names for counter, total in store.totals(name).items()}
+        """Return all counters of the survey and of its tokens; n is the number of ids."""
+        found: dict[tuple[str, str], Total] = {}
+        for name in (self._survey, token_namespace(self._survey)):
+            totals = store.totals(name)
+            for counter, loss in store.find_losses(name).items():
+                total = totals.get(counter) or Total(0, self._zeros(counter if name == self._survey else ""))
+                totals[counter] = replace(total, n=total.n + loss.excess_ids)
+            found |= {(name, counter): total for counter, total in totals.items()}
+        return found
+
+    def _zeros(self, counter: str) -> IntArray:
+        """Return the cells of a counter whose sums are lost; tokens have none."""
+        plan = ANY_PLANS.from_json(self._source.plans()[self._survey])
+        return np.zeros(cell_counts(plan).get(counter, 0), np.int64)
 
     def _lock_target(self, plan: bytes) -> None:
         """Publish and lock the survey in the target, which must have no reports that the source lacks."""
@@ -132,6 +171,12 @@ class _Migration:
         """Raise MigrationError if the target collects the survey itself, or has a complete copy."""
         counted = any(total.n for total in self._read_totals(self._source).values())
         if counted and not self._lacks_reports(self._target, self._source):
+            here, there = self._count_reports(self._source), self._count_reports(self._target)
+            if there > here and read_schedule(self._source, self._survey).backup:
+                raise MigrationError(
+                    f"the target is newer than the backup: it has all its {here:,} reports of {self._survey} "
+                    f"and {there - here:,} more, so run collectors on it"
+                )
             raise MigrationError(
                 f"{self._survey} was already imported completely: run its collectors on the new store only"
             )
@@ -187,14 +232,6 @@ class _Migration:
             self._target.set_schedule(self._survey, self._lock.to_json())
             raise self._concurrent_run_error()
 
-    def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-        """Record ids of reports whose tallies the target has; skip ids that it has already."""
-        ids, marks = ids_and_marks
-        (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
-        new = np.array([report_id not in known for report_id in byte_rows(ids)])
-        if known and new.any():
-            self._record_ids(name, counter, (ids[new], marks[new]), width)
-
     def _verify_copy(self, totals: TotalsByCounter) -> None:
         """Compare the target with the source; the error states what to do."""
         expected = _comparable_totals(totals)
@@ -227,6 +264,15 @@ class _Migration:
             f"the target holds reports or tokens of {self._survey} that the source lacks: import into a "
             "store without it"
         )
+
+
+def record_ids(target: Store, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
+    """Record ids of reports whose tallies the target has; skip ids that it has already."""
+    ids, marks = ids_and_marks
+    (known,) = target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
+    new = np.array([report_id not in known for report_id in byte_rows(ids)])
+    if known and new.any():
+        record_ids(target, name, counter, (ids[new], marks[new]), width)
 
 
 def _counter_names(plan: bytes) -> list[str]:

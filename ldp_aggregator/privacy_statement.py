@@ -22,6 +22,7 @@ from encoders.survey.relay_promise import shuffled_epsilon
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
+from ldp_aggregator.snapshot_entries import NO_LOSSES, Losses
 
 _MAX_DELTA = 1e-6
 _MAX_DIGITS = 40
@@ -198,6 +199,18 @@ class PrivacyStatement:
     """The promise of the survey of people, if its reports came through a relay."""
     curator: CuratorPrivacy | None = None
     """What a trusted curator promises; None for people and silos."""
+    losses: Losses = NO_LOSSES
+    """What is missing in the counts of all snapshots."""
+
+    @property
+    def omitted_entries(self) -> tuple[str, ...]:
+        """What results do not store that lack nothing."""
+        return ("losses",) if self.losses == NO_LOSSES else ()
+
+    @staticmethod
+    def complete_entries(values: dict[str, Any]) -> None:
+        """Add what such results do not store."""
+        values.setdefault("losses", NO_LOSSES)
 
     @property
     def rounds(self) -> tuple[ReportsPrivacy, ...]:
@@ -250,8 +263,11 @@ def state_privacy(
     if isinstance(snapshot, SiloSnapshot):
         silos = silos or (snapshot,)
     of_silos = tuple(map(SiloPrivacy.from_snapshot, silos))
+    of_people = [each for each in (snapshot, validation) if isinstance(each, Snapshot)]
+    of_each = [*(each.losses for each in of_people), *(each.losses for each in silos)]
+    losses = sum(of_each, NO_LOSSES)
     if isinstance(snapshot, SiloSnapshot):
-        return PrivacyStatement(silos=of_silos, audit=audit)
+        return PrivacyStatement(silos=of_silos, audit=audit, losses=losses)
     people = ReportsPrivacy.from_snapshot(snapshot)
     of_validation = None if validation is None else ReportsPrivacy.from_snapshot(validation)
     # a report names its plan, so the reports of each plan are mixed with each other only
@@ -264,10 +280,11 @@ def state_privacy(
         people=people,
         validation=of_validation,
         silos=of_silos,
-        simulated=any(each.simulated for each in (snapshot, validation) if each),
+        simulated=any(each.simulated for each in of_people),
         audit=audit,
         only_if_shuffled=ShuffledPrivacy(epsilon=shuffled, delta=delta),
         relay=RelayPrivacy.from_snapshot(snapshot),
+        losses=losses,
     )
 
 

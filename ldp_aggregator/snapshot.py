@@ -22,16 +22,20 @@ from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.snapshot_entries import (
+    NO_LOSSES,
     FieldError,
+    Losses,
     SnapshotError,
     choose_covering_plan,
     counter_names,
     dump_plan_entry,
+    read_losses,
     read_plan_entry,
     read_rejections,
     read_totals,
 )
-from ldp_aggregator.stores.schedule import require_complete_import
+from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.schedule import require_complete_import, require_no_backup
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
 
 __all__ = [
@@ -69,6 +73,8 @@ class CounterSnapshot(ABC, Generic[PlanT]):
     rejections: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
     """Whether some of the reports are from an archive that ldp-simulate wrote."""
+    losses: Losses = NO_LOSSES
+    """What is missing in the totals."""
 
     def __add__(self, other: Self) -> Self:
         plan = self._choose_plan(other)
@@ -76,7 +82,9 @@ class CounterSnapshot(ABC, Generic[PlanT]):
         for key, total in other.totals.items():
             totals[key] = totals[key] + total if key in totals else total
         rejections = Counter(self.rejections) + Counter(other.rejections)
-        return type(self)(plan, totals, rejections, self.simulated or other.simulated)
+        return type(self)(
+            plan, totals, rejections, self.simulated or other.simulated, self.losses + other.losses
+        )
 
     @abstractmethod
     def _choose_plan(self, other: CounterSnapshot[Any]) -> PlanT:
@@ -104,6 +112,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
             },
             "rejections": dict(self.rejections),
             **({"simulated": True} if self.simulated else {}),
+            **({"losses": self.losses.to_entry()} if self.losses != NO_LOSSES else {}),
         }
         return dump_canonical_json(document)
 
@@ -170,11 +179,12 @@ def make_snapshot(
     totals: Mapping[str, Total],
     rejections: Mapping[str, int] | None = None,
     simulated: bool = False,
+    losses: Losses = NO_LOSSES,
 ) -> AnySnapshot:
     """Return a snapshot of the plan's kind."""
     if isinstance(plan, SiloPlan):
-        return SiloSnapshot(plan, totals, rejections or {}, simulated)
-    return Snapshot(plan, totals, rejections or {}, simulated)
+        return SiloSnapshot(plan, totals, rejections or {}, simulated, losses)
+    return Snapshot(plan, totals, rejections or {}, simulated, losses)
 
 
 def require_people(snapshot: AnySnapshot, name: str = "") -> Snapshot:
@@ -211,13 +221,14 @@ def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
         plan = read_plan_entry(document)
         totals = read_totals(document["totals"], plan)
         rejections = read_rejections(document["rejections"])
+        losses = read_losses(document.get("losses", {}))
     except SurveyError as error:
         raise SnapshotError(f"{name}: plan: {error}. {_RETAKE_HINT}") from error
     except FieldError as error:
         raise SnapshotError(f"{name}: {error}. {_RETAKE_HINT}") from error
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise SnapshotError(f"{name}: the counters do not fit the plan. {_RETAKE_HINT}") from error
-    return make_snapshot(plan, totals, rejections, document.get("simulated") is True)
+    return make_snapshot(plan, totals, rejections, document.get("simulated") is True, losses)
 
 
 def sum_snapshots(snapshots: Iterable[SnapshotT]) -> SnapshotT:
@@ -257,19 +268,32 @@ def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
             )
 
 
-def take_snapshot(store: Store, survey: str) -> AnySnapshot:
+def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapshot:
     """Return one survey's snapshot, read from a store.
+
+    Parameters
+    ----------
+    store : Store
+    survey : str
+    thorough : bool
+        How to look for lost reports, see :meth:`Store.find_losses`.
 
     Raises
     ------
     StoreError
-        If the store has no such survey.
+        If the store has no such survey, or has lost reports.
     IncompleteImportError
         If the survey's import into the store is not complete.
+    BackupError
+        If the store is a backup.
     """
     plan = read_stored_plan(store, survey)
-    require_complete_import(store, survey)
-    return make_snapshot(plan, store.totals(survey), store.rejections(survey))
+    schedule = require_complete_import(store, survey)
+    require_no_backup(survey, schedule)
+    require_whole(survey, store.find_losses(survey, thorough))
+    losses = Losses(reports=schedule.loss.reports, ids=schedule.loss.ids, backups=schedule.restored)
+    totals = schedule.correct(store.totals(survey))
+    return make_snapshot(plan, totals, store.rejections(survey), losses=losses)
 
 
 def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:

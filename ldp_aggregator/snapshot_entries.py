@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,44 @@ from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
+from ldp_aggregator.codec import require
 from ldp_aggregator.stores.store import Total
 
 
 class SnapshotError(LdpError):
     """A snapshot that cannot be read, or snapshots that cannot be added up."""
+
+
+_MAX_TIME = 253_402_300_800
+"""The end of the year 9999, in Unix seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losses:
+    """What is missing in totals, although the collector had acknowledged it."""
+
+    reports: int = 0
+    """The number of reports."""
+    ids: int = 0
+    """The number of counted reports that the collector would count again."""
+    backups: tuple[int, ...] = ()
+    """The times of the backups that totals were restored from, in Unix seconds."""
+
+    def __add__(self, other: Losses) -> Losses:
+        backups = tuple(sorted({*self.backups, *other.backups}))
+        return Losses(reports=self.reports + other.reports, ids=self.ids + other.ids, backups=backups)
+
+    def check_entries(self) -> None:
+        """Raise ValueError for negative numbers, and for times that no calendar has."""
+        require(self.reports >= 0 and self.ids >= 0, "losses: needs numbers of reports and ids")
+        require(all(0 <= each < _MAX_TIME for each in self.backups), "losses.backups: needs times")
+
+    def to_entry(self) -> dict[str, Any]:
+        """Return the entry of a snapshot."""
+        return {"reports": self.reports, "ids": self.ids, "backups": list(self.backups)}
+
+
+NO_LOSSES = Losses()
 
 
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:
@@ -82,19 +116,22 @@ class FieldError(Exception):
     """A wrong entry of a snapshot; the message begins with its name."""
 
 
+def cell_counts(plan: AnyPlan) -> dict[str, int]:
+    """Return the number of cells of each counter of a plan: one per question, and its support counters."""
+    support = {each.support_key: each.mechanism.support_counters for each in plan.questions}
+    questions = {each.key: each.cells for each in plan.questions}
+    return questions | {key: counters.cells for key, counters in support.items() if counters}
+
+
 def counter_names(plan: AnyPlan) -> list[str]:
-    """Return the names of all counters of a plan: one per question, and its support counters."""
-    support = [each.support_key for each in plan.questions if each.mechanism.support_counters]
-    return [each.key for each in plan.questions] + support
+    """Return the names of all counters of a plan."""
+    return list(cell_counts(plan))
 
 
 def read_totals(entries: Mapping[str, Any], plan: AnyPlan) -> dict[str, Total]:
     """Return the totals of a document; raise FieldError or KeyError if they do not fit the plan."""
-    cell_counts = {question.key: question.cells for question in plan.questions}
-    for question in plan.questions:
-        if support := question.mechanism.support_counters:
-            cell_counts[question.support_key] = support.cells
-    return {key: _read_total(entry, cell_counts[key], f"totals.{key}") for key, entry in entries.items()}
+    counts = cell_counts(plan)
+    return {key: _read_total(entry, counts[key], f"totals.{key}") for key, entry in entries.items()}
 
 
 def read_rejections(entries: Mapping[str, Any]) -> dict[str, int]:
@@ -102,6 +139,15 @@ def read_rejections(entries: Mapping[str, Any]) -> dict[str, int]:
     if not all(map(_REASON.fullmatch, entries)):
         raise FieldError("rejections: needs reasons of lower-case letters and hyphens, such as wrong-plan")
     return {reason: _read_count(number, f"rejections.{reason}") for reason, number in entries.items()}
+
+
+def read_losses(entry: Mapping[str, Any]) -> Losses:
+    """Return what is missing in totals; older snapshots have no entry. Raise FieldError for anything else."""
+    numbers = {name: _read_count(entry.get(name, 0), f"losses.{name}") for name in ("reports", "ids")}
+    times = [_read_count(each, "losses.backups") for each in entry.get("backups", [])]
+    losses = Losses(**numbers, backups=tuple(times))
+    losses.check_entries()
+    return losses
 
 
 def _read_total(entry: dict[str, Any], count: int, field: str) -> Total:

@@ -98,6 +98,7 @@ LAYERS = {
         {"classifiers", "training_sources"},
         {"collector"},
         {"__init__", "migrate"},
+        {"backup"},
         {"cli"},
     ],
     "ldp_relay": [

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,16 +19,20 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
-from ldp_aggregator.collector.invitations import count_tokens, create_tokens
+from ldp_aggregator.collector.invitations import count_tokens, create_tokens, token_namespace
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.failure import describe_loss
+from ldp_aggregator.stores.losses import NO_LOSS
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
+    format_time,
     read_all_schedules,
     read_schedule,
     require_complete_import,
+    require_no_backup,
 )
 from ldp_aggregator.stores.store import count_reports
 
@@ -61,7 +67,7 @@ survey_argument = argument("survey", help="The id of a survey in the store.")
 @store_option
 @json_option
 def status(url: str, as_json: bool) -> None:
-    """List the surveys of a store and their reports.
+    """List the surveys of a store and their reports, and what the store has lost.
 
     Prints each survey's phase, its times in UTC, and its numbers of reports, rejected reports and tokens.
 
@@ -72,23 +78,44 @@ def status(url: str, as_json: bool) -> None:
     with open_for_command(url) as store:
         schedules = read_all_schedules(store)
         found: list[dict[str, Any]] = []
+        notes: dict[str, list[str]] = {}
         for survey in sorted(store.plans()):
             schedule = schedules.get(survey, Schedule())
             numbers = {
                 "grace": schedule.grace / _DAY_SECONDS,
-                "reports": count_reports(store.totals(survey)),
+                "reports": count_reports(schedule.correct(store.totals(survey))),
                 "rejected": sum(store.rejections(survey).values()),
                 "tokens": count_tokens(store, survey),
             }
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
+            phase = "backup" if schedule.backup else phase
             times = {"opens": schedule.opens, "closes": schedule.closes}
             found.append({"survey": survey, "phase": phase} | times | numbers)
+            notes[survey] = list(describe_losses(store, survey, schedule))
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps([each | {"notes": notes[each["survey"]]} for each in found]))
     elif found:
         click.echo("\n".join(format_table([list(found[0]), *map(_format_status, found)], "<<<<>>>>")))
+        for survey, each in notes.items():
+            click.echo("".join(f"{survey}: {note}\n" for note in each), nl=False)
     else:
         click.echo("the store does not contain a survey yet")
+
+
+def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[str]:
+    """Yield sentences on what a survey lost, now or before it was imported."""
+    for name in (survey, token_namespace(survey)):
+        if losses := store.find_losses(name):
+            loss = sum(losses.values(), NO_LOSS)
+            yield f"THE STORE HAS LOST {describe_loss(name, loss.reports, loss.ids)} (docs/moving.md)"
+    if schedule.loss != NO_LOSS:
+        loss = schedule.loss
+        yield f"lost before it was imported: {describe_loss(survey, loss.reports, loss.ids)}"
+    if schedule.restored:
+        times = " and ".join(f"{format_time(each)} UTC" for each in schedule.restored)
+        yield f"restored from a backup of {times}; reports that were acknowledged later are lost"
+    if schedule.backup:
+        yield f"a backup of {format_time(schedule.backup)} UTC, which can only be imported"
 
 
 def _format_status(status: dict[str, Any]) -> list[str]:
@@ -113,7 +140,7 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     with open_for_command(url) as store:
         former = read_schedule(store, survey)
         was_open = survey in store.plans() and former.phase(time.time()) is Phase.OPEN
-        _set_schedule(store, survey, Schedule(opens=_seconds(at)))
+        _set_schedule(store, survey, replace(former, opens=_seconds(at), closes=None, grace=0))
         if was_open and _seconds(at) > time.time():
             reports = count_reports(store.totals(survey))
             kept = (
@@ -154,7 +181,7 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
                 f"{survey} opens {_format_time(schedule.opens)}, which is after this time: give a later --at"
             )
         opens = None if schedule.phase(time.time()) is Phase.WAITING and not at else schedule.opens
-        new = Schedule(opens=opens, closes=closes, grace=grace * _DAY_SECONDS)
+        new = replace(schedule, opens=opens, closes=closes, grace=grace * _DAY_SECONDS)
         _set_schedule(store, survey, new)
         with suppress(SurveyError):  # a plan of another version has no relay that this one knows
             if closes_early(read_stored_plan(store, survey), new):
@@ -168,7 +195,7 @@ COMMANDS = (status, open_, close)
 
 
 def _set_schedule(store: Store, survey: str, schedule: Schedule) -> None:
-    require_complete_import(store, survey)
+    require_no_backup(survey, require_complete_import(store, survey))
     store.set_schedule(survey, schedule.to_json())
     phase = schedule.phase(time.time())
     states = {
@@ -186,7 +213,7 @@ def _seconds(at: datetime | None) -> int:
 
 
 def _format_time(seconds: int | None) -> str:
-    return "-" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
+    return "-" if seconds is None else format_time(seconds)
 
 
 @click.group(cls=Group)
@@ -221,7 +248,7 @@ def create(survey: str, url: str, count: int) -> None:
     """
     with open_for_command(url) as store:
         plan = read_stored_plan(store, survey)
-        require_complete_import(store, survey)
+        require_no_backup(survey, require_complete_import(store, survey))
         if not plan.by_invitation:
             raise click.ClickException(
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'

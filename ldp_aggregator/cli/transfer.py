@@ -1,4 +1,4 @@
-"""ldp-collector export, merge, import: writes and adds snapshots, and copies a survey to another store."""
+"""ldp-collector export, merge, import, backup: writes and adds snapshots, and copies surveys."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import click
 from encoders.explain.text import Counted
 from encoders.progress import show_progress
 from ldp_aggregator.atomic_file import write_atomically
+from ldp_aggregator.backup import back_up
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, open_for_command, store_option
-from ldp_aggregator.cli.surveys import survey_argument
+from ldp_aggregator.cli.surveys import describe_losses, survey_argument
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import (
     AnySnapshot,
@@ -24,6 +25,7 @@ from ldp_aggregator.snapshot import (
     take_snapshot,
 )
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
+from ldp_aggregator.stores.schedule import format_time, read_schedule
 from ldp_aggregator.stores.store import count_reports
 from ldp_aggregator.training_sources import open_existing_store
 
@@ -93,7 +95,13 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
     help="The new store.",
 )
 @durability_option
-def import_(survey: str, source: str, url: str, durability: str) -> None:
+@option(
+    "--accept-loss",
+    is_flag=True,
+    help="Copy what is left in a store that has lost reports, or restore a backup. Results will state the "
+    "loss.",
+)
+def import_(survey: str, source: str, url: str, durability: str, accept_loss: bool) -> None:
     """Copy SURVEY to another store.
 
     Copies the survey's plan, texts, times, tokens and counters, and the ids of all its reports.
@@ -104,29 +112,59 @@ def import_(survey: str, source: str, url: str, durability: str) -> None:
     store changed, run the same command again. After a finished import it does nothing.
 
     $ ldp-collector import health-2027 --from sqlite:///ldp.db --store redis://127.0.0.1:6379/0
+    $ ldp-collector import health-2027 --from sqlite:///backup.db --store sqlite:///new.db --accept-loss
     """
     if source == url:
         raise click.ClickException("--from and --store are the same store: nothing to copy")
     with open_for_command(source, partial(open_existing_store, read_only=True)) as old:
         read_stored_plan(old, survey)  # before the new store is made
         with open_for_command(url, open_store) as new:
-            reports = _import_survey(old, new, survey, durability)
+            reports = _import_survey(old, new, survey, durability, accept_loss)
+            notes = list(describe_losses(new, survey, read_schedule(new, survey)))
     click.echo(
-        f"copied {Counted(reports, 'report')} of {survey} to the new store. Moving: run collectors on the "
-        "new store only. Backup: go on with the old store. Never serve both."
+        f"copied {Counted(reports, 'report')} of {survey} to the new store. Run collectors on the new store "
+        "only: never serve both."
+    )
+    for note in notes:
+        click.echo(f"{survey}: {note}")
+    if accept_loss and not notes:
+        click.echo("the old store has lost nothing, so --accept-loss had no effect")
+
+
+@click.command(cls=Command)
+@option("-o", "--output", type=OutputFile(), required=True, help="The new SQLite file.")
+@store_option
+def backup(url: str, output: Path) -> None:
+    """Copy all surveys of a store to a new SQLite file, while collectors run.
+
+    Copies the same as import. No collector serves the file, which is marked as a backup: to restore it,
+    import each survey into a new store. Reports that are acknowledged after the start of the command may be
+    missing in it. It contains the ids of all reports, so protect it like the store.
+
+    $ ldp-collector backup -o backup-2027-02-15.db
+    $ ldp-collector backup -o backup.db --store redis://127.0.0.1:6379/0
+    """
+    with open_for_command(url, partial(open_existing_store, read_only=True)) as store:
+        surveys = store.plans()
+        length = sum(count_reports(store.totals(survey)) for survey in surveys)
+        with show_progress("copying", length, "reports") as progress:
+            made = back_up(store, output, progress.advance)
+    click.echo(
+        f"{Counted(len(surveys), 'survey')} in {output}, a backup of {format_time(made)} UTC. To restore "
+        f"one: ldp-collector import ID --from sqlite:///{output} --store NEW --accept-loss"
     )
 
 
-COMMANDS = (export, merge, import_)
+COMMANDS = (export, merge, import_, backup)
 
 
-def _import_survey(old: Store, new: Store, survey: str, durability: str) -> int:
+def _import_survey(old: Store, new: Store, survey: str, durability: str, accept_loss: bool) -> int:
     if isinstance(new, MemoryStore):
         raise StoreError("memory:// loses everything on a restart: import into sqlite:///FILE or Redis")
     new.check_durability(StorePolicy(durability, allow_open=True))
     length = count_reports(old.totals(survey))
     with show_progress("importing", length, "reports") as progress:
-        return migrate_survey(old, new, survey, progress.advance)
+        return migrate_survey(old, new, survey, progress.advance, accept_loss)
 
 
 def _read_snapshot(path: Path) -> AnySnapshot:

@@ -28,6 +28,8 @@ def describe_progress(snapshot: AnySnapshot) -> dict[str, Any]:
         ],
         "rejections": dict(snapshot.rejections),
     }
+    if snapshot.losses.reports:
+        document["lost"] = snapshot.losses.reports
     if isinstance(snapshot, SiloSnapshot):
         noise = snapshot.plan.mechanism.noise_variance
         document |= {"kind": SILO, "count_error": sqrt(snapshot.messages * noise)}

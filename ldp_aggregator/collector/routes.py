@@ -281,7 +281,7 @@ def _find_results(plan: Plan | SiloPlan, *, poisoning: bool = False) -> CurrentR
 
 def _take_snapshot(plan: Plan | SiloPlan) -> AnySnapshot:
     """Return a survey's snapshot; refuse one of a plan that has replaced the plan that is served."""
-    snapshot = take_snapshot(service().store, plan.id)
+    snapshot = take_snapshot(service().store, plan.id, thorough=False)
     if snapshot.plan != plan:
         raise MissingSurveyError([plan.id])
     return snapshot

@@ -18,7 +18,7 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import PrivateKey
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
-from ldp_aggregator.collector.invitations import count_tokens
+from ldp_aggregator.collector.invitations import count_tokens, token_namespace
 from ldp_aggregator.collector.sealed_reports import has_relay, load_keys
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names, read_stored_plan
@@ -31,8 +31,14 @@ from ldp_aggregator.stores import (
     open_store,
 )
 from ldp_aggregator.stores.failure import MissingSurveyError
-from ldp_aggregator.stores.schedule import require_complete_import
-from ldp_aggregator.stores.store import changed_plan_error, count_reports
+from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.schedule import (
+    count_in_sums,
+    read_schedule,
+    require_complete_import,
+    require_no_backup,
+)
+from ldp_aggregator.stores.store import changed_plan_error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +127,7 @@ def publish_surveys(
         store.check_ready()  # a full disk is found before the first survey is written
         _publish(store, plans, former_plans)
         stored_plans = store.plans()
-        report_counts = {survey: count_reports(store.totals(survey)) for survey in stored_plans}
+        report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
     finally:
         store.close()
     return PublishedSurveys(
@@ -165,8 +171,17 @@ def _require_surveys(store: Store, plans: Mapping[str, bytes]) -> None:
         raise MissingSurveyError(missing)
 
 
+def _require_whole(store: Store) -> None:
+    """Raise an error if the store is a backup, or has lost reports or tokens."""
+    for survey in store.plans():
+        require_no_backup(survey, read_schedule(store, survey))
+        for name in (survey, token_namespace(survey)):
+            require_whole(name, store.find_losses(name))
+
+
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
     """Raise an error if the plans cannot be published in the store; return the keys of their relays."""
+    _require_whole(store)
     stored, texts = store.plans(), store.texts()
     for plan in plans:
         if is_changed := stored.get(plan.id, plan.json) != plan.json:

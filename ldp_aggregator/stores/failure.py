@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from encoders.errors import LdpError
+from encoders.explain.text import Counted
 
 
 class StoreFailure(StrEnum):
@@ -14,6 +15,7 @@ class StoreFailure(StrEnum):
     FILE_MISSING = "file-missing"
     FILE_REPLACED = "file-replaced"
     SURVEY_MISSING = "survey-missing"
+    REPORTS_LOST = "reports-lost"
     WEAK_DURABILITY = "weak-durability"
     CONNECTION_FAILED = "connection-failed"
     TIMEOUT = "timeout"
@@ -56,3 +58,27 @@ class MissingSurveyError(CounterError):
             "the survey files that it serves from now on",
             StoreFailure.SURVEY_MISSING,
         )
+
+
+class LostReportsError(CounterError):
+    """The store has lost reports that it had acknowledged, or their ids; nothing more is counted there."""
+
+    def __init__(self, name: str, reports: int, ids: int) -> None:
+        survey = name.partition(".")[0]
+        super().__init__(
+            f"the store has lost data of {survey}: {describe_loss(name, reports, ids)}. Restore the newest "
+            "copy of the store or, to go on with what is left, import it into a new store: ldp-collector "
+            f"import {survey} --accept-loss",
+            StoreFailure.REPORTS_LOST,
+        )
+
+
+def describe_loss(name: str, reports: int, ids: int) -> str:
+    """Return how many reports and ids of a survey are lost, or how many tokens, whose names have a dot."""
+    if "." in name:
+        return f"{Counted(max(reports, ids), 'token')}, whose holders are refused"
+    parts = [f"{Counted(reports, 'acknowledged report')} that no count contains"] if reports else []
+    parts += (
+        [f"{Counted(ids, 'id')} of reports, which would count again if they were sent again"] if ids else []
+    )
+    return " and ".join(parts)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.losses import Loss
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
     Batch,
@@ -119,6 +120,10 @@ class MemoryStore:
             entries = list(self._ids.get((survey, counter), {}).items())
         for start in range(0, len(entries), REPORTS_PER_READ):
             yield arrays_from_entries(dict(entries[start : start + REPORTS_PER_READ]))
+
+    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
+        """Return nothing; see :meth:`Store.find_losses`."""
+        return {}
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Count rejections in memory; see :meth:`Store.add_rejections`."""

@@ -6,16 +6,23 @@ consist of a-z, 0-9 and '-', so a key's survey part holds no brace.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.resources import files
+from typing import Any
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
+from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
+from ldp_aggregator.stores.redis_scripts import (
+    NUMBERS_SCRIPT,
+    RECORD_SCRIPT,
+    counter_keys,
+    hash_plan,
+    number_field,
+    script_arguments,
+    unpack_total,
+)
 from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, node_name
 from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee
 from ldp_aggregator.stores.store import (
@@ -28,11 +35,8 @@ from ldp_aggregator.stores.store import (
     arrays_from_entries,
     byte_rows,
     changed_plan_error,
-    merge_batches,
     unknown_survey_error,
 )
-
-_RECORD_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "record.lua").read_text()
 
 _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 """How long one publication of a survey may take, and how long the next one waits for it, in seconds."""
@@ -64,6 +68,7 @@ class RedisStore:
         url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
         self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
+        self._seen = SeenTotals()
         self._servers = RedisServers(url)
         self._redis, self._is_cluster = self._servers.client, self._servers.is_cluster
         self._check = DurabilityCheck(self._servers)
@@ -75,6 +80,9 @@ class RedisStore:
             stored = self._redis.hget(_PLANS_KEY, survey)
             if stored not in (None, plan):
                 self._remove_plan(survey, stored)
+            if stored is None:  # the survey is new: numbers of reports are those of an erased one
+                for counter in counters:
+                    self._redis.hdel(self._marker_key(survey, counter), number_field(survey, counter))
             self._redis.hset(_PLANS_KEY, survey, plan)
             self._mark(survey, self._marker_keys(survey, counters), plan)
 
@@ -102,7 +110,7 @@ class RedisStore:
         """Set the marks of a plan, in every table; remove them if it is empty."""
         pipeline = self._servers.pipeline()
         for key in keys:
-            pipeline.hset(key, survey, _hash_plan(plan)) if plan else pipeline.hdel(key, survey)
+            pipeline.hset(key, survey, hash_plan(plan)) if plan else pipeline.hdel(key, survey)
         pipeline.execute()
 
     def plans(self) -> dict[str, bytes]:
@@ -112,7 +120,7 @@ class RedisStore:
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
-        self._required[survey] = _hash_plan(plan), counters
+        self._required[survey] = hash_plan(plan), counters
 
     def set_texts(self, survey: str, texts: bytes) -> None:
         """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
@@ -146,23 +154,33 @@ class RedisStore:
             pipeline = self._servers.pipeline()
             nodes = []
             for batch in batches:
-                keys, arguments = _counter_keys(batch.survey, batch.counter), _script_arguments(batch)
+                keys = self._keys(batch.survey, batch.counter)
                 nodes.append(self._servers.node_of_key(keys[0]))
-                if batch.survey in self._required:
-                    keys.append(self._marker_key(batch.survey, batch.counter))
-                    arguments += [batch.survey, self._required[batch.survey][0]]
-                pipeline.execute_command("EVAL", _RECORD_SCRIPT, len(keys), *keys, *arguments, **nodes[-1])
+                plan_hash, _ = self._required.get(batch.survey, (b"", ()))
+                arguments = script_arguments(batch, plan_hash, self._seen_number(batch.survey, batch.counter))
+                pipeline.execute_command("EVAL", RECORD_SCRIPT, len(keys), *keys, *arguments, **nodes[-1])
             queried_nodes = self._check.add_queries(pipeline, nodes)
             answers = pipeline.execute()
         self._check.check_replies(queried_nodes, answers[len(batches) :])
         if any(len(batch.ids) for batch in batches):
             self._request_rewrite()
-        return [dict(zip(flat[::2], flat[1::2], strict=True)) for flat in answers[: len(batches)]]
+        return [self._read_answer(*each) for each in zip(batches, answers[: len(batches)], strict=True)]
+
+    def _read_answer(self, batch: Batch, answer: Sequence[Any]) -> MarksById:
+        """Return the known ids of a batch; keep its counter's number of reports if it was counted."""
+        if len(answer) == 1:
+            self._seen.add(batch.survey, batch.counter, answer[0])
+            return {}
+        return dict(zip(answer[::2], answer[1::2], strict=True))
+
+    def _seen_number(self, survey: str, counter: str) -> int:
+        """Return how many reports a counter must have; weaker settings than "always" may lose some."""
+        return self._seen.get(survey, counter) if self._check.policy.durability == "always" else 0
 
     def server_of(self, batch: Batch) -> str:
         """Return the node of a cluster that has the question; see :meth:`Store.server_of`."""
         with self._servers.errors():
-            return node_name(self._servers.node_of_key(_counter_keys(batch.survey, batch.counter)[0]))
+            return node_name(self._servers.node_of_key(counter_keys(batch.survey, batch.counter)[0]))
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Look up ids in the hash of each counter; see :meth:`Store.find_recorded`."""
@@ -170,7 +188,7 @@ class RedisStore:
         with self._servers.errors():
             pipeline = self._servers.pipeline()
             for counter, each in wanted.items():
-                pipeline.hmget(_counter_keys(survey, counter)[0], each)
+                pipeline.hmget(counter_keys(survey, counter)[0], each)
             answers = pipeline.execute()
         return {
             counter: {report_id: mark for report_id, mark in zip(each, marks, strict=True) if mark}
@@ -179,7 +197,7 @@ class RedisStore:
 
     def totals(self, survey: str) -> dict[str, Total]:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
-        prefix, suffix = _counter_keys(survey, "*")[1].split("*")
+        prefix, suffix = counter_keys(survey, "*")[1].split("*")
         with self._servers.errors():
             names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
             pipeline = self._servers.pipeline()
@@ -187,14 +205,45 @@ class RedisStore:
                 pipeline.get(name)
             values = dict(zip(sorted(names), pipeline.execute(), strict=True))
         return {
-            name.removeprefix(prefix).removesuffix(suffix): _unpack_total(sums)
+            name.removeprefix(prefix).removesuffix(suffix): unpack_total(sums)
             for name, sums in values.items()
             if sums
         }
 
+    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
+        """Compare the numbers of all counters that have a key or a number; see :meth:`Store.find_losses`."""
+        prefix = f"ldp:{{{survey}:"
+        with self._servers.errors():
+            keys = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
+            counters = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in keys}
+            counters |= {*self._seen.counters(survey)}
+            if not self._is_cluster:
+                fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
+                counters |= {field.decode().partition(":")[2] for field, _ in fields}
+            return self._compare_numbers(survey, sorted(counters))
+
+    def _compare_numbers(
+        self, survey: str, counters: Sequence[str], *, durable: bool = False
+    ) -> dict[str, Loss]:
+        """Return the losses of counters, whose numbers are read in one atomic step for each counter.
+
+        If they are known to be `durable`, none of the numbers may become smaller.
+        """
+        pipeline = self._servers.pipeline()
+        for counter in counters:
+            keys = self._keys(survey, counter)
+            field, target = number_field(survey, counter), self._servers.node_of_key(keys[0])
+            pipeline.execute_command("EVAL", NUMBERS_SCRIPT, len(keys), *keys, field, **target)
+        losses = {}
+        for counter, (ids, n, published) in zip(counters, pipeline.execute(), strict=True):
+            losses[counter] = compare_numbers(ids, n, published, self._seen_number(survey, counter))
+            if durable:
+                self._seen.add(survey, counter, n)
+        return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}
+
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
-        key = _counter_keys(survey, counter)[0]
+        key = counter_keys(survey, counter)[0]
         cursor = 0
         while True:
             with self._servers.errors():
@@ -221,6 +270,9 @@ class RedisStore:
             self._redis.set("ldp:ready", 1)  # a full or read-only Redis still answers PING
             self._require_published()
         self._check.check_servers()
+        with self._servers.errors():
+            for survey, (_, counters) in self._required.items():
+                require_whole(survey, self._compare_numbers(survey, counters, durable=True))
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
@@ -235,7 +287,7 @@ class RedisStore:
             message = f"{error}; does this Redis speak TLS? If not, write redis://"
             raise StoreError(message, error.reason) from error
         self._request_rewrite()  # a killed collector may have left reports in order of arrival
-        return guarantee
+        return guarantee + self._check.describe_evictions()
 
     def _require_survey(self, survey: str) -> None:
         plans = self.plans()
@@ -258,9 +310,13 @@ class RedisStore:
         if missing := {
             survey
             for (survey, plan_hash, key), value in found
-            if plan_hash != (_hash_plan(value) if key == _PLANS_KEY else value)
+            if plan_hash != (hash_plan(value) if key == _PLANS_KEY else value)
         }:
             raise MissingSurveyError(missing)
+
+    def _keys(self, survey: str, counter: str) -> list[str]:
+        """Return the keys of the scripts."""
+        return [*counter_keys(survey, counter), self._marker_key(survey, counter)]
 
     def _marker_keys(self, survey: str, counters: Sequence[str]) -> set[str]:
         return {self._marker_key(survey, each) for each in (counters if self._is_cluster else [""])}
@@ -268,7 +324,8 @@ class RedisStore:
     def _marker_key(self, survey: str, counter: str) -> str:
         """Return the key of a table that has the hash of the survey's plan while the server has its data.
 
-        In a cluster each counter needs its own, because a script sees only keys of one slot.
+        It also has the number of reports of each counter. In a cluster each counter needs its own table,
+        because a script sees only keys of one slot.
         """
         return f"ldp:{{{survey}:{counter}}}:published" if self._is_cluster else "ldp:published"
 
@@ -289,28 +346,3 @@ class RedisStore:
         """Request a rewrite of the append-only file, unless the policy is "unchecked"."""
         if self._check.policy.durability != "unchecked":
             self._rewriter.request()
-
-
-def _counter_keys(survey: str, counter: str) -> list[str]:
-    """Return the two keys of a question; the tag in braces keeps them on one server."""
-    return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
-
-
-def _script_arguments(batch: Batch) -> list[bytes | int | str]:
-    """Return a script's arguments for a batch, in few strings, because each argument costs time."""
-    batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
-    entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
-    changed = np.flatnonzero(batch.tally)
-    pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
-    return [entries, len(batch.tally), " ".join(map(str, pairs.tolist()))]
-
-
-def _hash_plan(plan: bytes | None) -> bytes:
-    """Return a short name of a survey's plan; empty if the survey has none."""
-    return hashlib.sha256(plan).hexdigest().encode() if plan else b""
-
-
-def _unpack_total(sums: bytes) -> Total:
-    """Return the total that a counter's string holds."""
-    n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
-    return Total(int(n), cells[1:])

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import redis
 
-from ldp_aggregator.stores.failure import CounterError, MissingSurveyError, StoreError, StoreFailure
+from ldp_aggregator.stores.failure import (
+    CounterError,
+    LostReportsError,
+    MissingSurveyError,
+    StoreError,
+    StoreFailure,
+)
+from ldp_aggregator.stores.losses import compare_numbers
 
 _OLD_SCRIPT_ERROR = "The user executing the script can't run this command"
 """What Redis before version 7.2 says if a script may not run a command, without the command's name."""
 PERMISSIONS_ADVICE = 'give it the commands of the table "Permissions of a Redis user" in docs/running.md'
 """For a Redis user that may not run a command."""
 _NO_PERMISSION = ("permissions to run", "ACL failure in script", _OLD_SCRIPT_ERROR)
-SCRIPT_COMMANDS = ("BITFIELD", "DEL", "HGET", "HMGET", "HSET", "STRLEN")
+SCRIPT_COMMANDS = ("BITFIELD", "DEL", "GETRANGE", "HGET", "HLEN", "HMGET", "HSET", "STRLEN")
 """The commands that the script which counts reports runs."""
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
@@ -22,6 +29,10 @@ def store_error(error: Exception) -> StoreError:
     _, own, detail = text.partition("LDP ")  # the prefix of record.lua's errors
     if own and detail.startswith("missing "):
         return MissingSurveyError([detail.split()[1]])
+    if own and detail.startswith("lost "):
+        _, survey, *numbers = detail.split()
+        loss = compare_numbers(*map(int, numbers))
+        return LostReportsError(survey, loss.reports, loss.ids)
     message = f"the Redis store cannot be used: {text}"
     if isinstance(error, (redis.exceptions.AskError, redis.exceptions.TryAgainError)):
         message = "a question has moved to another node of the Redis cluster: try again"

@@ -25,6 +25,10 @@ _ORDER_WARNING = (
     "; but this Redis keeps the first reports of each question in order of arrival: set "
     "hash-max-listpack-entries 0"
 )
+_EVICTION_WARNING = (
+    "; but this Redis has evicted {:,} keys since it started: if some were those of a collector, opening "
+    "times, tokens or whole questions may be lost"
+)
 _ALLOWED_APPENDFSYNC = {"always": ("always",), "everysec": ("everysec", "always")}
 """The settings of appendfsync that satisfy each durability."""
 
@@ -101,6 +105,14 @@ class DurabilityCheck:
                 StoreFailure.NO_PERMISSION,
             ) from error
         return self.check_replies(queried_nodes, replies)
+
+    def describe_evictions(self) -> str:
+        """Return a warning if servers have evicted keys since they started; they may have been of others."""
+        with suppress(*FAILURES):
+            nodes = self._servers.primaries()
+            evicted = sum(self._servers.client.info("stats", **each)["evicted_keys"] for each in nodes)
+            return _EVICTION_WARNING.format(evicted) if evicted else ""
+        return ""
 
     def _require_written_file(self, node: Node) -> None:
         """Raise StoreError if a server that had `appendonly no` has not yet written its append-only file."""

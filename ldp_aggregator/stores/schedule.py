@@ -1,21 +1,30 @@
 """Opening times of surveys: when a survey opens, when it closes, and a grace period for late reports.
 
 While an import copies a survey into a store, the schedule names that import, and the survey takes no reports.
+It also states where the survey's counters come from: that they are a backup, or what was lost before.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from encoders.errors import LdpError
 from ldp_aggregator.stores.failure import StoreError
-from ldp_aggregator.stores.store import Store
+from ldp_aggregator.stores.losses import NO_LOSS, Loss
+from ldp_aggregator.stores.store import Store, Total, count_reports
 
 
 class IncompleteImportError(LdpError):
     """The import of a survey is incomplete: its counters are not consistent yet."""
+
+
+class BackupError(LdpError):
+    """A backup, which can only be imported: what was counted later would be missing in results."""
 
 
 class Phase(StrEnum):
@@ -39,10 +48,38 @@ class Schedule:
     """Number of seconds after `closes` for which reports are still accepted."""
     import_run: str = ""
     """Id of the import run that is copying the survey; empty when the survey is complete."""
+    lost: Mapping[str, Loss] = field(default_factory=dict)
+    """What the counters had lost when the survey was imported, which its operator accepted."""
+    backup: int | None = None
+    """When this backup was made; None if the survey can be served."""
+    restored: tuple[int, ...] = ()
+    """The times of the backups that the survey was restored from."""
+
+    @property
+    def loss(self) -> Loss:
+        """What all counters together have lost."""
+        return sum(self.lost.values(), NO_LOSS)
+
+    def correct(self, totals: Mapping[str, Total]) -> dict[str, Total]:
+        """Return the totals of a store with the numbers of reports that are in the sums.
+
+        The store itself counts ids, so that the two stay equal.
+        """
+        excess = {counter: self.lost.get(counter, NO_LOSS).excess_ids for counter in totals}
+        return {counter: replace(total, n=total.n - excess[counter]) for counter, total in totals.items()}
+
+    def after_import(self, losses: Mapping[str, Loss]) -> Schedule:
+        """Return the schedule of a copy of this survey, whose counters had these losses."""
+        lost = {
+            counter: losses.get(counter, NO_LOSS) + self.lost.get(counter, NO_LOSS)
+            for counter in losses.keys() | self.lost
+        }
+        restored = (*self.restored, self.backup) if self.backup else self.restored
+        return replace(self, lost=lost, backup=None, restored=restored)
 
     def phase(self, now: float) -> Phase:
         """Return the survey's phase at a Unix time: waiting, open, grace period or closed."""
-        if self.import_run or (self.opens is not None and now < self.opens):
+        if self.import_run or self.backup or (self.opens is not None and now < self.opens):
             return Phase.WAITING
         if self.closes is None or now < self.closes:
             return Phase.OPEN
@@ -50,7 +87,10 @@ class Schedule:
 
     def to_json(self) -> bytes:
         """Return the schedule as the JSON that a store keeps."""
-        return json.dumps({key: getattr(self, name) for key, name in _FIELDS.items()}).encode()
+        lost = {counter: [loss.reports, loss.ids] for counter, loss in self.lost.items()}
+        origin = {"lost": lost, "backup": self.backup, "restored": list(self.restored)}
+        document = {key: getattr(self, name) for key, name in _FIELDS.items()}
+        return json.dumps(document | {key: value for key, value in origin.items() if value}).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Schedule:
@@ -62,8 +102,11 @@ class Schedule:
             If the data are not a schedule.
         """
         try:
-            document = json.loads(data)
-            return cls(**{_FIELDS[key]: value for key, value in document.items()})
+            document: dict[str, Any] = json.loads(data)
+            lost = {counter: Loss(*each) for counter, each in document.pop("lost", {}).items()}
+            origin = {"lost": lost, "backup": document.pop("backup", None)}
+            origin["restored"] = tuple(document.pop("restored", ()))
+            return cls(**origin, **{_FIELDS[key]: value for key, value in document.items()})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StoreError("a schedule in the store was damaged: restore a backup of the store") from error
 
@@ -83,15 +126,37 @@ def read_schedule(store: Store, survey: str) -> Schedule:
     return Schedule.from_json(data) if data else Schedule()
 
 
-def require_complete_import(store: Store, survey: str) -> None:
-    """Raise IncompleteImportError for a survey whose import is incomplete.
+def count_in_sums(store: Store, survey: str) -> int:
+    """Return the number of reports in the sums of a survey, without the lost ones."""
+    return count_reports(read_schedule(store, survey).correct(store.totals(survey)))
+
+
+def require_complete_import(store: Store, survey: str) -> Schedule:
+    """Return the schedule of a survey whose import is complete.
 
     Raises
     ------
     IncompleteImportError
         If an import is running or was interrupted.
     """
-    if read_schedule(store, survey).import_run:
+    schedule = read_schedule(store, survey)
+    if schedule.import_run:
         raise IncompleteImportError(
             f"the import of {survey} into this store is incomplete: run it again (ldp-collector import)"
         )
+    return schedule
+
+
+def require_no_backup(survey: str, schedule: Schedule) -> None:
+    """Raise BackupError if the store of a schedule is a backup."""
+    if schedule.backup:
+        raise BackupError(
+            f"this store is a backup of {format_time(schedule.backup)} UTC, which can only be imported: "
+            f"restore {survey} into a new store (ldp-collector import {survey} --from BACKUP "
+            "--store NEW --accept-loss)"
+        )
+
+
+def format_time(seconds: int) -> str:
+    """Return a Unix time in UTC: 2027-02-15 18:00."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"

@@ -22,9 +22,11 @@ from encoders.file_kind import describe_other
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.failure import StoreError
-from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
+from ldp_aggregator.stores.losses import Loss, SeenTotals, require_whole
+from ldp_aggregator.stores.sqlite_buckets import find_ids, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
     find_counter,
+    find_losses,
     read_totals,
     record_batch,
     require_published,
@@ -89,6 +91,7 @@ class SQLiteStore:
         self._path = path
         self._read_only = read_only
         self._required: dict[str, bytes] = {}
+        self._seen = SeenTotals()
         self._file: FileIdentity | None = None
         self._thread_local = threading.local()
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
@@ -153,9 +156,11 @@ class SQLiteStore:
         with self._transaction() as connection:
             surveys = {batch.survey for batch in batches} & self._required.keys()
             require_published(connection, {survey: self._required[survey] for survey in surveys})
-            known = [record_batch(connection, batch) for batch in batches]
+            counted = [record_batch(connection, batch, self._seen) for batch in batches]
+        for batch, (_, n) in zip(batches, counted, strict=True):
+            self._seen.add(batch.survey, batch.counter, n)
         self._checkpoint.request(_CHECKPOINT_SECONDS)
-        return known
+        return [known for known, _ in counted]
 
     def server_of(self, _batch: Batch) -> str:
         """Return an empty name, because all is in one file; see :meth:`Store.server_of`."""
@@ -166,7 +171,7 @@ class SQLiteStore:
         with self._snapshot() as connection:
             counters = {name: find_counter(connection, survey, name) for name in ids}
             return {
-                name: Buckets(connection, *counter).find(ids[name]) if counter else {}
+                name: find_ids(connection, *counter, ids[name]) if counter else {}
                 for name, counter in counters.items()
             }
 
@@ -190,6 +195,11 @@ class SQLiteStore:
             if len(ids_and_marks[0]):
                 yield ids_and_marks
 
+    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
+        """Compare counters with their ids, or with their last buckets; see :meth:`Store.find_losses`."""
+        with self._snapshot() as connection:
+            return find_losses(connection, survey, self._seen, thorough)
+
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add to the number of rejections in the file; see :meth:`Store.add_rejections`."""
         with self._transaction() as connection:
@@ -209,6 +219,8 @@ class SQLiteStore:
         """Write and sync about as much as a report does, as a test; see :meth:`Store.check_ready`."""
         with self._transaction() as connection:
             require_published(connection, self._required)
+            for survey in self._required:
+                require_whole(survey, find_losses(connection, survey, self._seen, thorough=False))
             connection.execute(_PROBE_STATEMENT)
 
     def check_durability(self, policy: StorePolicy) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldp_aggregator.arrays import ByteArray
+from ldp_aggregator.stores.failure import CounterError, StoreFailure
 from ldp_aggregator.stores.store import IdsAndMarks, MarksById, byte_rows
 
 SCHEMA = (
@@ -57,10 +58,11 @@ class Buckets:
         self._connection = connection
         self._reports = reports
         self._first = counter * _MAX_BUCKETS
-        self._count = _bucket_count(reports)
+        self._count = self._existing = _bucket_count(reports)
         (key,) = connection.execute("SELECT value FROM internal WHERE name = 'hash key'").fetchone()
         self._table = np.frombuffer(key, "<u4").reshape(_ID_BYTES, 256)
         self._entries: dict[int, bytes] = {}
+        self._is_incomplete = False
 
     def find(self, ids: ByteArray) -> MarksById:
         """Return which of these ids are stored, with their marks."""
@@ -75,11 +77,19 @@ class Buckets:
         return marks_by_id
 
     def add(self, ids: ByteArray, marks: ByteArray) -> MarksById:
-        """Add reports, or none if some ids are known; return the known ids with their marks."""
+        """Add reports, or none if some ids are known; return the known ids with their marks.
+
+        Raises
+        ------
+        CounterError
+            If a bucket is missing that the ids of earlier reports are in.
+        """
         self._split(_bucket_count(self._reports + len(ids)))
         known: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()
         self._read(buckets)
+        if self._is_incomplete:
+            raise CounterError("ids are missing in the SQLite file", StoreFailure.REPORTS_LOST)
         for name, mark, bucket in zip(byte_rows(ids), byte_rows(marks), buckets, strict=True):
             entries = self._entries[bucket]
             offset = _position(entries, name)
@@ -126,6 +136,7 @@ class Buckets:
     def _read(self, buckets: Collection[int]) -> None:
         """Read those buckets that were not read yet, many per query."""
         missing = sorted(set(buckets) - self._entries.keys())
+        expected = bool(self._reports) * sum(bucket < self._existing for bucket in missing)
         self._entries.update(dict.fromkeys(missing, b""))
         for start in range(0, len(missing), _BUCKETS_PER_QUERY):
             numbers = [self._first + bucket for bucket in missing[start : start + _BUCKETS_PER_QUERY]]
@@ -133,26 +144,54 @@ class Buckets:
             query = f"SELECT number, entries FROM buckets WHERE number IN ({marks})"  # noqa: S608
             for number, row in self._connection.execute(query, numbers):
                 self._entries[number - self._first] = _unpack(row)
+                expected -= 1
+        self._is_incomplete |= expected > 0
 
     def _write(self, buckets: Iterable[tuple[int, bytes]]) -> None:
         rows = ((self._first + bucket, _pack(entries)) for bucket, entries in buckets)
         self._connection.executemany("REPLACE INTO buckets VALUES (?, ?)", rows)
 
 
+def find_ids(connection: sqlite3.Connection, counter: int, reports: int, ids: ByteArray) -> MarksById:
+    """Return which of these ids are stored, with their marks, even if the number of reports is damaged."""
+    if fits_last_bucket(connection, counter, reports):
+        return Buckets(connection, counter, reports).find(ids)
+    found = read_buckets(connection, counter)
+    stored = dict(zip(*map(byte_rows, found[1]), strict=True)) if found else {}
+    return {name: stored[name] for name in byte_rows(ids) if name in stored}
+
+
 def read_buckets(
-    connection: sqlite3.Connection, counter: int, after: int, reports: int
+    connection: sqlite3.Connection, counter: int, after: int = -1, reports: int | None = None
 ) -> tuple[int, IdsAndMarks] | None:
-    """Read the buckets after bucket `after` (-1 at first): about `reports` reports, at least one bucket.
+    """Read the buckets after bucket `after`: about `reports` reports, at least one bucket; None for all.
 
     Return the index of the last bucket read and the reports, or None after the last bucket.
     """
     query = "SELECT number, entries FROM buckets WHERE number > ? AND number < ? ORDER BY number LIMIT ?"
-    first, limit = counter * _MAX_BUCKETS, max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))
+    first = counter * _MAX_BUCKETS
+    limit = -1 if reports is None else max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))
     rows = connection.execute(query, (first + after, first + _MAX_BUCKETS, limit)).fetchall()
     if not rows:
         return None
     entries = np.frombuffer(b"".join(_unpack(each) for _, each in rows), np.uint8).reshape(-1, _ENTRY_BYTES)
     return rows[-1][0] - first, (entries[:, :_ID_BYTES], entries[:, _ID_BYTES:])
+
+
+def count_ids(connection: sqlite3.Connection, counter: int) -> int:
+    """Return the number of ids of a counter, from all of its buckets."""
+    query = "SELECT substr(entries, 1, ?) FROM buckets WHERE number >= ? AND number < ?"
+    first = counter * _MAX_BUCKETS
+    rows = connection.execute(query, (_COUNT_BYTES, first, first + _MAX_BUCKETS))
+    return sum(int.from_bytes(count, "little") for (count,) in rows)
+
+
+def fits_last_bucket(connection: sqlite3.Connection, counter: int, reports: int) -> bool:
+    """Return whether the last bucket of a counter is that of its number of reports, reading no other."""
+    query = "SELECT max(number) FROM buckets WHERE number >= ? AND number < ?"
+    first = counter * _MAX_BUCKETS
+    (last,) = connection.execute(query, (first, first + _MAX_BUCKETS)).fetchone()
+    return (last is None and not reports) or last == first + _bucket_count(reports) - 1
 
 
 def _bucket_count(reports: int) -> int:

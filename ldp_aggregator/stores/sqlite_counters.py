@@ -9,22 +9,56 @@ import numpy as np
 
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.stores.failure import MissingSurveyError
-from ldp_aggregator.stores.sqlite_buckets import Buckets
+from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
+from ldp_aggregator.stores.sqlite_buckets import Buckets, count_ids, fits_last_bucket
 from ldp_aggregator.stores.sqlite_file import is_store
 from ldp_aggregator.stores.store import Batch, MarksById, Total, add_counters, unknown_survey_error
 
 
-def record_batch(connection: sqlite3.Connection, batch: Batch) -> MarksById:
-    """Count a batch; return its known ids, in which case nothing of it was counted."""
+def record_batch(connection: sqlite3.Connection, batch: Batch, seen: SeenTotals) -> tuple[MarksById, int]:
+    """Count a batch; return its known ids, or none if it was counted, and its counter's number of reports.
+
+    Raises
+    ------
+    CounterError
+        If its counter has lost reports, for example if it has fewer than were seen, or would overflow.
+    """
     counter, old = _get_or_create_counter(connection, batch)
+    if loss := find_loss(connection, counter, old.n, seen.get(batch.survey, batch.counter)):
+        require_whole(batch.survey, {batch.counter: loss})
     cells = add_counters(old.cells, batch.tally)  # before any write, because it may raise
     known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
+    n = old.n if known else old.n + len(batch.ids)
     if not known:
         connection.execute(
             "UPDATE counters SET n = ?, cells = ? WHERE number = ?",
-            (old.n + len(batch.ids), cells.astype("<i8").tobytes(), counter),
+            (n, cells.astype("<i8").tobytes(), counter),
         )
-    return known
+    return known, n
+
+
+def find_loss(
+    connection: sqlite3.Connection, counter: int, n: int, seen: int, thorough: bool = False
+) -> Loss | None:
+    """Return what a counter has lost, or None; all ids are counted if `thorough`, or if a loss is found."""
+    if not thorough and n >= seen and fits_last_bucket(connection, counter, n):
+        return None
+    loss = compare_numbers(count_ids(connection, counter), n, seen)
+    return None if loss == NO_LOSS else loss
+
+
+def find_losses(
+    connection: sqlite3.Connection, survey: str, seen: SeenTotals, thorough: bool
+) -> dict[str, Loss]:
+    """Return the losses of a survey's counters."""
+    query = "SELECT name, number, n FROM counters WHERE survey = ?"
+    rows = dict.fromkeys(seen.counters(survey), (0, 0))  # of a row that is missing now
+    rows |= {name: (counter, n) for name, counter, n in connection.execute(query, (survey,))}
+    found = {
+        name: find_loss(connection, counter, n, seen.get(survey, name), thorough)
+        for name, (counter, n) in rows.items()
+    }
+    return {name: loss for name, loss in found.items() if loss}
 
 
 def find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int] | None:

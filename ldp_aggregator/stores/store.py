@@ -17,6 +17,7 @@ import numpy as np
 from encoders.explain.text import Counted
 from ldp_aggregator.arrays import ByteArray, IntArray
 from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
+from ldp_aggregator.stores.losses import Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +161,9 @@ class Store(Protocol):
         Raises
         ------
         StoreError
-            If the store cannot be reached, lacks a required survey, or a counter would overflow. Each batch
-            was counted completely or not at all; recording them again is safe.
+            If the store cannot be reached, lacks a required survey, has lost reports of a counter, or a
+            counter would overflow. Each batch was counted completely or not at all; recording them again is
+            safe.
         """
         ...
 
@@ -187,6 +189,18 @@ class Store(Protocol):
         """
         ...
 
+    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
+        """Return what each counter has lost, without the counters that have lost nothing.
+
+        Parameters
+        ----------
+        survey : str
+        thorough : bool
+            Whether SQLite reads all ids. Otherwise it takes a time that does not depend on their number, and
+            does not notice all losses of ids.
+        """
+        ...
+
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add `count` to a survey's number of rejections for a reason."""
         ...
@@ -196,7 +210,7 @@ class Store(Protocol):
         ...
 
     def check_ready(self) -> None:
-        """Raise StoreError if the store cannot take a report now."""
+        """Raise StoreError if the store cannot take a report now, or has lost some of a required survey."""
         ...
 
     def check_durability(self, policy: StorePolicy) -> str:

@@ -123,10 +123,11 @@ def _format_margin(margin: float, number_span: float | None) -> str:
 
 
 def _list_tiles(results: Results, rejected: int) -> list[tuple[str, str]]:
-    reports = results.estimates.reports
+    reports, lost = results.estimates.reports, results.privacy.losses.reports
     return [
         ("People so far" if results.plan.asks_all else "Reports so far", str(Count(reports))),
         ("Since last refresh", _mark_change("reports", reports)),
+        *([("Lost after acknowledgement", str(Count(lost)))] if lost else []),
         ("Rejected", str(Count(rejected))),
         ("Rejected since last refresh", _mark_change("rejected", rejected)),
     ]

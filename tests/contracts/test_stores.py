@@ -305,7 +305,6 @@ def test_a_report_beside_a_replacement_is_counted_under_the_old_plan_or_never(st
         pytest.skip("the memory store belongs to one process")
     plans = [OLD, NEW, b'{"changed":2}']
     stores = [open_store(url) for _ in plans]
-    collectors = [serving(url, plan) for plan in plans]
 
     def act(task: tuple[int, float]) -> int:
         number, delay = task
@@ -316,6 +315,7 @@ def test_a_report_beside_a_replacement_is_counted_under_the_old_plan_or_never(st
         return sum(counts(collectors[number - 3], 40 * number + each) for each in range(20))
 
     for turn in range(20):
+        collectors = [serving(url, plan) for plan in plans]  # former ones would miss the erased reports
         store.publish(SURVEY, OLD, COUNTERS)
         delays = [turn % 3 / 500, 0, turn % 4 / 500, *[turn / 1000] * 3]
         *_, old, new, other = in_threads(act, list(enumerate(delays)))
@@ -324,7 +324,9 @@ def test_a_report_beside_a_replacement_is_counted_under_the_old_plan_or_never(st
         assert sum(total.n for total in store.totals(SURVEY).values()) == counted.pop(plan)
         assert set(counted.values()) == {0}
         erase(store, url)
-    for each in (*stores, *collectors):
+        for each in collectors:
+            each.close()
+    for each in stores:
         each.close()
 
 

@@ -1,16 +1,22 @@
 -- Counts a batch of reports of one question, completely or not at all.
 -- KEYS: ids (hash id -> mark), sums (a string of 64-bit integers, big-endian: n, then the cells);
---       optionally a table of surveys and hashes of their plans, which lacks the survey if its data are lost
+--       a table of surveys and hashes of their plans, which lacks the survey if its data are lost, and of
+--       numbers of reports by counter, which are too large if the reports of the counter are lost
 -- ARGV: the reports, each 16 bytes of id and 8 of mark, in one string; the number of cells d;
---       the changes, "cell amount cell amount ..." in decimal; with a third key the survey and the hash of its
---       plan
--- Returns: known ids and their marks, flat; empty if the batch was counted.
+--       the changes, "cell amount cell amount ..." in decimal; the survey; the hash of its plan, or an empty
+--       string if it is not required; the field of the counter; the number of reports that it had already
+-- Returns: known ids and their marks, flat; the new number of reports if the batch was counted.
 local AT_ONCE = 1000 -- below Lua's limit on the arguments of a call
 local entries, d = ARGV[1], tonumber(ARGV[2])
 local reports = #entries / 24
 
-if KEYS[3] and redis.call('HGET', KEYS[3], ARGV[4]) ~= ARGV[5] then
+if ARGV[5] ~= '' and redis.call('HGET', KEYS[3], ARGV[4]) ~= ARGV[5] then
   return redis.error_reply('LDP missing ' .. ARGV[4])
+end
+local ids, n, published = read_numbers(ARGV[6])
+local acknowledged = math.max(published, tonumber(ARGV[7]))
+if ids ~= n or n < acknowledged then
+  return redis.error_reply(string.format('LDP lost %s %d %d %d', ARGV[4], ids, n, acknowledged))
 end
 
 -- Calls visit(ids, {id, mark, ...}) for each slice of the batch.
@@ -88,4 +94,5 @@ if failed then -- subtract what was added, within this atomic script
   return redis.error_reply('LDP a counter would overflow')
 end
 slices(function(_, pairs) redis.call('HSET', KEYS[1], unpack(pairs)) end)
-return known
+if reports > 0 then redis.call('HSET', KEYS[3], ARGV[6], string.format('%d', n + reports)) end
+return { n + reports }

@@ -102,16 +102,22 @@ def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(trial, t
     assert trial.count() == 5
 
 
-def test_after_an_older_copy_no_report_is_counted_twice(trial, tmp_path):
+def test_an_older_copy_is_noticed_and_after_a_restart_no_report_is_counted_twice(trial, tmp_path):
     def send(report: bytes) -> str:
-        status, body = trial.collector.request(REPORTS, report)
-        assert status == 200
-        return str(json.loads(body)["status"])
+        _, body = trial.collector.request(REPORTS, report)
+        answer = json.loads(body)
+        return str(answer.get("reason", answer["status"]))
 
     first, second = (make_report(trial.plan, ROW, "yes") for _ in range(2))
     assert send(first) == "recorded"
     trial.copy_files(tmp_path / "copy")
     assert send(second) == "recorded"
     trial.restart_redis(tmp_path / "copy")
+    wait_for(lambda: trial.collector.ready()[1].get("detail") == "the store cannot be used now: reports-lost")
+    assert send(second) == "store-unavailable"
+    assert [each["reason"] for each in trial.collector.events("store-unavailable")][-1] == "reports-lost"
+    assert trial.count() == 1
+    trial.collector.stop()
+    trial.collector.start()
     assert [send(report) for report in (first, second, second)] == ["duplicate", "recorded", "duplicate"]
     assert trial.count() == 2

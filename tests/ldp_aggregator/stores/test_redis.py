@@ -103,7 +103,7 @@ def test_a_wide_question_needs_few_commands_per_report(store, client):
     record(store, "sleep", "q", {b"1" * 16: bytes(8)}, np.arange(1024) % 2)
     after = client.info("commandstats")
     calls = {name: after[name]["calls"] - before.get(name, {"calls": 0})["calls"] for name in after}
-    assert sum(calls.values()) - calls["cmdstat_info"] <= 6
+    assert sum(calls.values()) - calls["cmdstat_info"] <= 9
 
 
 def test_weak_settings_stop_recording_and_readiness(store, client):

@@ -11,8 +11,8 @@ import redis
 
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import Store, StoreError, StoreFailure, StorePolicy, open_store
-from ldp_aggregator.stores.redis import _RECORD_SCRIPT
 from ldp_aggregator.stores.redis_errors import SCRIPT_COMMANDS
+from ldp_aggregator.stores.redis_scripts import RECORD_SCRIPT
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, REPORTS, ROW, SURVEY, ask
 from tests.ldp_aggregator.collector.test_durability import SHORT_CACHE
@@ -129,7 +129,7 @@ def test_a_missing_permission_is_named_with_the_table(server: Server, name: str)
 
 
 def test_the_message_lists_the_commands_of_the_script():
-    called = re.findall(r"redis\.call\('(\w+)'", _RECORD_SCRIPT)
+    called = re.findall(r"redis\.call\('(\w+)'", RECORD_SCRIPT)
     assert sorted(set(called)) == list(SCRIPT_COMMANDS)
 
 

@@ -1,0 +1,59 @@
+"""The scripts of the Redis store, their keys and arguments, and the formats of what they write."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+
+import numpy as np
+
+from ldp_aggregator.stores.store import Batch, Total, merge_batches
+
+
+def _read_script(name: str) -> str:
+    return (files("ldp_aggregator.stores") / "lua" / f"{name}.lua").read_text()
+
+
+RECORD_SCRIPT = _read_script("numbers") + _read_script("record")
+NUMBERS_SCRIPT = _read_script("numbers") + _read_script("read_numbers")
+
+
+def counter_keys(survey: str, counter: str) -> list[str]:
+    """Return the two keys of a question; the tag in braces keeps them on one server."""
+    return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
+
+
+def number_field(survey: str, counter: str) -> str:
+    """Return the field of a counter's number of reports in the table of published plans."""
+    return f"{survey}:{counter}"
+
+
+def script_arguments(batch: Batch, plan_hash: bytes, seen: int) -> list[bytes | int | str]:
+    """Return a script's arguments for a batch, in few strings, because each argument costs time.
+
+    Parameters
+    ----------
+    batch : Batch
+    plan_hash : bytes
+        The hash of the plan that the survey must have; empty for any plan.
+    seen : int
+        The number of reports that the counter must have.
+    """
+    batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
+    entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
+    changed = np.flatnonzero(batch.tally)
+    pairs = np.stack([changed, batch.tally[changed]], axis=1).ravel()
+    changes = " ".join(map(str, pairs.tolist()))
+    field = number_field(batch.survey, batch.counter)
+    return [entries, len(batch.tally), changes, batch.survey, plan_hash, field, seen]
+
+
+def hash_plan(plan: bytes | None) -> bytes:
+    """Return a short name of a survey's plan; empty if the survey has none."""
+    return hashlib.sha256(plan).hexdigest().encode() if plan else b""
+
+
+def unpack_total(sums: bytes) -> Total:
+    """Return the total that a counter's string holds."""
+    n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
+    return Total(int(n), cells[1:])

@@ -1,0 +1,259 @@
+"""The contract of every store: one that has lost reports says so and counts nothing more there."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+
+from ldp_aggregator.stores import Batch, Store, StoreError, StoreFailure, StorePolicy, open_store
+from ldp_aggregator.stores.failure import CounterError, LostReportsError
+from ldp_aggregator.stores.losses import Loss, compare_numbers
+from tests.support.batches import batch, is_ready, record
+from tests.support.servers import LocalRedis
+
+SURVEY, COUNTER, OTHER, SUPPORT = "sleep-2026", "0123456789abcdef", "fedcba9876543210", "0123456789abcdef+"
+COUNTERS = (COUNTER, OTHER, SUPPORT)
+ONE = np.array([1], np.int64)
+REPORTS = 1000
+
+
+def ids(*numbers: int) -> dict[bytes, bytes]:
+    return {number.to_bytes(16, "big"): b"f" * 8 for number in numbers}
+
+
+def filled(url: str) -> Store:
+    store = open_store(url)
+    store.publish(SURVEY, b"{}", COUNTERS)
+    store.require_survey(SURVEY, b"{}", COUNTERS)
+    record(store, SURVEY, COUNTER, ids(*range(REPORTS)), ONE * REPORTS)
+    record(store, SURVEY, OTHER, ids(1), ONE)
+    no_ids = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
+    store.record([Batch(SURVEY, SUPPORT, *no_ids, ONE * 7)])
+    assert store.find_losses(SURVEY) == {}
+    store.check_ready()
+    return store
+
+
+def assert_lost(store: Store, reports: int, lost_ids: int) -> None:
+    """Require that the store knows its loss, and counts nothing more in this counter, but in others."""
+    assert store.find_losses(SURVEY) == {COUNTER: Loss(reports, lost_ids)}
+    for names in ((REPORTS + 1,), (1,)):  # a report that was counted is not acknowledged either
+        with pytest.raises(StoreError) as caught:
+            record(store, SURVEY, COUNTER, ids(*names), ONE)
+        assert caught.value.reason == StoreFailure.REPORTS_LOST
+    for number in (reports, lost_ids):
+        assert not number or f"{number:,}" in str(caught.value)
+    with pytest.raises(LostReportsError, match=r"--accept-loss"):
+        store.check_ready()
+    assert record(store, SURVEY, OTHER, ids(2), ONE) == {}
+    assert store.totals(SURVEY)[OTHER].n == 2
+
+
+def test_numbers_that_differ_are_a_loss():
+    assert compare_numbers(5, 5, 5, 4) == Loss(0, 0)
+    assert compare_numbers(5, 2) == Loss(3, 0)
+    assert compare_numbers(2, 5) == Loss(0, 3)
+    assert compare_numbers(1, 2, 5) == Loss(3, 4)
+    for numbers in ((5, 2), (2, 5), (1, 2, 5), (0, 0, 9)):
+        loss = compare_numbers(*numbers)
+        assert loss.excess_ids == numbers[0] - numbers[1]
+
+
+# -- Redis --------------------------------------------------------------------------------------
+
+EVICTED = {
+    "sums": (["sums"], Loss(REPORTS, 0)),
+    "ids": (["ids"], Loss(0, REPORTS)),
+    "both": (["sums", "ids"], Loss(REPORTS, REPORTS)),
+}
+
+
+@pytest.fixture(
+    params=[pytest.param("redis", marks=pytest.mark.slow), pytest.param("cluster", marks=pytest.mark.slow)]
+)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "cluster":
+        yield request.getfixturevalue("cluster_nodes")[0].url
+        return
+    with LocalRedis(tmp_path) as server:
+        yield server.url
+
+
+@pytest.mark.parametrize("evicted", EVICTED)
+def test_an_evicted_key_is_noticed_by_every_process(url, evicted):
+    names, loss = EVICTED[evicted]
+    store = filled(url)
+    for name in names:
+        store._redis.delete(f"ldp:{{{SURVEY}:{COUNTER}}}:{name}")
+    assert_lost(store, loss.reports, loss.ids)
+    store.close()
+    other = open_store(url)  # which has seen nothing before
+    other.require_survey(SURVEY, b"{}", COUNTERS)
+    assert other.find_losses(SURVEY) == {COUNTER: loss}
+    assert not is_ready(other)
+    other.close()
+
+
+def test_reports_of_an_earlier_version_are_no_loss(url):
+    store = filled(url)
+    store._redis.hdel(store._marker_key(SURVEY, COUNTER), f"{SURVEY}:{COUNTER}")  # which it did not write
+    assert store.find_losses(SURVEY) == {}
+    record(store, SURVEY, COUNTER, ids(REPORTS), ONE)
+    store._redis.delete(*[f"ldp:{{{SURVEY}:{COUNTER}}}:{name}" for name in ("ids", "sums")])
+    assert_lost(store, REPORTS + 1, REPORTS + 1)
+    store.close()
+
+
+def test_a_survey_that_was_erased_can_be_published_again(url):
+    store = filled(url)
+    for key in [*store._redis.scan_iter("ldp:{*")]:
+        if not key.endswith(b"published"):
+            store._redis.delete(key)
+    store._redis.hdel("ldp:plans", SURVEY)
+    store.close()
+    store = filled(url)
+    assert store.totals(SURVEY)[COUNTER].n == REPORTS
+    store.close()
+
+
+@pytest.mark.slow
+def test_every_report_that_is_evicted_under_load_is_in_the_number_of_the_lost(tmp_path):
+    counters = [f"{number:016x}" for number in range(30)]
+    with LocalRedis(tmp_path) as server, redis.Redis.from_url(server.url) as client:
+        store, acknowledged = open_store(server.url), dict.fromkeys(counters, REPORTS)
+        store.publish(SURVEY, b"{}", counters)
+        store.require_survey(SURVEY, b"{}", counters)
+        store.check_durability(StorePolicy(allow_open=True))
+        for counter in counters:
+            record(store, SURVEY, counter, ids(*range(REPORTS)), ONE * REPORTS)
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        client.config_set("maxmemory", client.info("memory")["used_memory"] - 300_000)
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 0)
+        evicted = client.info("stats")["evicted_keys"]
+        assert 0 < evicted < 2 * len(counters)
+        for number in range(REPORTS, REPORTS + 60):
+            with suppress(CounterError):
+                record(store, SURVEY, counters[number % 30], ids(number), ONE)
+                acknowledged[counters[number % 30]] += 1
+        losses, totals = store.find_losses(SURVEY), store.totals(SURVEY)
+        assert losses
+        for counter, count in acknowledged.items():
+            lost = losses[counter].reports if counter in losses else 0
+            assert (totals[counter].n if counter in totals else 0) + lost == count
+        assert not is_ready(store)
+        assert f"this Redis has evicted {evicted} keys" in store.check_durability(
+            StorePolicy(allow_open=True)
+        )
+        store.close()
+
+
+@pytest.mark.slow
+def test_an_older_copy_is_noticed_while_a_collector_runs(tmp_path):
+    with LocalRedis(tmp_path) as server, redis.Redis.from_url(server.url) as client:
+        store = filled(server.url)
+        store.check_durability(StorePolicy(allow_open=True))
+        store.check_ready()
+        older = {key: client.dump(key) for key in client.keys("ldp:*")}
+        record(store, SURVEY, COUNTER, ids(REPORTS, REPORTS + 1), ONE)
+        client.flushall()
+        for key, value in older.items():
+            client.restore(key, 0, value)
+        assert_lost(store, 2, 2)
+        weak = open_store(server.url)
+        weak.require_survey(SURVEY, b"{}", COUNTERS)
+        weak.check_durability(StorePolicy("everysec", allow_open=True))
+        weak.check_ready()
+        record(weak, SURVEY, COUNTER, ids(REPORTS), ONE)
+        client.flushall()
+        for key, value in older.items():
+            client.restore(key, 0, value)
+        weak.check_ready()  # "everysec" accepts that a crash loses the last reports
+        weak.close()
+        store.close()
+
+
+# -- SQLite -------------------------------------------------------------------------------------
+
+ONLY_COUNTER = f"SELECT number FROM counters WHERE name = '{COUNTER}'"
+EDITS: dict[str, tuple[str, Callable[[int], Loss]]] = {
+    "sums reset": (f"UPDATE counters SET n = 10 WHERE name = '{COUNTER}'", lambda left: Loss(left - 10, 0)),
+    "all ids deleted": (
+        f"DELETE FROM buckets WHERE number >> 32 = ({ONLY_COUNTER})",
+        lambda _: Loss(0, REPORTS),
+    ),
+    "last ids deleted": (
+        f"DELETE FROM buckets WHERE number >> 32 = ({ONLY_COUNTER}) AND number % (1 << 32) > 9",
+        lambda left: Loss(0, REPORTS - left),
+    ),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def edit(path: Path, statement: str) -> int:
+    """Change the file as an operator could; return the number of ids that are left."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+        rows = connection.execute(f"SELECT entries FROM buckets WHERE number >> 32 = ({ONLY_COUNTER})")
+        return sum(int.from_bytes(entries[:4], "little") for (entries,) in rows)
+
+
+@pytest.mark.parametrize("change", EDITS)
+def test_an_edited_file_is_noticed_by_every_process(path, change):
+    statement, expect = EDITS[change]
+    store = filled(f"sqlite:///{path}")
+    loss = expect(edit(path, statement))
+    fresh = open_store(f"sqlite:///{path}")
+    fresh.require_survey(SURVEY, b"{}")
+    assert_lost(fresh, loss.reports, loss.ids)
+    assert fresh.find_losses(SURVEY, thorough=False) == {COUNTER: loss}
+    for each in (store, fresh):
+        assert not is_ready(each)
+        each.close()
+
+
+def test_a_part_of_the_ids_that_is_deleted_is_found_by_a_thorough_check_and_where_it_is_needed(path):
+    store = filled(f"sqlite:///{path}")
+    left = edit(path, f"DELETE FROM buckets WHERE number >> 32 = ({ONLY_COUNTER}) AND number % 2 = 0")
+    assert 0 < left < REPORTS
+    assert store.find_losses(SURVEY) == {COUNTER: Loss(0, REPORTS - left)}
+    refused = 0
+    for number in range(REPORTS, REPORTS + 20):
+        try:
+            record(store, SURVEY, COUNTER, ids(number), ONE)
+        except CounterError:
+            refused += 1
+    assert 0 < refused < 20
+    store.close()
+
+
+def test_a_deleted_counter_and_an_older_content_are_noticed_while_a_collector_runs(path):
+    store = filled(f"sqlite:///{path}")
+    store.check_ready()
+    with closing(sqlite3.connect(path)) as live, closing(sqlite3.connect(":memory:")) as older:
+        live.backup(older)
+        record(store, SURVEY, COUNTER, ids(REPORTS, REPORTS + 1), ONE)
+        older.backup(live)
+    assert_lost(store, 2, 2)
+    edit(path, f"DELETE FROM counters WHERE name = '{COUNTER}'")
+    assert store.find_losses(SURVEY)[COUNTER].reports == REPORTS + 2
+    store.close()
+
+
+def test_a_transaction_that_is_undone_is_no_loss(path):
+    store = filled(f"sqlite:///{path}")
+    with pytest.raises(StoreError, match="overflow"):
+        store.record(
+            [batch(SURVEY, COUNTER, ids(REPORTS), ONE), batch(SURVEY, OTHER, ids(9), ONE * (2**63 - 1))]
+        )
+    store.check_ready()
+    assert record(store, SURVEY, COUNTER, ids(REPORTS), ONE) == {}
+    store.close()

@@ -267,7 +267,7 @@ class RedisStore:
     def check_ready(self) -> None:
         """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
         with self._servers.errors():
-            self._redis.set("ldp:ready", 1)  # a full or read-only Redis still answers PING
+            self._write_probes()
             self._require_published()
         self._check.check_servers()
         with self._servers.errors():
@@ -293,6 +293,15 @@ class RedisStore:
         plans = self.plans()
         if survey not in plans:
             raise unknown_survey_error(survey, plans)
+
+    def _write_probes(self) -> None:
+        """Write a key to each server that counts: a full or read-only Redis still answers PING."""
+        counters = [(survey, counter) for survey, (_, names) in self._required.items() for counter in names]
+        keys = ["ldp:ready", *(f"ldp:{{{survey}:{counter}}}:ready" for survey, counter in counters)]
+        pipeline = self._servers.pipeline()
+        for key in {node_name(self._servers.node_of_key(key)): key for key in reversed(keys)}.values():
+            pipeline.set(key, 1)
+        pipeline.execute()
 
     def _require_published(self) -> None:
         """Raise MissingSurveyError for a required survey that Redis, or a server of the cluster, lacks."""

@@ -7,6 +7,7 @@ TIMEOUT_SECONDS to respond.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -48,6 +49,7 @@ class RedisServers:
     ----------
     client : redis.Redis or redis.RedisCluster
     is_cluster : bool
+    tries : _Tries
 
     Raises
     ------
@@ -64,8 +66,10 @@ class RedisServers:
                 address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
                 once = Retry(NoBackoff(), 0)
                 self.client: Any = _OneTryCluster.from_url(address, retry=once, **timeouts)
+                self.tries = self.client.tries
                 self.client.cluster_error_retry_attempts = 0  # redis-py before version 6 has two settings
             else:
+                self.tries = _Tries()
                 self.client = redis.Redis.from_url(url, **timeouts)  # connects on first use
                 pool = self.client.connection_pool
                 pool.connection_class(**pool.connection_kwargs)  # checks the options now
@@ -119,16 +123,46 @@ class RedisServers:
             self.client.nodes_manager.initialize()
 
 
+class _Tries:
+    """Lets one thread at a time try a server that did not respond, until it responds.
+
+    The others fail at once: a server that hangs must not block the threads that other servers need.
+    """
+
+    def __init__(self) -> None:
+        self._failed: dict[str, threading.Lock] = {}
+
+    @contextmanager
+    def of(self, server: str, client: Any) -> Iterator[None]:
+        """Send commands to a server within this context; close its idle connections if they fail."""
+        lock = self._failed.get(server)
+        if lock and not lock.acquire(blocking=False):
+            raise redis.TimeoutError("the server did not respond, and another request tries it again")
+        try:
+            yield
+            self._failed.pop(server, None)
+        except FAILURES as error:
+            if isinstance(error, (redis.ConnectionError, redis.TimeoutError)):
+                self._failed.setdefault(server, threading.Lock())
+            if not isinstance(store_error(error), CounterError):
+                _close_idle_connections(client)
+            raise
+        finally:
+            if lock:
+                lock.release()
+
+
 class _OneTryCluster(redis.RedisCluster):  # type: ignore[misc]  # see redis-py in pyproject.toml
     """A client that neither follows a key to another node nor reads the map while a command waits."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.tries = _Tries()
+        super().__init__(*arguments, **options)
+
     def _execute_command(self, target_node: Any, *arguments: Any, **options: Any) -> Any:
         client = self.get_redis_connection(target_node)
-        try:
+        with self.tries.of(target_node.name, client):
             return client.execute_command(*arguments, **options)
-        except FAILURES:
-            _close_idle_connections(client)
-            raise
 
 
 class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyproject.toml
@@ -159,18 +193,11 @@ class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyp
 
     def execute(self) -> list[Any]:
         """Send the commands; return their replies in order, or raise the first error of redis-py."""
-        replies = {name: iter(self._execute_one(pipeline)) for name, pipeline in self._pipelines.items()}
+        replies = {}
+        for name, pipeline in self._pipelines.items():
+            with self._servers.tries.of(name, pipeline):
+                replies[name] = iter(pipeline.execute())
         return [next(replies[name]) for name in self._order]
-
-    @staticmethod
-    def _execute_one(pipeline: Any) -> list[Any]:
-        try:
-            replies: list[Any] = pipeline.execute()
-        except FAILURES as error:
-            if not isinstance(store_error(error), CounterError):
-                _close_idle_connections(pipeline)
-            raise
-        return replies
 
 
 def _close_idle_connections(client: Any) -> None:

@@ -297,7 +297,11 @@ class SQLiteStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            other = describe_other(Path(self._path), "database", "empty")
+            other = ""
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
+                # Never a file that SQLite uses: to close it would release SQLite's locks. Then another process
+                # that closes it deletes the log, with the reports that this one counts later.
+                other = describe_other(Path(self._path), "database", "empty")
             message = f"the SQLite store cannot be used: {error}{other}"
             raise StoreError(message, classify_failure(error)) from error
 

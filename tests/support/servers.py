@@ -78,15 +78,19 @@ class LocalRedis(RedisServer):
 
 
 class TcpRedis(RedisServer):
-    """A redis-server on a free port of 127.0.0.1, with a password."""
+    """A redis-server on a free port, with a password; in a network namespace if one is named."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    scheme = "redis"
+
+    def __init__(self, folder: Path, *options: str, host: str = "127.0.0.1", namespace: str = "") -> None:
         folder.mkdir(exist_ok=True)
-        self.port = free_port()
-        address = ("--port", str(self.port), "--bind", "127.0.0.1")
+        self.host, self.port = host, free_port()
+        address = ("--port", str(self.port), "--bind", host)
         super().__init__(folder, *address, "--requirepass", TOKEN, "--masterauth", TOKEN, *options)
-        self.url = f"redis://:{TOKEN}@127.0.0.1:{self.port}/0"
-        self.client = redis.Redis(port=self.port, password=TOKEN)
+        if namespace:
+            self._command = ["ip", "netns", "exec", namespace, *self._command]
+        self.url = f"{self.scheme}://:{TOKEN}@{host}:{self.port}"
+        self.client = redis.Redis(host, self.port, password=TOKEN)
 
     def start(self) -> None:
         super().start()
@@ -97,32 +101,21 @@ class TcpRedis(RedisServer):
         super().stop()
 
 
-class ClusterNode(RedisServer):
-    """One primary of a cluster, on a free port; the other nodes keep serving without it."""
+class ClusterNode(TcpRedis):
+    """One primary of a cluster; the other nodes keep serving without it."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        self.port = free_port()
-        options = {"port": self.port, "bind": "127.0.0.1", "cluster-port": free_port(), "requirepass": TOKEN}
-        options |= {"masterauth": TOKEN, "cluster-enabled": "yes", "cluster-node-timeout": 1000}
+    scheme = "redis+cluster"
+
+    def __init__(self, folder: Path, host: str = "127.0.0.1", namespace: str = "") -> None:
+        options = {"cluster-port": free_port(), "cluster-enabled": "yes", "cluster-node-timeout": 1000}
         options |= {"cluster-require-full-coverage": "no"}
         words = (word for name, value in options.items() for word in (f"--{name}", str(value)))
-        super().__init__(folder, *words)
-        self.url = f"redis+cluster://:{TOKEN}@127.0.0.1:{self.port}"
-        self.client = redis.Redis(port=self.port, password=TOKEN)
-
-    def start(self) -> None:
-        super().start()
-        wait_for(lambda: responds_to_ping(self.client))
+        super().__init__(folder, *words, host=host, namespace=namespace)
 
     def sees_all(self) -> bool:
         """Return whether no node is unreachable in this node's view."""
         info = self.client.execute_command("CLUSTER", "INFO")
         return all(each in info for each in (b"state:ok", b"slots_pfail:0", b"slots_fail:0"))
-
-    def stop(self) -> None:
-        self.client.close()
-        super().stop()
 
 
 @contextmanager
@@ -133,9 +126,14 @@ def redis_server(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def redis_nodes(folder: Path, nodes: int = 3) -> Iterator[list[ClusterNode]]:
-    """Start a Redis Cluster of `nodes` primaries. Skips without redis-server."""
-    started = [ClusterNode(folder / f"node-{node}") for node in range(nodes)]
+def redis_nodes(
+    folder: Path, hosts: Sequence[tuple[str, str]] = (("127.0.0.1", ""),) * 3
+) -> Iterator[list[ClusterNode]]:
+    """Start a Redis Cluster of primaries at these addresses, each in a network namespace if it is named.
+
+    Skips without redis-server.
+    """
+    started = [ClusterNode(folder / f"node-{node}", *each) for node, each in enumerate(hosts)]
     try:
         for node in started:
             node.start()
@@ -172,9 +170,9 @@ def _join(clients: Sequence[redis.Redis]) -> None:
     for place, client in enumerate(clients):
         first, last = (16384 * each // len(clients) for each in (place, place + 1))
         client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last - 1)
-        where = client.connection_pool.connection_kwargs["port"]
+        where = client.connection_pool.connection_kwargs
         bus = client.config_get("cluster-port")["cluster-port"]
-        clients[0].execute_command("CLUSTER", "MEET", "127.0.0.1", where, bus)
+        clients[0].execute_command("CLUSTER", "MEET", where["host"], where["port"], bus)
     for client in clients:
         wait_for(lambda client=client: b"cluster_state:ok" in client.execute_command("CLUSTER", "INFO"))
         wait_for(lambda client=client: len(client.execute_command("CLUSTER", "SHARDS")) == len(clients))

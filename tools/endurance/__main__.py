@@ -1,4 +1,4 @@
-"""Run the long trials: `python -m tools.endurance [client] [collector] [relay] [fuzz]`.
+"""Run the long trials: `python -m tools.endurance [client] [collector] [relay] [faults] [fuzz]`.
 
 `make test` runs the same trials with fewer reports. `client/web` and `client/java` are the trials of these
 clients alone. A trial whose program is not installed is skipped. Exits with 1 if a trial failed.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.endurance import client_trials, collector_trials, fuzz_trials, relay_trials
+from tools.endurance import client_trials, collector_trials, fault_trials, fuzz_trials, relay_trials
 from tools.endurance.client_trials import Trial
 
 TRIALS = {
@@ -23,9 +23,10 @@ TRIALS = {
     "client/java": client_trials.java,
     "collector": collector_trials.every,
     "relay": relay_trials.every,
+    "faults": fault_trials.every,
     "fuzz": fuzz_trials.every,
 }
-ALL = ("client", "collector", "relay", "fuzz")
+ALL = ("client", "collector", "relay", "faults", "fuzz")
 
 
 def run(what: str, trial: Trial) -> bool:

@@ -31,7 +31,7 @@ HOUR_SECONDS = 0.3
 BATCH = 20
 _PEOPLE = 12
 """People who answer between two kills."""
-_SHORT_PAUSE = """
+SHORT_PAUSE = """
 from ldp_relay import delivery
 delivery.FIRST_PAUSE_SECONDS = delivery.LONGEST_PAUSE_SECONDS = 0.1
 delivery.CHECK_SECONDS = 0.05
@@ -60,7 +60,7 @@ def kills(folder: Path, count: int, survey: str = SMALL) -> str:
     for number in range(count):
         with (
             site.collector(port) as (_, served),
-            relay(settings, HOUR_SECONDS, prelude=_SHORT_PAUSE) as relaying,
+            relay(settings, HOUR_SECONDS, prelude=SHORT_PAUSE) as relaying,
             _devices(site, journals, number * _PEOPLE, (number + 1) * _PEOPLE) as answering,
         ):
             victims = {"collectors": served.pid, "relays": relaying.pid, "devices": answering.pid}
@@ -71,7 +71,7 @@ def kills(folder: Path, count: int, survey: str = SMALL) -> str:
             answering.wait(120)
             killed[name] += 1
     people = count * _PEOPLE
-    with site.collector(port), relay(settings, HOUR_SECONDS, prelude=_SHORT_PAUSE):
+    with site.collector(port), relay(settings, HOUR_SECONDS, prelude=SHORT_PAUSE):
         with _devices(site, journals, 0, people) as answering:  # each sends what is still in its journal
             assert answering.wait(600) == 0
         wait_for(lambda: site.counts()["waiting"] < 2 * BATCH and site.counts()["leaving"] == 0)
@@ -167,7 +167,7 @@ def _observe(folder: Path, *, fails_first: bool) -> list[dict[int, int]]:
         run = partial(subprocess.run, command, env=inherited_environment(), check=True)
         if fails_first:
             run(stderr=subprocess.DEVNULL)
-        with relay(merged, HOUR_SECONDS, prelude=_SHORT_PAUSE):
+        with relay(merged, HOUR_SECONDS, prelude=SHORT_PAUSE):
             run(stderr=subprocess.DEVNULL)
             while not all(arrays.values()):
                 time.sleep(0.5)

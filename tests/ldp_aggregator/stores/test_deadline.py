@@ -2,6 +2,8 @@
 
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -123,6 +125,34 @@ def test_every_call_to_a_locked_sqlite_file_ends_in_time(tmp_path: Path):
     store.close()
 
 
+HOLD_LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+connection.close()
+"""
+
+
+def test_no_report_is_lost_after_another_process_has_locked_the_file(tmp_path: Path):
+    # closing a file releases all locks of a process: an error must not open and close the store's file
+    path = tmp_path / "store.db"
+    store = prepared(open_store(f"sqlite:///{path}"))
+    words = [sys.executable, "-c", HOLD_LOCK, str(path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline()
+        with pytest.raises(StoreError, match="locked"):
+            store.record([report("q0", 2)])
+        other.communicate("\n")
+    assert path.with_name("store.db-wal").exists()
+    store.record([report("q0", 2)])
+    with closing(open_store(f"sqlite:///{path}")) as read:
+        assert read.totals("sleep")["q0"].n == 2
+    store.close()
+
+
 def test_a_hanging_node_delays_only_the_questions_that_it_has(hanging_node, cluster_store):
     prepared(cluster_store)
     group = GroupCommit(cluster_store)
@@ -149,6 +179,23 @@ def test_a_hanging_node_delays_only_the_questions_that_it_has(hanging_node, clus
         for question in QUESTIONS:
             group.record([report(question, number)])
     assert {each.n for each in cluster_store.totals("sleep").values()} == {5}
+
+
+def test_one_thread_at_a_time_looks_for_tokens_on_a_node_that_hangs(hanging_node, cluster_store):
+    prepared(cluster_store)
+    name = f"127.0.0.1:{hanging_node.port}"
+    hanging = next(each for each in QUESTIONS if cluster_store.server_of(report(each)) == name)
+    hanging_node.signal(signal.SIGSTOP)
+
+    def look(_: int) -> float:
+        return seconds_of(lambda: cluster_store.find_recorded("sleep", {hanging: report(hanging).ids}))
+
+    assert DEADLINE <= look(0) < DEADLINE + SLACK
+    took = sorted(in_threads(look, range(8)))
+    assert took[-2] < DEADLINE / 2 < took[-1] < DEADLINE + SLACK
+    hanging_node.signal(signal.SIGCONT)
+    wait_for(lambda: is_ready(cluster_store))
+    assert cluster_store.find_recorded("sleep", {hanging: report(hanging).ids})[hanging]
 
 
 def cluster_store_totals(store: RedisStore, node: ClusterNode) -> dict:

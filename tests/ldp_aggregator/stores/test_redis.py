@@ -173,6 +173,18 @@ def test_each_node_of_a_cluster_that_is_written_to_is_checked(cluster_nodes, clu
         assert node.client.info("commandstats")["cmdstat_bgrewriteaof"]["calls"] == 1
 
 
+def test_a_cluster_is_not_ready_if_one_node_has_no_memory(cluster_nodes, cluster_store):
+    questions = [f"q{number}" for number in range(12)]
+    cluster_store.publish("sleep", b"{}", questions)
+    cluster_store.require_survey("sleep", b"{}", questions)
+    for node in cluster_nodes:
+        cluster_store.check_ready()
+        node.client.config_set("maxmemory", 1)
+        with pytest.raises(StoreError, match="maxmemory"):
+            cluster_store.check_ready()
+        node.client.config_set("maxmemory", 0)
+
+
 def test_the_guarantee_warns_of_short_lists_in_order_of_arrival(store, client):
     client.config_set("hash-max-listpack-entries", 128)
     assert "order of arrival: set hash-max-listpack-entries 0" in store.check_durability(StorePolicy())

@@ -59,7 +59,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
         if request.param == "single":
             started = stack.enter_context(TcpRedis(tmp_path / "redis"))
             clients, more = [started.client], ALL_SELECT
-            url = started.url.replace("redis://:", "redis://USER:").replace("/0", "/1")
+            url = started.url.replace("redis://:", "redis://USER:") + "/1"
         else:
             nodes = request.getfixturevalue("cluster_nodes")
             clients, more = [node.client for node in nodes], ALL_CLUSTER

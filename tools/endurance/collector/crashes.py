@@ -11,7 +11,6 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import redis
 
 from encoders.report import unpack
@@ -28,6 +27,7 @@ from tools.endurance.collector.reports import (
     plan_of,
     require_equal,
     require_whole,
+    totalled,
     totals_of,
 )
 
@@ -134,7 +134,7 @@ def cut_files(folder: Path, cuts: int, reports_between: int = 60) -> Cuts:
                 each for each in later.reports if unpack(each).question == unpack(later.reports[0]).question
             ]
             act = dict(counted)
-            _count(store, plan, act, _totalled(plan, one))
+            _count(store, plan, act, totalled(plan, one))
             copy = folder / f"copy-{turn}"
             shutil.copytree(folder / "first" / "appendonlydir", copy / "appendonlydir")
             lost += _cut(_files(copy), sizes, 0 if turn % 5 == 0 else rng.random())
@@ -159,17 +159,6 @@ def cut_files(folder: Path, cuts: int, reports_between: int = 60) -> Cuts:
     finally:
         server.stop()
     return Cuts(cuts, lost, sum(total.n for total in counted.values()))
-
-
-def _totalled(plan: Plan, reports: list[bytes]) -> Sent:
-    made = Sent(list(reports))
-    for each in map(unpack, reports):
-        question = plan.questions[each.question]
-        total = Total(1, np.array(question.mechanism.contribution(each.payload), dtype=np.int64))
-        made.totals[question.key] = (
-            made.totals[question.key] + total if question.key in made.totals else total
-        )
-    return made
 
 
 def _count(store: Store, plan: Plan, counted: dict[str, Total], sent: Sent) -> None:

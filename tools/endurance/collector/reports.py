@@ -16,7 +16,7 @@ from encoders.report import ID_BYTES, Report, pack, unpack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import Total, open_store
 from ldp_aggregator.stores.sqlite_buckets import read_buckets
-from ldp_aggregator.stores.store import REPORTS_PER_READ
+from ldp_aggregator.stores.store import REPORTS_PER_READ, byte_rows
 from tools.endurance.collector.posting import PATIENCE
 
 SURVEY = f"""
@@ -82,6 +82,18 @@ def make_reports(plan: Plan, count: int, seed: int) -> Sent:
     return made
 
 
+def totalled(plan: Plan, reports: Sequence[bytes]) -> Sent:
+    """Return reports with their totals."""
+    made = Sent(list(reports))
+    for each in map(unpack, reports):
+        question = plan.questions[each.question]
+        total = Total(1, np.array(question.mechanism.contribution(each.payload), dtype=np.int64))
+        made.totals[question.key] = (
+            made.totals[question.key] + total if question.key in made.totals else total
+        )
+    return made
+
+
 def into_bodies(reports: Sequence[bytes], largest: int, rng: random.Random) -> list[tuple[int, bytes]]:
     """Divide reports into bodies of 1 to `largest`, and many single ones; return each with its size."""
     bodies, start = [], 0
@@ -135,6 +147,20 @@ def totals_of(url: str) -> dict[str, Total]:
     store = open_store(url)
     try:
         return store.totals("trial")
+    finally:
+        store.close()
+
+
+def ids_of(url: str, plan: Plan) -> set[bytes]:
+    """Return the ids of all counted reports."""
+    store = open_store(url)
+    try:
+        return {
+            report_id
+            for question in plan.questions
+            for ids, _ in store.report_ids(plan.id, question.key)
+            for report_id in byte_rows(ids)
+        }
     finally:
         store.close()
 

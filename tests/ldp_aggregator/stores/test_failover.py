@@ -68,6 +68,7 @@ def replicate(pair: Pair) -> None:
 
 def copy_once(pair: Pair) -> None:
     replicate(pair)
+    wait_for(lambda: not pair.old.client.info("persistence")["rdb_bgsave_in_progress"])
     pair.new.client.replicaof("NO", "ONE")
 
 

@@ -47,7 +47,7 @@ class Silo:
         The URL to which messages are sent, if `survey` is not a URL.
     journal : path or SiloJournal
         The file with the silo's ledger. Keep it with the rows, and as secret as they are. Without it, or
-        with an older copy of it, rows could be counted twice, with fresh noise.
+        with a copy from before the last report, rows could be counted twice, with fresh noise.
     token : str, optional
         The invitation to one message, if the survey needs one. A later epoch needs a token of its own.
     public_key : str, optional

@@ -67,9 +67,10 @@ survey_argument = argument("survey", help="The id of a survey in the store.")
 @store_option
 @json_option
 def status(url: str, as_json: bool) -> None:
-    """List the surveys of a store and their reports, and what the store has lost.
+    """List the surveys of a store and their reports.
 
-    Prints each survey's phase, its times in UTC, and its numbers of reports, rejected reports and tokens.
+    Prints each survey's phase, its times in UTC, and its numbers of reports, rejected reports and tokens. If
+    the store has lost reports, or is a backup, it says so.
 
     $ ldp-collector status
     $ ldp-collector status --store redis://127.0.0.1:6379/0

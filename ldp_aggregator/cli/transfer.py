@@ -135,11 +135,11 @@ def import_(survey: str, source: str, url: str, durability: str, accept_loss: bo
 @option("-o", "--output", type=OutputFile(), required=True, help="The new SQLite file.")
 @store_option
 def backup(url: str, output: Path) -> None:
-    """Copy all surveys of a store to a new SQLite file, while collectors run.
+    """Copy all surveys to a new file while collectors run.
 
-    Copies the same as import. No collector serves the file, which is marked as a backup: to restore it,
-    import each survey into a new store. Reports that are acknowledged after the start of the command may be
-    missing in it. It contains the ids of all reports, so protect it like the store.
+    Copies the same as import to a SQLite file. No collector serves it, because it is marked as a backup: to
+    restore it, import each survey into a new store. Reports that are acknowledged later than the command was
+    started may be missing in it. It contains the ids of all reports, so protect it like the store.
 
     $ ldp-collector backup -o backup-2027-02-15.db
     $ ldp-collector backup -o backup.db --store redis://127.0.0.1:6379/0

@@ -71,6 +71,7 @@ _SNAPSHOT = _object(
     rejections=_COUNTS,
 )
 _SNAPSHOT["properties"]["texts"] = _TEXTS  # only of surveys with texts
+_SNAPSHOT["properties"]["losses"] = _object(reports=_COUNT, ids=_COUNT, backups=_list(_COUNT))
 
 
 _NUMBERS, _NUMBERS_OR_UNKNOWN = _list({"type": "number"}), _list({"type": ["number", "null"]})
@@ -113,6 +114,7 @@ _PROGRESS = _object(
     questions=_list(_object(name={"type": "string"}, mechanism={"type": "string"}, n=_COUNT)),
     rejections=_COUNTS,
 )
+_PROGRESS["properties"]["lost"] = _COUNT  # only if acknowledged reports were lost
 # only of silo surveys
 _PROGRESS["properties"] |= {"kind": {"const": SILO}, "count_error": {"type": "number"}}
 _SURVEYS = _list(

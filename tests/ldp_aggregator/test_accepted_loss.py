@@ -55,12 +55,14 @@ def damaged(tmp_path: Path, sent: Sent) -> tuple[Path, dict[str, int]]:  # noqa:
 
 def test_an_operator_goes_on_with_what_is_left(tmp_path, damaged, sent):  # noqa: F811
     path, counts = damaged
-    left = sum(counts.values())
+    left, survey = sum(counts.values()), tmp_path / "survey.json"
+    survey.write_bytes(PLAN.json)
     source, new = f"sqlite:///{path}", f"sqlite:///{tmp_path}/new.db"
     refusals = [
         ("export", PLAN.id, "-o", tmp_path / "s.json", "--store", source),
         ("import", PLAN.id, "--from", source, "--store", new),
         ("backup", "-o", tmp_path / "backup.db", "--store", source),
+        ("serve", survey, "--store", source, "--bind", "127.0.0.1:0"),
     ]
     for words in refusals:
         result = command("ldp-collector", *words, check=False)

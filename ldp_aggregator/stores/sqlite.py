@@ -299,8 +299,8 @@ class SQLiteStore:
         except (sqlite3.Error, OSError) as error:
             other = ""
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
-                # Never a file that SQLite uses: to close it would release SQLite's locks. Then another process
-                # that closes it deletes the log, with the reports that this one counts later.
+                # Never a file that SQLite uses: to close it would release SQLite's locks, and another process
+                # that closes it would delete the log, with the reports that this one counts later.
                 other = describe_other(Path(self._path), "database", "empty")
             message = f"the SQLite store cannot be used: {error}{other}"
             raise StoreError(message, classify_failure(error)) from error

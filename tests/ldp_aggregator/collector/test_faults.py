@@ -14,7 +14,7 @@ redis_servers.TIMEOUT_SECONDS = sqlite_file._BUSY_SECONDS = 1.0
 from ldp_aggregator.collector.serving import server
 server.KEEPALIVE_SECONDS = 1
 """
-SHORT = {"hang Redis", "hang a node", "kill a node", "lock the file", "re-point the address", "no memory"}
+SHORT = {"hang Redis", "hang a node", "lock the file", "re-point the address"}
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.relay_settings import read_settings
 from tests.support.commands import command, post_reports
+from tests.support.java import run_java
 from tests.support.relays import relay, send
 from tests.support.servers import LocalRedis, collector, free_port, wait_for
 from tools import earlier_builds
@@ -127,6 +128,19 @@ def check_journals(folder: Path, expected: dict[str, Any]) -> None:
     assert counted(store, "commute") == (1, {}, 0)
 
 
+def check_java_journal(folder: Path, expected: dict[str, Any]) -> None:
+    """As for the other journals; a set that was written without a JDK has none."""
+    if not (folder / "java").exists():
+        pytest.skip("this set has no journal of the Java client")
+    store, url = f"sqlite:///{folder}/new.db", (folder / "java.url").read_text()
+    with collector([folder / "commute.json"], store) as (base, _):
+        words = [url, str(folder / "java"), json.dumps(ROW), "label=yes", f"server={base}"]
+        printed = run_java("ldpbayes.client.Answer", *words, "calls=report,flush")
+    states = [json.loads(line)["state"] for line in printed.splitlines()]
+    assert states == ["already_reported", "sent"]
+    assert counted(store, "commute") == (1, {}, 0)
+
+
 @contextmanager
 def running_relay(folder: Path, base: str, hour: float) -> Iterator[str]:
     """Run the relay of a set, which passes on to a collector; yield its address."""
@@ -177,7 +191,10 @@ def check_relay(folder: Path, expected: dict[str, Any]) -> None:
     assert counted(store, "night-work")[0] == after["passed on, recorded"]
 
 
-CHECKS = [check_sqlite, check_redis, check_plans_snapshot_and_model, check_journals, check_relay]
+CHECKS = [
+    *(check_sqlite, check_redis, check_plans_snapshot_and_model, check_journals, check_relay),
+    check_java_journal,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS)

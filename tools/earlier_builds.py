@@ -117,9 +117,9 @@ class Sources:
     """The sources of a commit, whose commands run in a folder."""
 
     def __init__(self, sources: Path, folder: Path) -> None:
-        self.folder = folder
+        self.sources, self.folder = sources.resolve(), folder
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("LDP_")}
-        self._environment["PYTHONPATH"] = str(sources.resolve())
+        self._environment["PYTHONPATH"] = str(self.sources)
 
     def python(self, program: str, *arguments: object) -> bytes:
         """Run a program to its end; return what it prints."""
@@ -253,10 +253,24 @@ def redis_server(folder: Path) -> Iterator[str]:
 
 
 def write_journals(build: Sources, scratch: Path) -> None:
-    """Write the journals of two devices: one whose report was counted, and one whose report waits."""
-    store = f"sqlite:///{scratch}/ldp.db"
+    """Write the journals of two devices: one whose report was counted, and one whose report waits.
+
+    If there is a JDK, the Java client writes a journal too, whose report waits.
+    """
+    store, classes = f"sqlite:///{scratch}/ldp.db", scratch / "classes"
     with build.serve("ldp-collector", "commute.json", "--store", store, "--bind", "127.0.0.1:0") as line:
         sys.stderr.write(build.python(_ANSWER, find_origin(line)).decode())
+        if shutil.which("javac") is None:
+            return
+        java = build.sources / "clients" / "java"
+        subprocess.run(["make", "--silent", "build/classes"], cwd=java, check=True)
+        answer, path = java / "tests" / "ldpbayes" / "client" / "Answer.java", java / "build" / "classes"
+        subprocess.run(["javac", "-encoding", "UTF-8", "-cp", path, "-d", classes, answer], check=True)
+        url = f"{find_origin(line)}/v1/surveys/commute"
+        (build.folder / "java.url").write_text(url)
+        words = ["java", "-cp", f"{path}:{classes}", "ldpbayes.client.Answer", url, str(build.folder / "java")]
+        row = json.dumps({"mode": "foot", "minutes": 12})
+        subprocess.run([*words, row, "label=no", "background=false", "calls=grant,report"], check=True)
 
 
 def find_origin(line: str) -> str:

@@ -21,11 +21,10 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 @dataclass(frozen=True)
 class Build:
-    """The build that a command is, or that made a file."""
+    """The build that a command is, or that made a file; `commit` has hexadecimal digits, or is "unknown"."""
 
     version: str
     commit: str
-    """The name of the commit in hexadecimal digits, or "unknown"."""
 
     def __str__(self) -> str:
         return f"{self.version} (commit {self.commit})"
@@ -39,32 +38,24 @@ def find_build() -> Build:
 
 def find_commit(root: Path) -> str:
     """Return the commit of the code in a folder, or "unknown". Changes after the commit are not noticed."""
-    for read in (_read_file, _read_checkout):
-        try:
-            commit = read(root)
-        except (OSError, UnicodeDecodeError):
-            continue
-        if _COMMIT.fullmatch(commit):
-            return commit
-    return UNKNOWN
+    file = root / COMMIT_FILE
+    try:
+        commit = file.read_text("utf-8") if file.exists() else _read_head(root / ".git")
+    except (OSError, UnicodeDecodeError):
+        return UNKNOWN
+    return commit.strip() if _COMMIT.fullmatch(commit.strip()) else UNKNOWN
 
 
-def _read_file(root: Path) -> str:
-    return (root / COMMIT_FILE).read_text("ascii").strip()
-
-
-def _read_checkout(root: Path) -> str:
-    """Return what HEAD of a git checkout points to; see gitrepository-layout(5)."""
-    git = root / ".git"
+def _read_head(git: Path) -> str:
+    """Return the commit that HEAD of a git checkout points to; see gitrepository-layout(5)."""
     if git.is_file():  # of a further worktree, or of a submodule
-        git = root / git.read_text("utf-8").removeprefix("gitdir:").strip()
-    head = (git / "HEAD").read_text("utf-8").strip()
+        git = git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
+    head = (git / "HEAD").read_text("utf-8")
     if not head.startswith("ref:"):
         return head
-    name = head.removeprefix("ref:").strip()
-    shared = git / "commondir"
+    name, shared = head.removeprefix("ref:").strip(), git / "commondir"
     main = git / shared.read_text("utf-8").strip() if shared.exists() else git
-    if (main / name).is_file():
-        return (main / name).read_text("utf-8").strip()
-    packed = (line.split() for line in (main / "packed-refs").read_text("utf-8").splitlines())
-    return next((words[0] for words in packed if words[1:] == [name]), UNKNOWN)
+    if (main / name).exists():
+        return (main / name).read_text("utf-8")
+    found = re.search(rf"^(\w+) {re.escape(name)}$", (main / "packed-refs").read_text("utf-8"), re.MULTILINE)
+    return found[1] if found else UNKNOWN

@@ -22,7 +22,8 @@
 #                 Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a lost shard, slow
 #                 headers, a search of its data for senders, ten minutes at full speed. Of a relay: kill -9 of it, of
 #                 devices and of its collector. Of all readers: ten minutes of coverage-guided fuzzing
-# make release    build wheel, sdist, jar, npm package and SBOMs (CycloneDX) into dist/
+# make release    build wheel, sdist, jar, npm package and SBOMs (CycloneDX) into dist/, and write the set of files in
+#                 tests/earlier_builds/ that later builds must read
 # make lock       write the lock files again for changed dependencies; UPGRADE=1 takes the newest version of everything
 # make clean      delete everything that is generated, also the environments
 #
@@ -80,7 +81,7 @@ endurance: $(VENV)/.fuzz redis nginx chromium
 	$(VENV)/bin/python -m tools.endurance
 
 # The times in the files are the commit's, so two builds of one commit are equal.
-release: $(RELEASE)/.release
+release: $(RELEASE)/.release $(VENV)/.dev redis
 	mkdir -p dist
 	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
 	&& $(RELEASE)/bin/python -m hatchling build \
@@ -88,6 +89,8 @@ release: $(RELEASE)/.release
 	$(MAKE) --no-print-directory -C $(JAVA) && cp $(JAVA)/build/ldp-bayes.jar dist/
 	cd $(JAVASCRIPT) && npm ci --ignore-scripts --no-audit --no-fund && npm pack --pack-destination ../../dist \
 	&& npm sbom --package-lock-only --omit dev --sbom-type library --sbom-format cyclonedx > ../../dist/ldp-bayes-npm.cdx.json
+	file=tests/earlier_builds/$$($(VENV)/bin/python -c 'import encoders; print(encoders.__version__)').zip \
+	&& { [ -e $$file ] || $(VENV)/bin/python -m tools.earlier_builds . $$file; }
 
 # deploy/requirements.lock: what the image needs; deploy/build.lock: what builds the wheel; .ci/requirements.lock: the extra [dev].
 LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)

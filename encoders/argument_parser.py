@@ -8,7 +8,7 @@ import sys
 import textwrap
 from typing import Any
 
-from encoders import __version__
+from encoders.build import find_build
 
 
 def _width() -> int:
@@ -53,7 +53,7 @@ class ArgumentParser(argparse.ArgumentParser):
         self.add_argument(
             "--version",
             action="version",
-            version=f"%(prog)s {__version__}",
+            version=f"%(prog)s {find_build()}",
             help="Show the version and exit.",
         )
         self._positionals.title = "Commands"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
+from encoders.build import Build, find_build
 from encoders.survey import Feature, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.codec import require
@@ -34,6 +35,8 @@ class Results:
     """What a model predicts with. Of a survey without a label, the shares of all people."""
     usefulness: Usefulness | None = None
     """What the predictions are worth; None without a label, and for a curator."""
+    build: Build | None = field(default_factory=find_build)
+    """The build that computed the results; None if an earlier version wrote their file."""
 
     @property
     def has_label(self) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from encoders.build import Build
 from encoders.canonical import dump_canonical_json
 from encoders.errors import LdpError, SurveyError
 from encoders.file_kind import describe_other, find_kind
@@ -85,6 +86,7 @@ def dump_results(results: Results) -> bytes:
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
+        **({"build": to_json(results.build)} if results.build else {}),
         **dump_plan_entry(plan),
         "plan_digest": plan.digest,
         "privacy": to_json(results.privacy),
@@ -224,12 +226,15 @@ def _read_results(content: dict[str, Any]) -> Results:
             require(is_stated, "needs a statement about reports")
         is_counted = isinstance(found.classifier, NaiveBayesParameters)
         require(is_counted or privacy.curator is not None, "needs a statement about a curator")
+    with reading("build"):
+        build = from_json(Build, content["build"]) if "build" in content else None
     return Results(
         plan=found.plan,
         privacy=privacy,
         estimates=estimates,
         classifier=found.classifier,
         usefulness=found.usefulness,
+        build=build,
     )
 
 

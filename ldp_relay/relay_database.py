@@ -9,7 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from encoders.errors import LdpError
+
 SECRET_BYTES = 32
+_VERSION = 1
+"""Stored in the file as SQLite's `user_version`; increase it if earlier builds cannot use the tables."""
 _BUSY_SECONDS = 30.0
 _BATCHES = """
 CREATE TABLE IF NOT EXISTS batches (
@@ -42,16 +46,22 @@ def open_database(path: Path) -> sqlite3.Connection:
     ------
     sqlite3.Error, OSError
         If the file cannot be used.
+    LdpError
+        If a later version wrote it.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    if database.execute("PRAGMA user_version").fetchone()[0] > _VERSION:
+        database.close()
+        raise LdpError(f"{path}: a later version of ldp-relay wrote this database: run that version again")
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
         database.execute(f"PRAGMA {pragma}")
     with transaction(database):
         _replace_positions(database)
         for statement in _SCHEMA.split(";"):
             database.execute(statement)
+        database.execute(f"PRAGMA user_version = {_VERSION}")
     return database
 
 

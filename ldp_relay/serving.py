@@ -11,6 +11,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from encoders.build import find_build
 from ldp_relay import delivery
 from ldp_relay.held_messages import RECEIVED, HeldMessages
 from ldp_relay.relay_app import create_app
@@ -53,6 +54,11 @@ def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None
     print_address : callable
         Called with the address when the socket listens.
     """
+
+    def when_ready(master: Any) -> None:
+        delivery.log_event("started", surveys=sorted(settings.surveys), **vars(find_build()))
+        print_address(str(master.LISTENERS[0]))
+
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s", force=True)
     _Server(
         settings,
@@ -67,5 +73,5 @@ def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None
         loglevel="critical",  # its other messages may contain an address
         control_socket_disable=True,
         proc_name="ldp-relay",
-        when_ready=lambda master: print_address(str(master.LISTENERS[0])),
+        when_ready=when_ready,
     ).run()

@@ -42,7 +42,7 @@ PROGRESS = ROOT / "encoders" / "progress.py"
 LAYERS = {
     "encoders": [
         {"__init__", "errors", "notebook_html"},
-        {"canonical", "late_imports"},
+        {"build", "canonical", "late_imports"},
         {"lazy_numpy"},
         {
             "argument_parser",

@@ -1,4 +1,4 @@
-"""Every command and every package states one version, which the build reads from `encoders`."""
+"""Every command prints its build; every package has one version, which builds read from `encoders`."""
 
 import importlib
 import importlib.metadata
@@ -6,6 +6,7 @@ import importlib.metadata
 import pytest
 
 from encoders import __version__
+from encoders.build import find_build
 from tests.support.commands import command
 
 COMMANDS = importlib.metadata.distribution("ldp-bayes").entry_points.select(group="console_scripts")
@@ -13,8 +14,8 @@ COMMANDS = importlib.metadata.distribution("ldp-bayes").entry_points.select(grou
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COMMANDS.names))
-def test_a_command_prints_its_name_and_version(name):
-    assert command(name, "--version").stdout == f"{name} {__version__}\n"
+def test_a_command_prints_its_name_and_build(name):
+    assert command(name, "--version").stdout == f"{name} {__version__} (commit {find_build().commit})\n"
 
 
 def test_a_variable_named_version_does_not_stop_the_collector(tmp_path):

@@ -3,6 +3,7 @@
 import configparser
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from encoders.build import COMMIT_FILE, find_build
 from tests.support.servers import inherited_environment
 from tests.test_layering import MAY_IMPORT
 
@@ -31,6 +33,7 @@ def run(folder, *words):
 
 folder, *names = sys.argv[1:]
 printed = {name: run(folder, name, "--help") for name in names}
+printed["build"] = run(folder, "ldp-client", "--version")
 printed["survey"] = run(folder, "ldp-survey", "init")
 import ldp_aggregator.collector.dashboard.dashboard_page as page, ldp_aggregator.stores.redis
 print(json.dumps(printed | {"page": page.__file__}))
@@ -38,14 +41,18 @@ print(json.dumps(printed | {"page": page.__file__}))
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build_wheel(sources: Path, folder: Path, **variables: str) -> Path:
     pytest.importorskip("hatchling")
-    folder = tmp_path_factory.mktemp("wheel")
     options = ["--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(folder)]
-    subprocess.run([*PIP, "wheel", *options, str(ROOT)], check=True)
+    environment = inherited_environment() | variables
+    subprocess.run([*PIP, "wheel", *options, str(sources)], env=environment, check=True)
     [built] = folder.glob("ldp_bayes-*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +72,7 @@ def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel):
         if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith(".")
     }
     contained = set(ZipFile(wheel).namelist())
-    assert {name for name in contained if ".dist-info/" not in name} == files
+    assert {name for name in contained if ".dist-info/" not in name} == files | {COMMIT_FILE}
     for needed in (
         "ldp_aggregator/stores/lua/record.lua",
         "ldp_aggregator/collector/dashboard/static/index.html",
@@ -79,6 +86,18 @@ def test_the_wheel_contains_every_file_of_the_packages_and_no_other(wheel):
         *(f"{package}/py.typed" for package in MAY_IMPORT),
     ):
         assert needed in contained
+
+
+def test_the_image_is_built_from_files_that_give_the_same_wheel(wheel, tmp_path):
+    lines = (ROOT / "deploy" / "Dockerfile.dockerignore").read_text().splitlines()
+    patterns = [line.removeprefix("!") for line in lines if line.startswith("!")]
+    assert {".git/HEAD", ".git/refs/heads", ".git/packed-refs"} <= set(patterns)
+    for path in (path for each in patterns if not each.startswith(".git") for path in ROOT.glob(each)):
+        copy = tmp_path / "src" / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
+    built = build_wheel(tmp_path / "src", tmp_path / "wheel", LDP_COMMIT=find_build().commit)
+    assert built.read_bytes() == wheel.read_bytes()
 
 
 def test_the_wheel_declares_the_commands_and_the_extras(wheel):
@@ -100,6 +119,7 @@ def test_every_command_of_the_wheel_runs_from_it(installed):
     printed = json.loads(run.stdout)
     for name in PROJECT["scripts"]:
         assert printed[name].lower().startswith("usage"), name
+    assert printed["build"] == f"ldp-client {find_build()}\n"
     example = ROOT / "ldp_design" / "authoring" / "example.toml"
     assert printed["survey"].encode() == example.read_bytes()
     assert Path(os.path.realpath(printed["page"])).is_relative_to(os.path.realpath(installed))

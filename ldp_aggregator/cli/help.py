@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from encoders import __version__
+from encoders.build import find_build
 from encoders.extras import EXPECTED_ERRORS, describe_error
 from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
 
@@ -155,7 +155,7 @@ def version_option(command: Decorated) -> Decorated:
     Each command needs a separate option, because click stores the first program name in it.
     """
     add = click.version_option(
-        __version__,
+        str(find_build()),
         message="%(prog)s %(version)s",
         allow_from_autoenv=False,  # LDP_COLLECTOR_VERSION=1 must not print the version
     )

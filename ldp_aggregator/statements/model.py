@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
+from encoders.build import Build
 from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
 from encoders.survey.compiled_plan import AnyPlan
@@ -162,10 +163,12 @@ class CitationFacts:
     """Whether the survey has a label."""
     sent: SentFacts
     curator: PromiseFacts | None
+    build: Build | None
+    """The build that computed the results, if it is known."""
 
 
 def find_citation(results: Results) -> list[Statement]:
-    """Return the statements that say how to cite the results and the method."""
+    """Return the statements that say how to cite the results, the software and the method."""
     plan, curator = results.plan, results.privacy.curator
     facts = CitationFacts(
         survey=plan.id,
@@ -175,5 +178,6 @@ def find_citation(results: Results) -> list[Statement]:
         classes=results.has_label,
         sent=SentFacts.of(results.estimates),
         curator=PromiseFacts.of(curator) if curator else None,
+        build=results.build,
     )
     return TEXTS.section("citation", facts)

@@ -303,5 +303,6 @@ def changed_plan_error(survey: str, totals: Mapping[str, Total], tokens: int = 0
     counted = f"{Counted(count_reports(totals), 'report')}{f' and {tokens:,} tokens' if tokens else ''}"
     return StoreError(
         f"the store already has another plan of survey {survey!r} with {counted}: give the changed "
-        "survey a new id, or serve the file that was answered"
+        "survey a new id, or serve the plan that was answered. If the file has not changed, this build "
+        "compiles it to another plan (docs/moving.md#order-of-an-upgrade)"
     )

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import redis
+import yaml
 
+from encoders.build import find_build
 from ldp_aggregator.stores import StorePolicy, open_store
 from tests.deploy.shipped_commands import is_ready, started
 from tests.support.servers import (
@@ -35,6 +37,15 @@ def test_containers_are_confined_and_do_not_run_as_root(services):
             assert ":" in service["image"], name
     last = (DEPLOY / "Dockerfile").read_text().rpartition("\nFROM ")[2]
     assert "\nUSER 10001:10001\n" in last
+
+
+def test_the_image_is_labelled_with_version_and_commit(services):
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    assert f"org.opencontainers.image.version={find_build().version} " in dockerfile
+    assert "org.opencontainers.image.revision=$LDP_COMMIT\n" in dockerfile
+    relay = yaml.safe_load((DEPLOY / "relay" / "compose.yaml").read_text())
+    for service in (services["services"]["collector"], relay["services"]["relay"]):
+        assert service["build"]["args"] == {"LDP_COMMIT": "${LDP_COMMIT:-unknown}"}
 
 
 def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from encoders.errors import LdpError
 from ldp_relay import held_messages as module
 from ldp_relay.held_messages import TOO_FEW, HeldMessages, Outcome, Passage
 from ldp_relay.networks import Admission, NetworkLimit, read_address
@@ -255,6 +256,16 @@ def test_a_file_of_an_earlier_version_is_carried_on(tmp_path, rejected):
     assert {each for body in bodies for each in body} == set(messages(16, 4))
     hold(held, 30)
     assert held.counts("s")["waiting"] == 10
+
+
+def test_a_file_of_a_later_version_is_refused_and_stays(held, tmp_path):
+    hold(held, 1)
+    held._database.execute("PRAGMA user_version = 2")
+    held.close()
+    before = (tmp_path / "relay.db").read_bytes()
+    with pytest.raises(LdpError, match=r"relay\.db: a later version of ldp-relay wrote this database: run "):
+        HeldMessages(tmp_path / "relay.db")
+    assert (tmp_path / "relay.db").read_bytes() == before
 
 
 def test_plans_with_messages_are_listed(held):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from tests.support.http_servers import QuietHandler, serve
 
 pytest.importorskip("cryptography.hazmat.primitives.hpke")
 
+from encoders.build import find_build
 from encoders.survey.sealing import column_bytes, seal_envelope
 from encoders.survey.unsealing import open_inner
 from ldp_relay.held_messages import TOO_FEW
@@ -57,6 +59,11 @@ def test_batches_arrive_and_one_stays_behind(site, tmp_path):
     assert site.counted() == 20
     text = log.read_text()
     assert '"event": "passed-on", "survey": "night-work", "messages": 20' in text
+    assert json.loads(text.partition("\n")[0]) == {
+        "event": "started",
+        "surveys": ["night-work"],
+        **vars(find_build()),
+    }
     assert "127.0.0.1" not in text  # no address, and no message
     assert site.plan.digest not in text
 

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from ldp_aggregator.collector.invitations import count_tokens
+from ldp_aggregator.collector.serving.build_info import build_info
 from ldp_aggregator.stores import Store, StoreError
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports
@@ -22,6 +23,7 @@ class _SurveyCollector(Collector):
         self._store = store
 
     def collect(self) -> Iterator[Metric]:
+        yield build_info()
         up = GaugeMetricFamily("ldp_store_up", "Whether the store can be read")
         try:
             metrics = self._read_metrics()

@@ -18,6 +18,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers.gthread import ThreadWorker
 
+from encoders.build import find_build
 from encoders.errors import LdpError
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError
@@ -201,7 +202,8 @@ def serve(
         logs.install_exception_hooks()
         print_addresses([str(listener) for listener in master.LISTENERS])
         counts = dict(published.report_counts)
-        master.app.log_surveys("started", reports=counts, new_store=published.new_store)
+        build = vars(find_build())
+        master.app.log_surveys("started", **build, reports=counts, new_store=published.new_store)
 
     logs.configure_logging()
     Server(

@@ -1,16 +1,19 @@
 """A model file is read back as it was written, or refused with a reason."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from encoders.build import Build, find_build
 from ldp_aggregator import ModelError, load_model
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results, save_results
 from ldp_aggregator.snapshot import Snapshot
+from ldp_aggregator.views.results_page import render_page
 from tests.support.damaged_json import DELETED, put, signed
 
 
@@ -42,6 +45,32 @@ def test_the_file_contains_the_plan_and_the_reports_it_was_trained_on(model_path
 def test_equal_models_are_equal_files(snapshot, results):
     again = Snapshot.from_json(snapshot.to_json())
     assert dump_results(results) == dump_results(make_results(again, poisoning=False))
+
+
+def test_builds_of_two_commits_make_files_that_differ_in_the_build_alone(results):
+    commits = ["c0ffee" * 6 + "c0de", "decade" * 6 + "1234"]
+    files = [dump_results(replace(results, build=Build("1.2.3", each))) for each in commits]
+    contents = [json.loads(each) for each in files]
+    assert [each.pop("build")["commit"] for each in contents] == commits
+    assert contents[0].pop("checksum") != contents[1].pop("checksum")
+    assert contents[0] == contents[1]
+
+
+def test_a_file_keeps_the_build_that_made_it(results):
+    assert json.loads(dump_results(results))["build"] == vars(find_build())
+    for build in (Build("1.2.3", "unknown"), None):  # earlier versions wrote none
+        data = dump_results(replace(results, build=build))
+        assert parse_results(data).build == build
+        assert dump_results(parse_results(data)) == data
+    assert b"Software:" not in render_page(replace(results, build=None))
+
+
+@pytest.mark.parametrize("build", [{"version": "1.2.3"}, {"version": 1, "commit": "unknown"}, None, "1.2.3"])
+def test_a_build_of_another_form_is_refused(build, results):
+    content = json.loads(dump_results(results))
+    del content["checksum"]
+    with pytest.raises(ModelError, match=r"the content is inconsistent \(build: "):
+        parse_results(signed(content | {"build": build}))
 
 
 def test_saving_leaves_nothing_else_behind(tmp_path, results):

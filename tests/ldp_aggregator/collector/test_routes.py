@@ -3,6 +3,7 @@
 import pytest
 from flask.testing import FlaskClient
 
+from encoders.build import find_build
 from encoders.report import MEDIA_TYPE
 from encoders.survey.signature import read_signature
 from ldp_aggregator.codec import from_json
@@ -150,7 +151,14 @@ def test_metrics_report_a_failing_store(plan):
     store.publish(plan.id, plan.json)
     response = make_client(store, operator_token="the-token").get("/metrics", headers=OPERATOR)
     assert response.status_code == 200
-    assert [line for line in response.text.splitlines() if line[0] != "#"] == ["ldp_store_up 0.0"]
+    lines = [line for line in response.text.splitlines() if line[0] != "#"]
+    assert [line for line in lines if not line.startswith("ldp_build_info")] == ["ldp_store_up 0.0"]
+
+
+def test_metrics_name_the_build(web):
+    build = find_build()
+    page = web.get("/metrics", headers=OPERATOR).text
+    assert f'ldp_build_info{{commit="{build.commit}",version="{build.version}"}} 1.0' in page
 
 
 def test_frequent_readiness_checks_write_once(web, store, monkeypatch):

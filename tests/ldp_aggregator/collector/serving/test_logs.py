@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from encoders.build import find_build
 from encoders.errors import SurveyError
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.server import _error_reason
@@ -86,6 +87,7 @@ def test_the_log_of_a_run_has_its_events_and_no_senders(survey, tmp_path, plan, 
     }
     assert next(line for line in found if line["event"] == "worker-killed")["signal"] == "SIGKILL"
     assert [line["surveys"] for line in found if line["event"] == "reloaded"] == [["sleep"]]
+    assert found[0].items() >= {"event": "started", **vars(find_build())}.items()
     written = log.read_text()
     for private in ("127.0.0.1", "urllib", "private", "garbage", "GET", "junk", "/v1/", report.hex()):
         assert private not in written

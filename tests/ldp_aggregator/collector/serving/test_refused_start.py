@@ -100,7 +100,7 @@ def test_a_changed_survey_with_reports_is_refused_and_the_message_counts_them(se
     result = serve(other, survey, "--store", any_url, "--bind", "127.0.0.1:0")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "another plan of survey 'sleep' with 3 reports" in result.stderr
-    assert "give the changed survey a new id" in result.stderr
+    assert "give the changed survey a new id, or serve the plan that was answered" in result.stderr
     assert read_plans(any_url) == {plan.id: plan.json}  # without the other survey
 
 

@@ -19,7 +19,8 @@ import ldpbayes.RandomSource;
  * {@code maxTotalEpsilon}, {@code spread} (0), {@code timeout} of flush and close (30), {@code background}
  * (true), {@code plan} (a file), {@code calls} (by default {@code grant,report,flush,close}; also {@code
  * status}, {@code withdraw}), {@code wait} (true: reads a line of standard input before the calls), and
- * {@code halt}: ends the process at once {@code in-draw}, {@code before-post} or {@code after-post}.
+ * {@code halt}: ends the process at once {@code in-draw}, {@code before-post} or {@code after-post};
+ * {@code server}: an origin that gets all requests, in place of the URL's.
  */
 public final class Answer {
     private final Map<String, String> settings = new LinkedHashMap<>();
@@ -84,7 +85,9 @@ public final class Answer {
     private Transport.Response request(String method, String url, byte[] body,
         double timeout) throws IOException {
         if (body != null) halt("before-post");
-        Transport.Response response = new HttpTransport().request(method, url, body, timeout);
+        String server = settings.getOrDefault("server", "");
+        String address = server.isEmpty() ? url : url.replaceFirst("^https?://[^/]*", server);
+        Transport.Response response = new HttpTransport().request(method, address, body, timeout);
         if (body != null) halt("after-post");
         return response;
     }

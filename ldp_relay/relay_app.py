@@ -1,11 +1,13 @@
-"""The pages of a relay for devices, as a WSGI application."""
+"""The pages of a relay for devices and for monitoring, as a WSGI application."""
 
 from __future__ import annotations
 
+import hmac
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from threading import Thread
 from time import time
 
 from flask import Flask, Response, current_app, jsonify, request
@@ -20,6 +22,7 @@ from encoders.survey.signature import signature_text
 from encoders.survey.unsealing import open_outer
 from ldp_relay.delivery import log_event, log_event_once
 from ldp_relay.held_messages import HeldMessages, Outcome, name_of
+from ldp_relay.metrics import RelayMetrics
 from ldp_relay.networks import Address, Admission, NetworkLimit, RefusalLimit, sender_of
 from ldp_relay.relay_settings import RelayedSurvey, RelaySettings
 
@@ -30,7 +33,12 @@ _FULL_SECONDS = 8 * 3600
 """A device whose network is full may be in another one later."""
 
 
-def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> Flask:
+def create_app(
+    settings: RelaySettings,
+    held: HeldMessages,
+    refusals: Mapping[str, Counter[str]],
+    threads: Sequence[Thread] = (),
+) -> Flask:
     """Make the application.
 
     Parameters
@@ -40,6 +48,8 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
         Holds what devices send.
     refusals : mapping of digest to Counter
         Receives the numbers of refused messages by reason.
+    threads : sequence of Thread
+        The relay is not ready if one of them has ended.
 
     Returns
     -------
@@ -50,7 +60,10 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     limits = {name: NetworkLimit(each.messages_per_network) for name, each in settings.surveys.items()}
-    app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit())
+    shown = RelayMetrics(settings.surveys.values(), held, threads)
+    app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit(), shown)
+    for operator_page in _OPERATOR_PAGES:
+        app.add_url_rule(f"/{operator_page.__name__}", view_func=operator_page)
     for page in (plan, texts, signature):
         app.add_url_rule(f"/<survey>/{page.__name__}", view_func=page)
     for view, method in ((post_message, "POST"), (delete_message, "DELETE"), (preflight, "OPTIONS")):
@@ -71,6 +84,7 @@ class _Relay:
     limits: Mapping[str, NetworkLimit]
     """By survey."""
     refusal_limit: RefusalLimit
+    metrics: RelayMetrics
 
     @property
     def sender(self) -> Address | None:
@@ -165,6 +179,35 @@ def signature(survey: str) -> Response:
     return Response(signature_text(signature), content_type="text/plain; charset=utf-8")
 
 
+def livez() -> Response:
+    """Respond while the process runs."""
+    return jsonify(status="live")
+
+
+def readyz() -> Response:
+    """Respond 200 if messages can be held and passed on now, else 503."""
+    if failure := _relay().metrics.find_failure():
+        raise Problem(Reason.STORE_UNAVAILABLE, failure)
+    return jsonify(status="ready")
+
+
+def metrics() -> Response:
+    """Send the metrics to whom has their token."""
+    token = _relay().settings.metrics_token
+    if not token:
+        raise Problem(
+            Reason.NOT_AUTHORISED, "this page is closed: it opens when the operator sets metrics_token_file"
+        )
+    if not hmac.compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
+        raise Problem(
+            Reason.NOT_AUTHORISED, "send the token of metrics_token_file: Authorization: Bearer TOKEN", 401
+        )
+    return Response(_relay().metrics.render(), content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+_OPERATOR_PAGES = (livez, readyz, metrics)
+
+
 def _survey(survey: str) -> RelayedSurvey:
     found = _relay().settings.surveys.get(survey)
     if not found:
@@ -226,9 +269,13 @@ def _count_refusal(response: Response) -> Response:
 
 
 def _add_headers(response: Response) -> Response:
-    response.headers["Access-Control-Allow-Origin"] = "*"
-    response.headers["Access-Control-Expose-Headers"] = "Retry-After"
-    response.headers["Cache-Control"] = "no-cache" if request.method == "GET" else "no-store"
+    is_for_operator = request.endpoint in {each.__name__ for each in _OPERATOR_PAGES}
+    if not is_for_operator:
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Access-Control-Expose-Headers"] = "Retry-After"
+    response.headers["Cache-Control"] = (
+        "no-cache" if request.method == "GET" and not is_for_operator else "no-store"
+    )
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 

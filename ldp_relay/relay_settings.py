@@ -23,12 +23,14 @@ _DEFAULTS: dict[str, Any] = {
     "bind": "127.0.0.1:8100",
     "messages_per_network": None,
     "proxies": [],
+    "metrics_token_file": None,
 }
 _BIND = re.compile(r"[A-Za-z0-9.:\[\]-]+:[0-9]{1,5}")
 _COLLECTOR = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
     r"(/[A-Za-z0-9._~/-]*)?/v1/surveys/(?P<survey>[a-z0-9-]+)"
 )
+_MIN_TOKEN_LENGTH = 16
 _SURVEY_TEXTS = {"plan", "key", "collector", "collector_token_file"}
 
 
@@ -73,6 +75,8 @@ class RelaySettings:
     proxies: frozenset[Address]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
+    metrics_token: str = field(default="", repr=False)
+    """Opens the metrics; they are closed without one."""
     """The surveys by id."""
 
 
@@ -114,7 +118,31 @@ def read_settings(path: Path) -> RelaySettings:
         entries["bind"],
         frozenset(filter(None, addresses)),
         {name: _read_survey(path.parent, name, entry, limit) for name, entry in surveys.items()},
+        _read_metrics_token(path.parent, entries),
     )
+
+
+def _read_metrics_token(folder: Path, entries: Mapping[str, Any]) -> str:
+    name = "metrics_token_file"
+    if entries[name] is None:
+        return ""
+    token = _read_token(folder / _text(entries, name, ""), name)
+    if len(token) < _MIN_TOKEN_LENGTH:
+        raise RelaySettingsError(
+            f"{name}: the token needs at least {_MIN_TOKEN_LENGTH} characters; make one with: openssl rand "
+            "-hex 16"
+        )
+    return token
+
+
+def _read_token(path: Path, where: str) -> str:
+    try:
+        token = path.read_text("latin-1").rstrip("\r\n")
+    except OSError as error:  # without the path: somebody may have written the token in its place
+        raise RelaySettingsError(f"{where}: cannot be read: {error.strerror}") from error
+    if not (token.isascii() and token.isprintable() and token and " " not in token):
+        raise RelaySettingsError(f"{where}: needs the token on its only line")
+    return token
 
 
 def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> RelayedSurvey:
@@ -138,12 +166,7 @@ def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> Rela
             "belongs to it"
         )
     _check_collector(texts["collector"], plan, f"{where}.collector")
-    try:
-        token = (folder / texts["collector_token_file"]).read_text("latin-1").rstrip("\r\n")
-    except OSError as error:  # without the path: somebody may have written the token in its place
-        raise RelaySettingsError(f"{where}.collector_token_file: cannot be read: {error.strerror}") from error
-    if not (token.isascii() and token.isprintable() and token and " " not in token):
-        raise RelaySettingsError(f"{where}.collector_token_file: needs the token on its only line")
+    token = _read_token(folder / texts["collector_token_file"], f"{where}.collector_token_file")
     signature = load_signature_file(signature_path(folder / texts["plan"]))
     if limit is None:
         limit = 0 if codes else plan.relay.messages_per_network  # a code stops strangers better than a limit

@@ -11,6 +11,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from encoders.socket_activation import require_no_passed_sockets
 from ldp_relay import delivery
 from ldp_relay.held_messages import RECEIVED, HeldMessages
 from ldp_relay.relay_app import create_app
@@ -40,8 +41,8 @@ class _Server(BaseApplication):  # type: ignore[misc]
             if each.messages_per_network and (count := held.counts(each.plan.digest)[RECEIVED]):
                 delivery.log_event("limits-forgotten", survey=each.plan.id, received_before=count)
         refusals: dict[str, Counter[str]] = {each.plan.digest: Counter() for each in surveys}
-        delivery.start(surveys, held, refusals)
-        return create_app(self._settings, held, refusals)
+        threads = delivery.start(surveys, held, refusals)
+        return create_app(self._settings, held, refusals, threads)
 
 
 def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None:
@@ -52,7 +53,13 @@ def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None
     settings : RelaySettings
     print_address : callable
         Called with the address when the socket listens.
+
+    Raises
+    ------
+    SocketActivationError
+        If systemd has passed sockets.
     """
+    require_no_passed_sockets("bind")
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s", force=True)
     _Server(
         settings,

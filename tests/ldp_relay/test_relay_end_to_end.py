@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,12 +22,13 @@ from ldp_relay.held_messages import TOO_FEW
 from tests.support.commands import run_program
 from tests.support.relays import (
     COLLECTOR,
+    RELAY_TOKEN,
     RelayedSite,
     relay,
     relayed_report,
     send,
 )
-from tests.support.servers import wait_for
+from tests.support.servers import TOKEN, wait_for
 from tools.endurance.relay_trials import kills
 
 pytestmark = pytest.mark.slow
@@ -57,6 +61,9 @@ def test_batches_arrive_and_one_stays_behind(site, tmp_path):
     assert site.counted() == 20
     text = log.read_text()
     assert '"event": "passed-on", "survey": "night-work", "messages": 20' in text
+    for line in text.splitlines():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\dZ", json.loads(line).pop("hour"))
+    assert not re.search(r"\d:\d", text)  # no finer time
     assert "127.0.0.1" not in text  # no address, and no message
     assert site.plan.digest not in text
 
@@ -101,6 +108,49 @@ def test_nothing_leaves_at_a_stop_or_a_start(site):
         with relay(settings):
             time.sleep(1)
         assert site.counts() == {"received": 45, "waiting": 45, "leaving": 0, "sizes": []}
+
+
+def test_a_relay_that_moves_to_another_machine_passes_each_report_on_once(site, tmp_path):
+    with relay(site.settings("http://127.0.0.1:9"), HOUR):
+        messages = site.send(45)
+        wait_for(lambda: site.counts()["leaving"] == 20)
+    before = site.counts()
+    site.folder = tmp_path / "new"
+    site.folder.mkdir()
+    for name in ("relay.db", "relay.db-wal"):
+        if (former := tmp_path / name).exists():
+            former.rename(site.folder / name)
+    (site.folder / "collector.token").write_text(RELAY_TOKEN)
+    site.settings("http://127.0.0.1:9")
+    with site.collector() as (base, _), relay(site.settings(base), HOUR):
+        assert site.counts().items() >= {"received": 45, "waiting": 25, "sizes": [20]}.items()
+        assert before["received"] == 45
+        wait_for(lambda: site.counts().get("passed on, recorded") == 20)
+        assert {send(site.url, each)[0] for each in messages} == {202}  # a retry is not held again
+        assert site.counts()["waiting"] == 25
+    assert site.counted() == 20
+
+
+def test_a_monitor_sees_that_a_relay_is_ready_and_delivers(site, tmp_path):
+    site.settings("http://127.0.0.1:9")
+    with site.collector() as (base, _):
+        settings = site.settings(base)
+        (tmp_path / "metrics.token").write_text(TOKEN)
+        settings.write_text('metrics_token_file = "metrics.token"\n' + settings.read_text())
+
+        def get(page: str) -> str:
+            request = urllib.request.Request(f"http://127.0.0.1:{site.port}{page}")
+            request.add_header("Authorization", f"Bearer {TOKEN}")
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.read().decode()
+
+        with relay(settings, HOUR):
+            site.send(40)
+            wait_for(
+                lambda: 'ldp_relay_deliveries_total{result="ok",survey="night-work"} 1.0' in get("/metrics")
+            )
+            assert "ldp_relay_ready 1.0" in get("/metrics")
+            assert [get("/livez"), get("/readyz")] == ['{"status":"live"}\n', '{"status":"ready"}\n']
 
 
 @contextmanager

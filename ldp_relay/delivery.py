@@ -59,10 +59,8 @@ def log_event_once(event: str, **fields: object) -> None:
         log_event(event, **fields)
 
 
-def start(
-    surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]
-) -> list[threading.Thread]:
-    """Start and return the threads; they end with the process, at any moment without harm.
+def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> None:
+    """Start the threads; they end with the process, at any moment without harm.
 
     Parameters
     ----------
@@ -72,12 +70,9 @@ def start(
         The refusals of each survey by reason, which are written to the database at each full hour.
     """
     hourly = HourlyRelease(list(surveys), held, refusals)
-    threads = [threading.Thread(target=hourly.run, daemon=True)]
-    for survey in hourly.surveys:
-        threads.append(threading.Thread(target=pass_on_for_ever, args=(survey, held), daemon=True))
-    for each in threads:
-        each.start()
-    return threads
+    threading.Thread(target=hourly.run, daemon=True).start()
+    for each in hourly.surveys:
+        threading.Thread(target=pass_on_for_ever, args=(each, held), daemon=True).start()
 
 
 class HourlyRelease:

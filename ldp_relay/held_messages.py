@@ -26,7 +26,7 @@ from ldp_relay.networks import Admission
 from ldp_relay.relay_database import SECRET_BYTES, find_failure, open_database, transaction
 from ldp_relay.release import HOUR_SECONDS, draw_batches, order_columns
 
-TOO_FEW, RECEIVED, WAITING, LEAVING = "deleted, because too few came", "received", "waiting", "leaving"
+TOO_FEW, RECEIVED = "deleted, because too few came", "received"
 DELIVERED, FAILED = "deliveries, ok", "deliveries, failed"
 LAST_DELIVERY = "last delivery"
 """The hour of the last request that the collector has answered, in Unix seconds."""
@@ -331,7 +331,7 @@ class HeldMessages:
             survey = self._number(digest)
             sql = "SELECT COUNT(*), COUNT(batch) FROM messages WHERE survey = ? AND content NOT NULL"
             held, leaving = self._database.execute(sql, (survey,)).fetchone()
-            found = {RECEIVED: 0, WAITING: held - leaving, LEAVING: leaving} | self._read_events(survey)
+            found = {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving} | self._read_events(survey)
             sql = "SELECT COUNT(*), SUM(is_used) FROM codes WHERE survey = ?"
             codes, used = self._database.execute(sql, (survey,)).fetchone()
             return found | ({"codes": codes, "codes used": used} if codes else {})

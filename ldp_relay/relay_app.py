@@ -1,16 +1,16 @@
-"""The pages of a relay for devices and for monitoring, as a WSGI application."""
+"""The pages of a relay for devices and for monitors, as a WSGI application."""
 
 from __future__ import annotations
 
 import hmac
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from threading import Thread
 from time import time
 
 from flask import Flask, Response, current_app, jsonify, request
+from prometheus_client import generate_latest
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
@@ -33,12 +33,7 @@ _FULL_SECONDS = 8 * 3600
 """A device whose network is full may be in another one later."""
 
 
-def create_app(
-    settings: RelaySettings,
-    held: HeldMessages,
-    refusals: Mapping[str, Counter[str]],
-    threads: Sequence[Thread] = (),
-) -> Flask:
+def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> Flask:
     """Make the application.
 
     Parameters
@@ -48,8 +43,6 @@ def create_app(
         Holds what devices send.
     refusals : mapping of digest to Counter
         Receives the numbers of refused messages by reason.
-    threads : sequence of Thread
-        The relay is not ready if one of them has ended.
 
     Returns
     -------
@@ -60,10 +53,10 @@ def create_app(
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     limits = {name: NetworkLimit(each.messages_per_network) for name, each in settings.surveys.items()}
-    shown = RelayMetrics(settings.surveys.values(), held, threads)
+    shown = RelayMetrics(settings.surveys.values(), held)
     app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit(), shown)
-    for operator_page in _OPERATOR_PAGES:
-        app.add_url_rule(f"/{operator_page.__name__}", view_func=operator_page)
+    for name, operator_page in _OPERATOR_PAGES.items():
+        app.add_url_rule(f"/{name}", name, operator_page)
     for page in (plan, texts, signature):
         app.add_url_rule(f"/<survey>/{page.__name__}", view_func=page)
     for view, method in ((post_message, "POST"), (delete_message, "DELETE"), (preflight, "OPTIONS")):
@@ -185,27 +178,26 @@ def livez() -> Response:
 
 
 def readyz() -> Response:
-    """Respond 200 if messages can be held and passed on now, else 503."""
-    if failure := _relay().metrics.find_failure():
+    """Respond 200 if a message could be held now, else 503."""
+    if failure := _relay().held.find_failure():
         raise Problem(Reason.STORE_UNAVAILABLE, failure)
     return jsonify(status="ready")
 
 
 def metrics() -> Response:
-    """Send the metrics to whom has their token."""
-    token = _relay().settings.metrics_token
+    """Send the metrics to a request with their token."""
+    token, sent = _relay().settings.metrics_token, request.headers.get("Authorization", "")
     if not token:
-        raise Problem(
-            Reason.NOT_AUTHORISED, "this page is closed: it opens when the operator sets metrics_token_file"
-        )
-    if not hmac.compare_digest(request.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
-        raise Problem(
-            Reason.NOT_AUTHORISED, "send the token of metrics_token_file: Authorization: Bearer TOKEN", 401
-        )
-    return Response(_relay().metrics.render(), content_type="text/plain; version=0.0.4; charset=utf-8")
+        fix = "this page is closed: it opens when the operator sets metrics_token_file"
+        raise Problem(Reason.NOT_AUTHORISED, fix)
+    if not hmac.compare_digest(sent.encode(), f"Bearer {token}".encode()):
+        fix = "send the token of metrics_token_file: Authorization: Bearer TOKEN"
+        raise Problem(Reason.NOT_AUTHORISED, fix, 401)
+    text = generate_latest(_relay().metrics)
+    return Response(text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-_OPERATOR_PAGES = (livez, readyz, metrics)
+_OPERATOR_PAGES = {"livez": livez, "readyz": readyz, "metrics": metrics}
 
 
 def _survey(survey: str) -> RelayedSurvey:
@@ -269,13 +261,12 @@ def _count_refusal(response: Response) -> Response:
 
 
 def _add_headers(response: Response) -> Response:
-    is_for_operator = request.endpoint in {each.__name__ for each in _OPERATOR_PAGES}
-    if not is_for_operator:
+    is_for_devices = request.endpoint not in _OPERATOR_PAGES
+    if is_for_devices:
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = "Retry-After"
-    response.headers["Cache-Control"] = (
-        "no-cache" if request.method == "GET" and not is_for_operator else "no-store"
-    )
+    is_kept = is_for_devices and request.method == "GET"
+    response.headers["Cache-Control"] = "no-cache" if is_kept else "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 

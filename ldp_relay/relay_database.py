@@ -65,12 +65,6 @@ def find_failure(path: Path, opened: os.stat_result) -> str:
     """Return why the file cannot be written to, one of FAILURES; "" if it can.
 
     The check leaves nothing in the file: its log would show when the messages between two checks arrived.
-
-    Parameters
-    ----------
-    path : Path
-    opened : os.stat_result
-        Of the file that was opened.
     """
     try:
         if not os.path.samestat(path.stat(), opened):

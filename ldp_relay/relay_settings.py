@@ -113,26 +113,19 @@ def read_settings(path: Path) -> RelaySettings:
         raise RelaySettingsError("bind: needs HOST:PORT, for example 127.0.0.1:8100")
     if not isinstance(surveys, dict) or not surveys:
         raise RelaySettingsError("surveys: needs a table [surveys.ID] for each survey")
+    token, name = "", "metrics_token_file"
+    if entries[name] is not None:
+        token = _read_token(path.parent / _text(entries, name, ""), name)
+        if len(token) < _MIN_TOKEN_LENGTH:
+            fix = f"needs at least {_MIN_TOKEN_LENGTH} characters; make one with: openssl rand -hex 16"
+            raise RelaySettingsError(f"{name}: the token {fix}")
     return RelaySettings(
         path.parent / _text(entries, "database", ""),
         entries["bind"],
         frozenset(filter(None, addresses)),
         {name: _read_survey(path.parent, name, entry, limit) for name, entry in surveys.items()},
-        _read_metrics_token(path.parent, entries),
+        token,
     )
-
-
-def _read_metrics_token(folder: Path, entries: Mapping[str, Any]) -> str:
-    name = "metrics_token_file"
-    if entries[name] is None:
-        return ""
-    token = _read_token(folder / _text(entries, name, ""), name)
-    if len(token) < _MIN_TOKEN_LENGTH:
-        raise RelaySettingsError(
-            f"{name}: the token needs at least {_MIN_TOKEN_LENGTH} characters; make one with: openssl rand "
-            "-hex 16"
-        )
-    return token
 
 
 def _read_token(path: Path, where: str) -> str:

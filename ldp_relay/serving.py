@@ -41,8 +41,8 @@ class _Server(BaseApplication):  # type: ignore[misc]
             if each.messages_per_network and (count := held.counts(each.plan.digest)[RECEIVED]):
                 delivery.log_event("limits-forgotten", survey=each.plan.id, received_before=count)
         refusals: dict[str, Counter[str]] = {each.plan.digest: Counter() for each in surveys}
-        threads = delivery.start(surveys, held, refusals)
-        return create_app(self._settings, held, refusals, threads)
+        delivery.start(surveys, held, refusals)
+        return create_app(self._settings, held, refusals)
 
 
 def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None:
@@ -53,11 +53,6 @@ def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None
     settings : RelaySettings
     print_address : callable
         Called with the address when the socket listens.
-
-    Raises
-    ------
-    SocketActivationError
-        If systemd has passed sockets.
     """
     require_no_passed_sockets("bind")
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s", force=True)

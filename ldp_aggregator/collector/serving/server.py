@@ -153,7 +153,7 @@ def require_addresses(addresses: Mapping[str, str]) -> None:
     ------
     SettingsError
         With the option, the address, the reason and the fix.
-    SocketActivationError
+    LdpError
         If systemd has passed sockets.
     """
     require_no_passed_sockets(" and ".join(addresses))

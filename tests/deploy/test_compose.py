@@ -4,6 +4,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,13 @@ def test_containers_are_confined_and_do_not_run_as_root(services, relay_services
             assert ":" in service["image"], name
     last = (DEPLOY / "Dockerfile").read_text().rpartition("\nFROM ")[2]
     assert "\nUSER 10001:10001\n" in last
+
+
+def test_the_image_has_every_package_of_the_wheel():
+    pyproject = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    packages = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    sent = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
+    assert {f"!{package}" for package in packages} <= set(sent)
 
 
 def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services):

@@ -26,9 +26,10 @@ from tests.support.relays import (
     RelayedSite,
     relay,
     relayed_report,
+    relayed_reports,
     send,
 )
-from tests.support.servers import TOKEN, wait_for
+from tests.support.servers import TOKEN, front_proxy, wait_for
 from tools.endurance.relay_trials import kills
 
 pytestmark = pytest.mark.slow
@@ -138,8 +139,8 @@ def test_a_monitor_sees_that_a_relay_is_ready_and_delivers(site, tmp_path):
         (tmp_path / "metrics.token").write_text(TOKEN)
         settings.write_text('metrics_token_file = "metrics.token"\n' + settings.read_text())
 
-        def get(page: str) -> str:
-            request = urllib.request.Request(f"http://127.0.0.1:{site.port}{page}")
+        def get(page: str, origin: str = f"http://127.0.0.1:{site.port}") -> str:
+            request = urllib.request.Request(f"{origin}{page}")
             request.add_header("Authorization", f"Bearer {TOKEN}")
             with urllib.request.urlopen(request, timeout=30) as response:
                 return response.read().decode()
@@ -151,6 +152,11 @@ def test_a_monitor_sees_that_a_relay_is_ready_and_delivers(site, tmp_path):
             )
             assert "ldp_relay_ready 1.0" in get("/metrics")
             assert [get("/livez"), get("/readyz")] == ['{"status":"live"}\n', '{"status":"ready"}\n']
+            with front_proxy(tmp_path, site.port, name="relay/nginx.conf") as front:
+                assert "ldp_relay_ready 1.0" in get("/metrics", front)
+                assert send(site.url.replace(f"http://127.0.0.1:{site.port}", front), b"x")[0] == 400
+                messages = seal_envelope(site.plan, relayed_reports(site.plan))
+                assert send(site.url.replace(f"http://127.0.0.1:{site.port}", front), messages)[0] == 202
 
 
 @contextmanager

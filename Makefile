@@ -24,7 +24,8 @@
 #                 devices and of its collector. Of all readers: ten minutes of coverage-guided fuzzing
 # make release    build wheel, sdist, jar, npm package and SBOMs (CycloneDX) into dist/, and write the set of files in
 #                 tests/earlier_builds/ that later builds must read
-# make lock       write the lock files again for changed dependencies; UPGRADE=1 takes the newest version of everything
+# make lock       write the lock files again for changed dependencies, and the digests of base images into deploy/;
+#                 UPGRADE=1 takes the newest version of everything
 # make clean      delete everything that is generated, also the environments
 #
 # PYTHON=python3.12 chooses the interpreter of a new environment.
@@ -98,6 +99,7 @@ lock: $(RELEASE)/.release
 	$(LOCK) --extra collector --extra relay pyproject.toml -o deploy/requirements.lock
 	echo 'hatchling>=1.26' | $(LOCK) - -o deploy/build.lock
 	$(LOCK) --extra dev -c deploy/requirements.lock -c deploy/build.lock pyproject.toml -o .ci/requirements.lock
+	$(RELEASE)/bin/python -m tools.image_digests $(if $(UPGRADE),--upgrade)
 
 $(RELEASE)/.release: deploy/build.lock | $(RELEASE)/bin/python
 	$(RELEASE)/bin/python $(PIP) --require-hashes -r deploy/build.lock

@@ -28,7 +28,7 @@ MODULES = {
     "pandas": ("pandas",),
     "signed": ("cryptography",),
     "relay": ("cryptography",),
-    "relay-server": ("cryptography", "flask", "gunicorn", "werkzeug"),
+    "relay-server": ("cryptography", "flask", "gunicorn", "prometheus_client", "werkzeug"),
     "page": ("segno",),
     "xlsform": ("openpyxl", "pyxform"),
 }

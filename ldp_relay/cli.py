@@ -18,7 +18,7 @@ from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.relay import CODE_BYTES
 from encoders.survey.unsealing import breaks_promise, write_private_key
 from ldp_relay.delivery import probe
-from ldp_relay.held_messages import HeldMessages, Outcome
+from ldp_relay.held_messages import LAST_DELIVERY, HeldMessages, Outcome
 from ldp_relay.networks import WIDER
 from ldp_relay.relay_settings import RelayedSurvey, RelaySettings, read_settings
 from ldp_relay.selftest import run_selftest
@@ -192,7 +192,9 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     lines += [f"  {_describe_limit(survey)}", f"  the collector {probe(survey)}"]
     counts = held.counts(survey.plan.digest)
     unit = " answers" if survey.plan.asks_all else ""  # the collector counts each message in an envelope
+    last = counts.pop(LAST_DELIVERY, None)
     lines += [f"  {name}: {count:,}{unit * name.startswith('passed on')}" for name, count in counts.items()]
+    lines += [f"  {LAST_DELIVERY}: in the hour from {_time(last)}"] if last is not None else []
     if turned_away := counts.get(f"refused, {Outcome.FULL}"):
         lines.append(
             f"  warning: messages that were turned away, because their network is full: {turned_away:,}. "

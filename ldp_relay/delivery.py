@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from time import monotonic, sleep, time
@@ -23,7 +24,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 from encoders.survey.sealing import column_bytes
 from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, breaks_promise, most_records
 from ldp_relay import release
-from ldp_relay.held_messages import HeldMessages, Passage
+from ldp_relay.held_messages import FAILED, HeldMessages, Passage
 from ldp_relay.relay_settings import RelayedSurvey
 
 log = logging.getLogger("ldp.relay")
@@ -46,8 +47,9 @@ _logged: set[tuple[object, ...]] = set()
 
 
 def log_event(event: str, **fields: object) -> None:
-    """Write one line about surveys and collectors; nothing about devices."""
-    log.info(json.dumps({"event": event} | fields))
+    """Write one line about surveys and collectors, with the hour; nothing about devices."""
+    hour = datetime.now(UTC).strftime("%Y-%m-%dT%HZ")
+    log.info(json.dumps({"hour": hour, "event": event} | fields))
 
 
 def log_event_once(event: str, **fields: object) -> None:
@@ -163,6 +165,7 @@ def pass_on(survey: RelayedSurvey, held: HeldMessages) -> float:
     status, answer, retry_after = post(survey, passage)
     if answer is None:
         log_event("collector-failed", survey=plan.id, status=status)
+        held.count_events(plan.digest, {FAILED: 1})
         return min(-1.0, -retry_after)
     outcomes, rejected = answer
     held.mark_passed_on(plan.digest, passage, outcomes, rejected)

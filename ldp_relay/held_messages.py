@@ -23,10 +23,13 @@ from pathlib import Path
 from time import time
 
 from ldp_relay.networks import Admission
-from ldp_relay.relay_database import SECRET_BYTES, open_database, transaction
-from ldp_relay.release import draw_batches, order_columns
+from ldp_relay.relay_database import SECRET_BYTES, find_failure, open_database, transaction
+from ldp_relay.release import HOUR_SECONDS, draw_batches, order_columns
 
 TOO_FEW, RECEIVED = "deleted, because too few came", "received"
+DELIVERED, FAILED = "deliveries, ok", "deliveries, failed"
+LAST_DELIVERY = "last delivery"
+"""The hour of the last request that the collector has answered, in Unix seconds."""
 
 
 class Outcome(StrEnum):
@@ -94,8 +97,13 @@ class HeldMessages:
         self._lock, self._queue_lock = threading.Lock(), threading.Lock()
         self._queue: list[_Ticket] = []
         self._database = open_database(path)
+        self._path, self._file = path, path.stat()
         self._orders: dict[int, tuple[int, list[list[bytes]]]] = {}
         """By survey, a batch that leaves, and the names of its messages in the order of each column."""
+
+    def find_failure(self) -> str:
+        """Return the reason why a message could not be held now, in one word; "" if it could."""
+        return find_failure(self._path, self._file)
 
     def close(self) -> None:
         """Close the file."""
@@ -306,6 +314,9 @@ class HeldMessages:
                 self._orders.pop(survey, None)
             for outcome, count in outcomes.items():
                 self._count(survey, f"passed on, {outcome}", count)
+            self._count(survey, DELIVERED, 1)
+            last = (survey, LAST_DELIVERY, int(time()) // HOUR_SECONDS * HOUR_SECONDS)
+            self._database.execute("REPLACE INTO events VALUES (?, ?, ?)", last)
         self._empty_log()
 
     def count_events(self, digest: str, events: Mapping[str, int]) -> None:

@@ -1,7 +1,8 @@
-"""The pages of a relay for devices, as a WSGI application."""
+"""The pages of a relay for devices and for monitors, as a WSGI application."""
 
 from __future__ import annotations
 
+import hmac
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from time import time
 
 from flask import Flask, Response, current_app, jsonify, request
+from prometheus_client import generate_latest
 from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
@@ -20,6 +22,7 @@ from encoders.survey.signature import signature_text
 from encoders.survey.unsealing import open_outer
 from ldp_relay.delivery import log_event, log_event_once
 from ldp_relay.held_messages import HeldMessages, Outcome, name_of
+from ldp_relay.metrics import RelayMetrics
 from ldp_relay.networks import Address, Admission, NetworkLimit, RefusalLimit, sender_of
 from ldp_relay.relay_settings import RelayedSurvey, RelaySettings
 
@@ -50,7 +53,10 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     limits = {name: NetworkLimit(each.messages_per_network) for name, each in settings.surveys.items()}
-    app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit())
+    shown = RelayMetrics(settings.surveys.values(), held)
+    app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit(), shown)
+    for name, operator_page in _OPERATOR_PAGES.items():
+        app.add_url_rule(f"/{name}", name, operator_page)
     for page in (plan, texts, signature):
         app.add_url_rule(f"/<survey>/{page.__name__}", view_func=page)
     for view, method in ((post_message, "POST"), (delete_message, "DELETE"), (preflight, "OPTIONS")):
@@ -71,6 +77,7 @@ class _Relay:
     limits: Mapping[str, NetworkLimit]
     """By survey."""
     refusal_limit: RefusalLimit
+    metrics: RelayMetrics
 
     @property
     def sender(self) -> Address | None:
@@ -165,6 +172,34 @@ def signature(survey: str) -> Response:
     return Response(signature_text(signature), content_type="text/plain; charset=utf-8")
 
 
+def livez() -> Response:
+    """Respond while the process runs."""
+    return jsonify(status="live")
+
+
+def readyz() -> Response:
+    """Respond 200 if a message could be held now, else 503."""
+    if failure := _relay().held.find_failure():
+        raise Problem(Reason.STORE_UNAVAILABLE, failure)
+    return jsonify(status="ready")
+
+
+def metrics() -> Response:
+    """Send the metrics to a request with their token."""
+    token, sent = _relay().settings.metrics_token, request.headers.get("Authorization", "")
+    if not token:
+        fix = "this page is closed: it opens when the operator sets metrics_token_file"
+        raise Problem(Reason.NOT_AUTHORISED, fix)
+    if not hmac.compare_digest(sent.encode(), f"Bearer {token}".encode()):
+        fix = "send the token of metrics_token_file: Authorization: Bearer TOKEN"
+        raise Problem(Reason.NOT_AUTHORISED, fix, 401)
+    text = generate_latest(_relay().metrics)
+    return Response(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+_OPERATOR_PAGES = {"livez": livez, "readyz": readyz, "metrics": metrics}
+
+
 def _survey(survey: str) -> RelayedSurvey:
     found = _relay().settings.surveys.get(survey)
     if not found:
@@ -226,9 +261,12 @@ def _count_refusal(response: Response) -> Response:
 
 
 def _add_headers(response: Response) -> Response:
-    response.headers["Access-Control-Allow-Origin"] = "*"
-    response.headers["Access-Control-Expose-Headers"] = "Retry-After"
-    response.headers["Cache-Control"] = "no-cache" if request.method == "GET" else "no-store"
+    is_for_devices = request.endpoint not in _OPERATOR_PAGES
+    if is_for_devices:
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Access-Control-Expose-Headers"] = "Retry-After"
+    is_kept = is_for_devices and request.method == "GET"
+    response.headers["Cache-Control"] = "no-cache" if is_kept else "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 

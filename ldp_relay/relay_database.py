@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from encoders.errors import LdpError
 
@@ -15,6 +17,10 @@ SECRET_BYTES = 32
 _VERSION = 1
 """Stored in the file as SQLite's `user_version`; increase it if earlier builds cannot use the tables."""
 _BUSY_SECONDS = 30.0
+_CHECK_SECONDS, _CHECK_BYTES = 3.0, 1 << 20
+_FAILURES = {errno.ENOENT: "file-missing", errno.ENOSPC: "disk-full", errno.EROFS: "read-only"}
+FAILURES = (*_FAILURES.values(), "file-replaced", "locked", "disk-error")
+"""The reasons of :func:`find_failure`."""
 _BATCHES = """
 CREATE TABLE IF NOT EXISTS batches (
     number INTEGER PRIMARY KEY, survey INTEGER NOT NULL, hour INTEGER NOT NULL, size INTEGER NOT NULL,
@@ -63,6 +69,27 @@ def open_database(path: Path) -> sqlite3.Connection:
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {_VERSION}")
     return database
+
+
+def find_failure(path: Path, opened: os.stat_result) -> str:
+    """Return why the file cannot be written to, one of FAILURES; "" if it can.
+
+    The check leaves nothing in the file: its log would show when the messages between two checks arrived.
+    """
+    try:
+        if not os.path.samestat(path.stat(), opened):
+            return "file-replaced"
+        with TemporaryFile(dir=path.parent) as beside:
+            beside.write(bytes(_CHECK_BYTES))
+            beside.flush()
+        url = f"{path.absolute().as_uri()}?mode=rw"  # creates no file
+        with closing(sqlite3.connect(url, _CHECK_SECONDS, isolation_level=None, uri=True)) as database:
+            database.execute("BEGIN IMMEDIATE")
+    except OSError as error:
+        return _FAILURES.get(error.errno or 0, "disk-error")
+    except sqlite3.Error as error:
+        return "locked" if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY else "disk-error"
+    return ""
 
 
 @contextmanager

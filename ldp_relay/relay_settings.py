@@ -23,12 +23,14 @@ _DEFAULTS: dict[str, Any] = {
     "bind": "127.0.0.1:8100",
     "messages_per_network": None,
     "proxies": [],
+    "metrics_token_file": None,
 }
 _BIND = re.compile(r"[A-Za-z0-9.:\[\]-]+:[0-9]{1,5}")
 _COLLECTOR = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
     r"(/[A-Za-z0-9._~/-]*)?/v1/surveys/(?P<survey>[a-z0-9-]+)"
 )
+_MIN_TOKEN = 16
 _SURVEY_TEXTS = {"plan", "key", "collector", "collector_token_file"}
 
 
@@ -73,6 +75,8 @@ class RelaySettings:
     proxies: frozenset[Address]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
+    metrics_token: str = field(default="", repr=False)
+    """Opens the metrics; they are closed without one."""
     """The surveys by id."""
 
 
@@ -109,12 +113,26 @@ def read_settings(path: Path) -> RelaySettings:
         raise RelaySettingsError("bind: needs HOST:PORT, for example 127.0.0.1:8100")
     if not isinstance(surveys, dict) or not surveys:
         raise RelaySettingsError("surveys: needs a table [surveys.ID] for each survey")
+    name, token = "metrics_token_file", ""
+    if entries[name] is not None:
+        token = _read_token(path.parent / _text(entries, name, ""), name)
     return RelaySettings(
         path.parent / _text(entries, "database", ""),
         entries["bind"],
         frozenset(filter(None, addresses)),
         {name: _read_survey(path.parent, name, entry, limit) for name, entry in surveys.items()},
+        token,
     )
+
+
+def _read_token(path: Path, where: str) -> str:
+    try:
+        token = path.read_text("latin-1").rstrip("\r\n")
+    except OSError as error:  # without the path: somebody may have written the token in its place
+        raise RelaySettingsError(f"{where}: cannot be read: {error.strerror}") from error
+    if not (token.isascii() and token.isprintable() and len(token) >= _MIN_TOKEN and " " not in token):
+        raise RelaySettingsError(f"{where}: needs the token, at least {_MIN_TOKEN} letters, on its only line")
+    return token
 
 
 def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> RelayedSurvey:
@@ -138,12 +156,7 @@ def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> Rela
             "belongs to it"
         )
     _check_collector(texts["collector"], plan, f"{where}.collector")
-    try:
-        token = (folder / texts["collector_token_file"]).read_text("latin-1").rstrip("\r\n")
-    except OSError as error:  # without the path: somebody may have written the token in its place
-        raise RelaySettingsError(f"{where}.collector_token_file: cannot be read: {error.strerror}") from error
-    if not (token.isascii() and token.isprintable() and token and " " not in token):
-        raise RelaySettingsError(f"{where}.collector_token_file: needs the token on its only line")
+    token = _read_token(folder / texts["collector_token_file"], f"{where}.collector_token_file")
     signature = load_signature_file(signature_path(folder / texts["plan"]))
     if limit is None:
         limit = 0 if codes else plan.relay.messages_per_network  # a code stops strangers better than a limit

@@ -12,6 +12,7 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from encoders.build import find_build
+from encoders.socket_activation import require_no_passed_sockets
 from ldp_relay import delivery
 from ldp_relay.held_messages import RECEIVED, HeldMessages
 from ldp_relay.relay_app import create_app
@@ -54,6 +55,7 @@ def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None
     print_address : callable
         Called with the address when the socket listens.
     """
+    require_no_passed_sockets("bind")
 
     def when_ready(master: Any) -> None:
         delivery.log_event("started", surveys=sorted(settings.surveys), **vars(find_build()))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from encoders.rows_csv import MISSING_CODES_HELP, MULTILINE_HELP
 from encoders.survey.row_cells import parse_missing_codes
 from ldp_client.errors import ConsentError, OptionError
 from ldp_client.journal.journal import CLOSED_ONCE
+from ldp_client.journal.table import JournalEntry
 from ldp_client.policy import MAX_EPSILON
 from ldp_client.receipt import Receipt, State
 from ldp_silo.ledger_checks import sum_epsilon
@@ -43,6 +47,7 @@ _NEW_ROWS = (
     "State that no person in ROWS has rows in an earlier epoch. A later epoch needs this statement unless "
     "all epochs have --person, because the ledger cannot check it otherwise."
 )
+_MAX_AGE = "Exit with 1 unless the collector has taken a message within so many days."
 _REPORT = """\
 Count the rows of a CSV file, write the noisy message to the journal, and send it.
 
@@ -93,7 +98,7 @@ def _parser() -> ArgumentParser:
     )
     report = command("report", _report, "URL ROWS", "Count rows and send their noisy message.", _REPORT)
     flush = command("flush", _flush, "URL", "Send the messages that wait in the journal.")
-    command("status", _status, "", "List the epochs in the journal. Needs no network.")
+    status = command("status", _status, "", "List the epochs in the journal. Needs no network.")
     command("withdraw", _withdraw, "URL", "Delete the messages that wait, and report nothing more.")
     report.add_argument(
         "--epoch", default="1", metavar="NAME", help="Your name for these rows.  [default: 1]"
@@ -101,6 +106,8 @@ def _parser() -> ArgumentParser:
     for reading in (preview, report):
         reading.add_argument("--person", metavar="COLUMN", help=_PERSON)
     report.add_argument("--new-rows", action="store_true", help=_NEW_ROWS)
+    status.add_argument("--json", action="store_true", help="Print one JSON object.")
+    status.add_argument("--max-age", type=float, metavar="DAYS", help=_MAX_AGE)
     for invited in (grant, report):
         token = invited.add_mutually_exclusive_group()
         text = (
@@ -265,6 +272,35 @@ def _status(options: argparse.Namespace) -> int:
         _show_progress(f"Error: there is no journal {journal.path}")
         return FAILED
     entries, epochs = journal.entries(), journal.epochs()
+    last = max((epoch.counted_at for epoch in epochs if epoch.counted_at), default=None)
+    if options.json:
+        names = ("survey", "name", "rows", "epsilon", "state", "reason", "counted_at")
+        lists = {
+            "surveys": _select(entries, "survey", "url", "digest", "state"),
+            "epochs": _select(epochs, *names),
+        }
+        _print(json.dumps({"last_counted": last, "epsilon": float(sum_epsilon(epochs))} | lists))
+    else:
+        _print_journal(journal, entries, epochs)
+        _print(f"the collector last took a message: {_format_hour(last)}")
+    if options.max_age is None or time.time() - (last or 0) < options.max_age * 86_400:
+        return 0
+    age = f"within {options.max_age:g} days. The last one: {_format_hour(last)}"
+    _show_progress(f"Error: the collector has taken no message {age}")
+    return FAILED
+
+
+def _select(items: Sequence[object], *names: str) -> list[dict[str, Any]]:
+    return [{name: getattr(each, name) for name in names} for each in items]
+
+
+def _format_hour(seconds: int | None) -> str:
+    if seconds is None:
+        return "never, or before this version"
+    return f"in the hour from {datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _print_journal(journal: SiloJournal, entries: Sequence[JournalEntry], epochs: Sequence[Epoch]) -> None:
     _print(f"journal {journal.path}")
     for entry in entries:
         agreed = "agreed" if entry.state is State.READY else "withdrawn"
@@ -276,7 +312,6 @@ def _status(options: argparse.Namespace) -> int:
         rows += [[e.survey, e.name, f"{e.rows:,}", e.epsilon, _describe_epoch(e)] for e in epochs]
         _print("", *format_table(rows, "<<>><"), "")
         _print(f"epsilon spent by one person over all epochs, at most: {float(sum_epsilon(epochs)):g}")
-    return 0
 
 
 _STATE_TEXTS = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -53,6 +54,12 @@ _TABLES = (
     ) WITHOUT ROWID
     """,
     """
+    CREATE TABLE IF NOT EXISTS silo_counted_at (
+        number INTEGER PRIMARY KEY,
+        hour   INTEGER NOT NULL
+    )
+    """,
+    """
     CREATE TABLE IF NOT EXISTS silo_former_ids (
         id     BLOB PRIMARY KEY,
         number INTEGER NOT NULL
@@ -62,6 +69,10 @@ _TABLES = (
 _COLUMNS = (
     "number, survey, origin, signer, family, epoch, url, digest, epsilon, rows, file_size, file_digest, "
     "person_column, state, reason, message_id, message"
+)
+_SELECT = (
+    f"SELECT {_COLUMNS}, (SELECT hour FROM silo_counted_at AS counted "  # noqa: S608
+    "WHERE counted.number = silo_epochs.number) FROM silo_epochs"
 )
 
 
@@ -118,6 +129,8 @@ class Epoch:
     """The id by which the collector counts the message once."""
     message: bytes | None = field(repr=False)
     """The bytes that are sent; None after they were withdrawn."""
+    counted_at: int | None = None
+    """The hour in which the collector acknowledged the message, in Unix seconds; None if it is unknown."""
 
     @property
     def identity(self) -> SurveyIdentity:
@@ -160,7 +173,7 @@ def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family
     if entry and entry.signer and entry.origin == identity.origin:
         identity = identity._replace(signer=entry.signer)
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM silo_epochs WHERE (survey = ? OR (family = ? AND family <> '')) "  # noqa: S608
+        f"{_SELECT} WHERE (survey = ? OR (family = ? AND family <> '')) "
         "AND (origin = ? OR (signer = ? AND signer <> '')) ORDER BY number",
         (identity.survey, family, identity.origin, identity.signer),
     )
@@ -169,7 +182,7 @@ def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family
 
 def read_epochs(connection: sqlite3.Connection) -> list[Epoch]:
     """Return all epochs, in their order."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM silo_epochs ORDER BY number")  # noqa: S608
+    rows = connection.execute(f"{_SELECT} ORDER BY number")
     return [_parse_row(row) for row in rows]
 
 
@@ -199,6 +212,9 @@ def end_epoch(connection: sqlite3.Connection, epoch: Epoch, state: State, reason
         "WHERE number = ? AND message_id = ? AND state = ?",
         (state, reason, epoch.number, epoch.message_id, State.QUEUED),
     )
+    if state in (State.SENT, State.DUPLICATE):
+        hour = int(time.time()) // 3600 * 3600
+        connection.execute("INSERT OR IGNORE INTO silo_counted_at VALUES (?, ?)", (epoch.number, hour))
 
 
 def change_message_id(connection: sqlite3.Connection, epoch: Epoch, message_id: bytes) -> Epoch:
@@ -239,4 +255,5 @@ def _parse_row(row: Sequence[Any]) -> Epoch:
         reason=row[14],
         message_id=row[15],
         message=row[16],
+        counted_at=row[17],
     )

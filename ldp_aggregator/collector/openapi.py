@@ -116,7 +116,7 @@ _PROGRESS = _object(
 )
 _PROGRESS["properties"]["lost"] = _COUNT  # only if acknowledged reports were lost
 # only of silo surveys
-_PROGRESS["properties"] |= {"kind": {"const": SILO}, "count_error": {"type": "number"}}
+_PROGRESS["properties"] |= {"kind": {"const": SILO}, "count_error": {"type": "number"}, "tokens": _COUNT}
 _SURVEYS = _list(
     _object(
         id={"type": "string"},

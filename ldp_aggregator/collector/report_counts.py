@@ -10,8 +10,8 @@ from encoders.survey.compiled_plan import SILO
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
 
-def describe_progress(snapshot: AnySnapshot) -> dict[str, Any]:
-    """Return the numbers of reports, by question, and of rejections; for silos, the noise in a count."""
+def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
+    """Return the numbers of reports, by question, and of rejections; for silos, of tokens, and the noise."""
     plan, totals = snapshot.plan, snapshot.totals
     document = {
         "survey": plan.id,
@@ -32,5 +32,5 @@ def describe_progress(snapshot: AnySnapshot) -> dict[str, Any]:
         document["lost"] = snapshot.losses.reports
     if isinstance(snapshot, SiloSnapshot):
         noise = snapshot.plan.mechanism.noise_variance
-        document |= {"kind": SILO, "count_error": sqrt(snapshot.messages * noise)}
+        document |= {"kind": SILO, "count_error": sqrt(snapshot.messages * noise), "tokens": tokens}
     return document

@@ -24,6 +24,7 @@ from ldp_aggregator.collector.auth import has_gateway_token, require_operator, r
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.dashboard.dashboard_page import HEADERS, MEDIA_TYPES
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
+from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.openapi import cached_description
 from ldp_aggregator.collector.report_counts import describe_progress
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
@@ -249,7 +250,9 @@ def estimates_table(survey: str) -> Response:
 def progress(survey: str) -> Response:
     """Send the numbers of reports and of rejections."""
     require_operator(service())
-    return jsonify(describe_progress(_take_snapshot(_plan(survey))))
+    plan = _plan(survey)
+    tokens = count_tokens(service().store, plan.id) if isinstance(plan, SiloPlan) else 0
+    return jsonify(describe_progress(_take_snapshot(plan), tokens))
 
 
 @pages.get("/v1/surveys/<survey>/progress.html")

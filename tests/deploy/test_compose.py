@@ -4,6 +4,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,8 @@ DEPLOY = SHIPPED_NGINX.parent
 PASSWORD = "a-password-of-the-tests"
 
 
-def test_containers_are_confined_and_do_not_run_as_root(services):
-    for name, service in services["services"].items():
+def test_containers_are_confined_and_do_not_run_as_root(services, relay_services):
+    for name, service in [*services["services"].items(), *relay_services["services"].items()]:
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
@@ -48,6 +49,13 @@ def test_the_image_is_labelled_with_version_and_commit(services):
         assert service["build"]["args"] == {"LDP_COMMIT": "${LDP_COMMIT:-unknown}"}
 
 
+def test_the_image_has_every_package_of_the_wheel():
+    pyproject = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    packages = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    sent = (DEPLOY / "Dockerfile.dockerignore").read_text().split()
+    assert {f"!{package}" for package in packages} <= set(sent)
+
+
 def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services):
     every, networks = services["services"], services["networks"]
     assert [name for name, service in every.items() if "ports" in service] == ["proxy"]
@@ -59,6 +67,29 @@ def test_only_the_proxy_is_reachable_and_only_the_proxy_is_trusted(services):
     assert command[command.index("--trusted-proxy") + 1] == proxy
     assert every["collector"]["networks"]["front"]["ipv4_address"] != proxy
     assert every["proxy"]["ports"] == ["0.0.0.0:443:8443"]  # else all IPv6 clients have one address
+    assert not any("enable_ipv6" in (network or {}) for network in networks.values())
+
+
+def test_the_proxy_of_a_relay_is_that_of_a_collector_with_other_files(services, relay_services):
+    ours, relays = (each["services"]["proxy"] for each in (services, relay_services))
+    different = {"volumes", "networks", "depends_on"}
+    assert {name: relays[name] for name in relays.keys() - different} == {
+        name: ours[name] for name in ours.keys() - different
+    }
+    files = {each.split(":")[1] for each in relays["volumes"]}
+    assert files == {f"/etc/nginx/{name}" for name in ("nginx.conf", "proxy.conf", "tls")}
+    assert files <= {each.split(":")[1] for each in ours["volumes"]}
+    for service in (ours, relays):
+        assert any(each.endswith("proxy.conf:/etc/nginx/proxy.conf:ro") for each in service["volumes"])
+
+
+def test_only_the_proxy_of_a_relay_is_reachable_and_the_relay_reaches_its_collector(relay_services):
+    every, networks = relay_services["services"], relay_services["networks"]
+    assert [name for name, service in every.items() if "ports" in service] == ["proxy"]
+    assert networks["front"]["internal"]
+    assert "outside" in every["relay"]["networks"]
+    head = (DEPLOY / "relay" / "compose.yaml").read_text().partition("\nx-hardened")[0]
+    assert f'proxies = ["{every["proxy"]["networks"]["front"]["ipv4_address"]}"]' in head
     assert not any("enable_ipv6" in (network or {}) for network in networks.values())
 
 

@@ -8,10 +8,10 @@ import pytest
 from encoders.survey import read_survey
 from ldp_client import make_report
 from tests.deploy.proxy_requests import CLOSED_PATHS, PAGE, READABLE, ask, cross_origin_headers, post_report
-from tests.support.servers import SHIPPED_NGINX, collector, free_port, front_proxy
+from tests.support.servers import SHIPPED_PROXY, collector, free_port, front_proxy
 from tests.support.surveys import SLEEP
 
-DEPLOY = SHIPPED_NGINX.parent
+DEPLOY = SHIPPED_PROXY.parent
 ROW = {"age": "old", "hours": 7}
 
 
@@ -43,14 +43,11 @@ def test_the_documented_lines_make_the_proxy_refuse_pages_of_unknown_origins(sur
     of_http, of_location = re.findall(
         r"^    (map \$http_origin .*|if \(\$foreign\) .*?)  +#", documented, re.M
     )
-    shipped = SHIPPED_NGINX.read_text()
-    head, location = "http {\n", "metrics$) {\n"
-    assert (shipped.count(head), shipped.count(location)) == (1, 1)
+    location = "    location / {\n"
+    head, rest = SHIPPED_PROXY.read_text().split(location)
     changed = tmp_path / "changed.conf"
-    changed.write_text(
-        shipped.replace(head, f"{head}{of_http}\n").replace(location, f"{location}{of_location}\n")
-    )
-    monkeypatch.setattr("tests.support.servers.SHIPPED_NGINX", changed)
+    changed.write_text(f"{of_http}\n{head}{location}{of_location}\n{rest}")
+    monkeypatch.setattr("tests.support.servers.SHIPPED_PROXY", changed)
     plan = read_survey(SLEEP).compile()
 
     def post(front: str, **headers: str) -> int:

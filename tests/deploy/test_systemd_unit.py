@@ -1,8 +1,10 @@
-"""ldp-collector.service: confined, accepted by systemd, and its command starts a collector."""
+"""The units of collector and relay: confined, accepted by systemd; the collector's command starts one."""
 
+import re
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from tests.deploy.shipped_commands import is_ready, request_status, started
 from tests.support.servers import SHIPPED_NGINX
 
 DEPLOY = SHIPPED_NGINX.parent
+COLLECTOR, RELAY = "ldp-collector.service", "relay/ldp-relay.service"
 
 
 @pytest.mark.slow
@@ -45,12 +48,19 @@ def test_the_unit_is_confined(unit):
     assert "LDP_OPERATOR_TOKEN=" not in unit["Environment"]  # all users can read units
 
 
+def test_the_relay_is_confined_like_the_collector():
+    ours, relays = ((DEPLOY / name).read_text() for name in (COLLECTOR, RELAY))
+    begin = "UMask=0077\n"
+    assert ours.partition(begin)[2] == relays.partition(begin)[2] != ""
+
+
 @pytest.mark.slow
-def test_systemd_accepts_the_unit(tmp_path):
+@pytest.mark.parametrize("unit", [COLLECTOR, RELAY])
+def test_systemd_accepts_the_unit(tmp_path, unit):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze (Debian: apt-get install systemd)")
-    text = (DEPLOY / "ldp-collector.service").read_text()
-    copy = tmp_path / "ldp-collector.service"
-    copy.write_text(text.replace("/opt/ldp-bayes/bin/ldp-collector", "/bin/true"))
+    text = (DEPLOY / unit).read_text()
+    copy = tmp_path / Path(unit).name
+    copy.write_text(re.sub("/opt/ldp-bayes/bin/ldp-[a-z]+", "/bin/true", text))
     run = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True, timeout=60)
-    assert (run.returncode, "ldp-collector.service" in run.stderr) == (0, False), run.stderr
+    assert (run.returncode, copy.name in run.stderr) == (0, False), run.stderr

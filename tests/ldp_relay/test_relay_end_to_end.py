@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,12 +23,14 @@ from ldp_relay.held_messages import TOO_FEW
 from tests.support.commands import run_program
 from tests.support.relays import (
     COLLECTOR,
+    RELAY_TOKEN,
     RelayedSite,
     relay,
     relayed_report,
+    relayed_reports,
     send,
 )
-from tests.support.servers import wait_for
+from tests.support.servers import TOKEN, front_proxy, wait_for
 from tools.endurance.relay_trials import kills
 
 pytestmark = pytest.mark.slow
@@ -59,11 +63,12 @@ def test_batches_arrive_and_one_stays_behind(site, tmp_path):
     assert site.counted() == 20
     text = log.read_text()
     assert '"event": "passed-on", "survey": "night-work", "messages": 20' in text
-    assert json.loads(text.partition("\n")[0]) == {
-        "event": "started",
-        "surveys": ["night-work"],
-        **vars(find_build()),
-    }
+    started = json.loads(text.partition("\n")[0])
+    del started["hour"]
+    assert started == {"event": "started", "surveys": ["night-work"], **vars(find_build())}
+    for line in text.splitlines():
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\dZ", json.loads(line).pop("hour"))
+    assert not re.search(r"\d:\d", text)  # no finer time
     assert "127.0.0.1" not in text  # no address, and no message
     assert site.plan.digest not in text
 
@@ -108,6 +113,54 @@ def test_nothing_leaves_at_a_stop_or_a_start(site):
         with relay(settings):
             time.sleep(1)
         assert site.counts() == {"received": 45, "waiting": 45, "leaving": 0, "sizes": []}
+
+
+def test_a_relay_that_moves_to_another_machine_passes_each_report_on_once(site, tmp_path):
+    with relay(site.settings("http://127.0.0.1:9"), HOUR):
+        messages = site.send(45)
+        wait_for(lambda: site.counts()["leaving"] == 20)
+    before = site.counts()
+    site.folder = tmp_path / "new"
+    site.folder.mkdir()
+    for name in ("relay.db", "relay.db-wal"):
+        if (former := tmp_path / name).exists():
+            former.rename(site.folder / name)
+    (site.folder / "collector.token").write_text(RELAY_TOKEN)
+    site.settings("http://127.0.0.1:9")
+    with site.collector() as (base, _), relay(site.settings(base), HOUR):
+        assert site.counts().items() >= {"received": 45, "waiting": 25, "sizes": [20]}.items()
+        assert before["received"] == 45
+        wait_for(lambda: site.counts().get("passed on, recorded") == 20)
+        assert {send(site.url, each)[0] for each in messages} == {202}  # a retry is not held again
+        assert site.counts()["waiting"] == 25
+    assert site.counted() == 20
+
+
+def test_a_monitor_sees_that_a_relay_is_ready_and_delivers(site, tmp_path):
+    site.settings("http://127.0.0.1:9")
+    with site.collector() as (base, _):
+        settings = site.settings(base)
+        (tmp_path / "metrics.token").write_text(TOKEN)
+        settings.write_text('metrics_token_file = "metrics.token"\n' + settings.read_text())
+
+        def get(page: str, origin: str = f"http://127.0.0.1:{site.port}") -> str:
+            request = urllib.request.Request(f"{origin}{page}")
+            request.add_header("Authorization", f"Bearer {TOKEN}")
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.read().decode()
+
+        with relay(settings, HOUR):
+            site.send(40)
+            wait_for(
+                lambda: 'ldp_relay_deliveries_total{result="ok",survey="night-work"} 1.0' in get("/metrics")
+            )
+            assert "ldp_relay_ready 1.0" in get("/metrics")
+            assert [get("/livez"), get("/readyz")] == ['{"status":"live"}\n', '{"status":"ready"}\n']
+            with front_proxy(tmp_path, site.port, name="relay/nginx.conf") as front:
+                assert "ldp_relay_ready 1.0" in get("/metrics", front)
+                assert send(site.url.replace(f"http://127.0.0.1:{site.port}", front), b"x")[0] == 400
+                messages = seal_envelope(site.plan, relayed_reports(site.plan))
+                assert send(site.url.replace(f"http://127.0.0.1:{site.port}", front), messages)[0] == 202
 
 
 @contextmanager

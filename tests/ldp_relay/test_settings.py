@@ -82,7 +82,7 @@ def test_a_mistake_is_named(path, old, new, message):
 
 def test_a_plan_without_a_relay_and_a_token_with_spaces_are_refused(path):
     (path.parent / "token").write_text("two words")
-    with pytest.raises(LdpError, match="needs the token on its only line"):
+    with pytest.raises(LdpError, match="needs the token, at least 16 letters, on its only line"):
         read_settings(path)
     (path.parent / "relay.key").write_bytes(make_private_key().pem)
     with pytest.raises(LdpError, match=r"relay\.relay_key"):

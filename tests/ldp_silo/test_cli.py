@@ -1,9 +1,12 @@
 """ldp-silo: what the operator of a silo reads, and the exit codes."""
 
 import itertools
+import json
 import shlex
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +28,7 @@ from tests.support.commands import command
 from tests.support.silo_surveys import WARDS, read_silo_survey
 
 REFUSED = Response(422, b'{"reason":"bad-payload","retryable":false}')
+NEVER = "never, or before this version"
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -122,9 +126,59 @@ def test_status_lists_the_epochs(run, plan, write_rows):
     assert f"wards: agreed, plan {plan.digest}, {URL}" in out
     lines = [line.split() for line in out.splitlines() if line.startswith("wards  ")]
     assert [line[1:3] for line in lines] == [["march", "50"], ["april", "9"]]
-    assert out.endswith("epsilon spent by one person over all epochs, at most: 1\n")
+    assert "epsilon spent by one person over all epochs, at most: 1\n" in out
     run("withdraw", URL)
     assert "wards: withdrawn" in run("status")[1]
+
+
+def test_status_tells_a_monitor_when_the_collector_last_took_a_message(
+    run, collector, write_rows, monkeypatch
+):
+    run("grant", URL)
+    assert run("status", "--max-age", "1")[::2] == (
+        1,
+        f"Error: the collector has taken no message within 1 days. The last one: {NEVER}\n",
+    )
+    collector.respond(DOWN)
+    run("report", URL, write_rows(50), "--timeout", "0")
+    assert json.loads(run("status", "--json")[1])["last_counted"] is None
+    monkeypatch.setattr("ldp_silo.silo_ledger.time", SimpleNamespace(time=lambda: 1_790_002_799.5))
+    collector.respond(RECORDED)
+    assert run("flush", URL)[0] == 0
+    code, out, _ = run("status", "--json")
+    status = json.loads(out)
+    hour = 1_790_000_000 // 3600 * 3600
+    assert (code, status["last_counted"]) == (0, hour)
+    assert status["surveys"] == [
+        {"survey": "wards", "url": URL, "digest": collector.plan.digest, "state": "ready"}
+    ]
+    assert status["epochs"] == [
+        {"survey": "wards", "name": "1", "rows": 50, "epsilon": "1"}
+        | {"state": "sent", "reason": "", "counted_at": hour}
+    ]
+    assert status["epsilon"] == 1.0
+    when = time.strftime("in the hour from %Y-%m-%d %H:%M UTC", time.gmtime(hour))
+    assert f"the collector last took a message: {when}" in run("status")[1]
+    monkeypatch.setattr("ldp_silo.cli.time", SimpleNamespace(time=lambda: hour + 2 * 86_400.0))
+    assert run("status", "--max-age", "2.5")[0] == 0
+    code, out, error = run("status", "--max-age", "1.5")
+    assert (code, error) == (
+        1,
+        f"Error: the collector has taken no message within 1.5 days. The last one: {when}\n",
+    )
+    assert when in out
+    assert run("status", "--json", "--max-age", "1.5")[0] == 1
+
+
+def test_a_ledger_without_the_hours_of_messages_is_read_and_extended(run, collector, write_rows, tmp_path):
+    run("grant", URL)
+    run("report", URL, write_rows(50))
+    with closing(sqlite3.connect(tmp_path / "ward.journal", isolation_level=None)) as database:
+        database.execute("DROP TABLE silo_counted_at")  # as an earlier version wrote it
+    assert "the collector last took a message: never, or before this version" in run("status")[1]
+    run("report", URL, write_rows(draw_rows(9, seed=2)), "--epoch", "2", "--new-rows")
+    epochs = json.loads(run("status", "--json")[1])["epochs"]
+    assert [each["counted_at"] is None for each in epochs] == [True, False]
 
 
 def test_status_of_a_journal_that_does_not_exist_is_an_error(run, tmp_path):

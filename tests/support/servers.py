@@ -18,6 +18,7 @@ import redis
 
 TOKEN = "operator-token-of-the-tests"
 SHIPPED_NGINX = Path(__file__).parents[2] / "deploy" / "nginx.conf"
+SHIPPED_PROXY = SHIPPED_NGINX.with_name("proxy.conf")
 CHECKED_SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
 """The settings of Redis that collectors check, and that tests change."""
 _PATIENCE = 30.0
@@ -259,24 +260,40 @@ def collector(
         stop(process)
 
 
-def local_nginx(folder: Path, port: int, upstream: int, header_seconds: int = 10) -> Path:
-    """Write the shipped nginx.conf with another address, another upstream, other folders and no TLS."""
-    text = SHIPPED_NGINX.read_text()
+def local_nginx(
+    folder: Path,
+    port: int,
+    upstream: int,
+    header_seconds: int = 10,
+    *,
+    name: str = "nginx.conf",
+    tls: bool = False,
+) -> Path:
+    """Write shipped files of nginx with another address, another upstream and other folders.
+
+    `name`: of the file in deploy/. `tls`: whether TLS stays; the certificate is then in the folder.
+    """
+    shipped_files = {"nginx.conf": SHIPPED_NGINX.parent / name, "proxy.conf": SHIPPED_PROXY}
+    texts = {each: path.read_text() for each, path in shipped_files.items()}
+    server = "relay:8100" if name.startswith("relay") else "collector:8000"
     changes = {
-        "listen 8443 ssl;": f"listen 127.0.0.1:{port};",
-        "server collector:8000;": f"server 127.0.0.1:{upstream};",
+        "listen 8443 ssl;": f"listen 127.0.0.1:{port}{' ssl' * tls};",
+        f"server {server};": f"server 127.0.0.1:{upstream};",
         "client_header_timeout 10s;": f"client_header_timeout {header_seconds}s;",
         "/tmp/": f"{folder}/",
+        "/etc/nginx/tls/": f"{folder}/",
     }
     for shipped, here in changes.items():
-        assert shipped in text
-        text = text.replace(shipped, here)
-    lines = [line for line in text.splitlines() if not line.strip().startswith("ssl_")]
-    if os.geteuid() == 0:
-        lines.insert(0, "user root;")  # else its workers cannot access the folder of a test
-    path = folder / "nginx.conf"
-    path.write_text("\n".join(lines))
-    return path
+        assert any(shipped in text for text in texts.values())
+        texts = {each: text.replace(shipped, here) for each, text in texts.items()}
+    if not tls:
+        lines = texts["proxy.conf"].splitlines()
+        texts["proxy.conf"] = "\n".join(line for line in lines if not line.strip().startswith("ssl_"))
+    if os.geteuid() == 0:  # else its workers cannot access the folder of a test
+        texts["nginx.conf"] = f"user root;\n{texts['nginx.conf']}"
+    for each, text in texts.items():
+        (folder / each).write_text(text)
+    return folder / "nginx.conf"
 
 
 def nginx(folder: Path, conf: Path, *options: str) -> list[str]:
@@ -288,16 +305,18 @@ def nginx(folder: Path, conf: Path, *options: str) -> list[str]:
 
 
 @contextmanager
-def front_proxy(folder: Path, upstream: int, header_seconds: int = 10) -> Iterator[str]:
-    """Start the shipped proxy in front of a collector; yield its base URL. Skips without nginx."""
+def front_proxy(
+    folder: Path, upstream: int, header_seconds: int = 10, *, name: str = "nginx.conf", tls: bool = False
+) -> Iterator[str]:
+    """Start a shipped proxy, as in `local_nginx`; yield its base URL. Skips without nginx."""
     port = free_port()
-    conf = local_nginx(folder, port, upstream, header_seconds)
+    conf = local_nginx(folder, port, upstream, header_seconds, name=name, tls=tls)
     with (folder / "nginx.log").open("wb") as log:
         process = subprocess.Popen(nginx(folder, conf, "-g", "daemon off;"), stdout=log, stderr=log)
     try:
         wait_for(lambda: process.poll() is not None or listens(port))
         assert process.poll() is None, (folder / "nginx.log").read_text()
-        yield f"http://127.0.0.1:{port}"
+        yield f"http{'s' * tls}://127.0.0.1:{port}"
     finally:
         stop(process)
 

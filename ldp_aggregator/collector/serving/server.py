@@ -20,6 +20,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from encoders.build import find_build
 from encoders.errors import LdpError
+from encoders.socket_activation import require_no_passed_sockets
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
@@ -153,7 +154,10 @@ def require_addresses(addresses: Mapping[str, str]) -> None:
     ------
     SettingsError
         With the option, the address, the reason and the fix.
+    LdpError
+        If systemd has passed sockets.
     """
+    require_no_passed_sockets(" and ".join(addresses))
     with ExitStack() as listeners:  # all open at once: two equal addresses fail
         for option, address in addresses.items():
             try:

@@ -214,6 +214,7 @@ def test_progress_has_the_messages_and_the_noise(site):
     document = site.get(f"{PATH}/progress", headers=OPERATOR).json
     assert (document["kind"], document["reports"]) == ("silo", 4)
     assert document["questions"] == [{"name": "counts", "mechanism": "count_table", "n": 4}]
+    assert document["tokens"] == 0
     assert document["count_error"] == pytest.approx((4 * 2 * 4**2) ** 0.5, rel=0.01)
     estimates = site.get(f"{PATH}/estimates", headers=OPERATOR).json
     assert estimates["silos"]["messages"] == 4

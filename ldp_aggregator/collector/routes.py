@@ -302,6 +302,6 @@ def readyz() -> Response:
 
 @pages.get("/metrics")
 def metrics() -> Response:
-    """Send Prometheus metrics, read from the store so that all workers return the same."""
+    """Send Prometheus metrics of the whole collector; those of surveys are read from the store."""
     require_operator(service())
-    return Response(render_metrics(service().store), content_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(render_metrics(service()), content_type="text/plain; version=0.0.4; charset=utf-8")

@@ -234,6 +234,10 @@ class RedisStore:
             self._require_published()
         self._check.check_servers()
 
+    def space(self) -> dict[str, int]:
+        """Ask every server for its memory; see :meth:`Store.space`."""
+        return self._check.read_memory()
+
     def check_durability(self, policy: StorePolicy) -> str:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
         self._require_password(policy)

@@ -34,10 +34,17 @@ def make_certificate(folder: Path, is_rsa: bool = False) -> None:
     (folder / "privkey.pem").write_bytes(private)
 
 
+def in_folder(folder: Path, text: str) -> str:
+    """Return the configuration with its files in one folder."""
+    for shipped in ("/tmp/", "/var/lib/nginx/", "/etc/nginx/tls/"):
+        text = text.replace(shipped, f"{folder}/")
+    return text
+
+
 @pytest.mark.slow
 def test_nginx_accepts_the_file(tmp_path):
     make_certificate(tmp_path)
-    text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))
+    text = in_folder(tmp_path, SHIPPED_NGINX.read_text())
     conf = tmp_path / "nginx.conf"
     conf.write_text(text.replace("collector:8000", "127.0.0.1:8000"))  # nginx resolves names at its start
     run = subprocess.run(nginx(tmp_path, conf, "-t"), capture_output=True, text=True, timeout=60)
@@ -83,7 +90,7 @@ def test_the_documented_sed_command_adapts_the_file_to_a_machine_without_compose
 def test_every_connection_has_forward_secrecy_and_every_response_requires_https(tmp_path):
     make_certificate(tmp_path, is_rsa=True)
     port = free_port()
-    text = SHIPPED_NGINX.read_text().replace("/tmp/", f"{tmp_path}/").replace("/etc/nginx/tls", str(tmp_path))
+    text = in_folder(tmp_path, SHIPPED_NGINX.read_text())
     text = text.replace("collector:8000", f"127.0.0.1:{free_port()}")
     conf = tmp_path / "nginx.conf"
     conf.write_text(text.replace("listen 8443 ssl;", f"listen 127.0.0.1:{port} ssl;"))

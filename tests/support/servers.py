@@ -249,6 +249,7 @@ def local_nginx(folder: Path, port: int, upstream: int, header_seconds: int = 10
         "server collector:8000;": f"server 127.0.0.1:{upstream};",
         "client_header_timeout 10s;": f"client_header_timeout {header_seconds}s;",
         "/tmp/": f"{folder}/",
+        "/var/lib/nginx/": f"{folder}/",
     }
     for shipped, here in changes.items():
         assert shipped in text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.load import send, spell
-from benchmarks.measure import Row, Timer, compare, each, gain
+from benchmarks.measure import Row, Timer, compare, each, gain, price
 from benchmarks.servers import collector, redis_server, sqlite_file, survey
 from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
@@ -37,6 +37,10 @@ def rows() -> Iterator[Row]:
             yield compare(f"one report a post, {store}, on disk", singles.timer(), peer, gain(0.5), REPEATS)
             peer = {"decode and answer only": Posts(answering, BODIES, BODY).timer()}
             yield compare(f"1,000 reports a body, {store}, on disk", bodies.timer(), peer, gain(0.4), REPEATS)
+            if store == "SQLite":
+                with collector(sqlite, "uncounted") as uncounted:
+                    peer = {"without counts of requests": Posts(uncounted, SINGLES, 1).timer()}
+                    yield compare("one report a post, metrics", singles.timer(), peer, price(1.03), REPEATS)
             if store == "Redis":
                 peer = {"one report a post": singles.timer()}
                 yield compare("1,000 reports a body, per report", bodies.timer(), peer, gain(75), REPEATS)

@@ -14,12 +14,16 @@ import mmap
 import os
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flask import Flask, Response, request
+from flask import Flask
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 ROUTE_CLASSES = {
     "reports": "reports sealed",
@@ -62,7 +66,7 @@ class Traffic:
         memory = mmap.mmap(-1, rows * _COLUMN_COUNT * 8)  # forked processes share it
         self._rows = np.frombuffer(memory, np.int64).reshape(rows, _COLUMN_COUNT)
         self._free_rows = list(range(1, rows))
-        self._row = self._rows[0]
+        self._row = memoryview(self._rows[0])
         self._lock = threading.Lock()
 
     def take_row(self) -> int:
@@ -78,7 +82,7 @@ class Traffic:
 
     def use_row(self, shared: Traffic, row: int) -> None:
         """Count in a row of the master's memory from now on. Call this in the worker."""
-        self._rows, self._row = shared._rows, shared._rows[row]
+        self._rows, self._row = shared._rows, memoryview(shared._rows[row])
         self._row[_PROCESS] = os.getpid()
 
     def add(self, route: str, status: int, seconds: float) -> None:
@@ -111,14 +115,16 @@ class Traffic:
 
 def count_requests(app: Flask, traffic: Traffic) -> None:
     """Count every request of an application."""
+    respond = app.wsgi_app
 
-    def begin() -> None:
-        request.environ["ldp.started"] = perf_counter()
+    def respond_and_count(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        begin = perf_counter()
 
-    def end(response: Response) -> Response:
-        route = (request.endpoint or "").rpartition(".")[2]
-        traffic.add(route, response.status_code, perf_counter() - request.environ["ldp.started"])
-        return response
+        def start(status: str, *rest: Any) -> Any:
+            endpoint = environ["werkzeug.request"].endpoint or ""  # a hook of Flask would cost more
+            traffic.add(endpoint.rpartition(".")[2], int(status[:3]), perf_counter() - begin)
+            return start_response(status, *rest)
 
-    app.before_request(begin)
-    app.after_request(end)
+        return respond(environ, start)
+
+    app.wsgi_app = respond_and_count  # type: ignore[method-assign]

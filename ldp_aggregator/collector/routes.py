@@ -296,7 +296,7 @@ def livez() -> Response:
 @pages.get("/readyz")
 def readyz() -> Response:
     """Respond 200 if the store could take a report within the last seconds, else 503."""
-    service().readiness.get("", service().store.check_ready)  # cached, because each check writes to the store
+    service().check_ready()
     return jsonify(status="ready", promise=service().guarantee)
 
 
@@ -304,4 +304,6 @@ def readyz() -> Response:
 def metrics() -> Response:
     """Send Prometheus metrics of the whole collector; those of surveys are read from the store."""
     require_operator(service())
-    return Response(render_metrics(service()), content_type="text/plain; version=0.0.4; charset=utf-8")
+    reading = service().store_metrics.read(service().store, service().check_ready)
+    content = render_metrics(reading, service().traffic, service().settings.proxy_refusals)
+    return Response(content, content_type="text/plain; version=0.0.4; charset=utf-8")

@@ -59,6 +59,10 @@ class Service:
     traffic: Traffic = field(default_factory=Traffic)
     """The counts of requests; the server makes all workers count in shared memory."""
 
+    def check_ready(self) -> None:
+        """Raise StoreError if the store could not take a report within the last seconds."""
+        self.readiness.get("", self.store.check_ready)  # cached, because each check writes to the store
+
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""
         schedules = self.schedules.get("", lambda: read_all_schedules(self.store))

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -25,9 +24,6 @@ from ldp_aggregator.stores import Store, StoreError, StoreFailure
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports
 
-if TYPE_CHECKING:
-    from ldp_aggregator.collector.service import Service
-
 STORE_SECONDS = 3.0
 """How long a response waits for the store; Prometheus waits 10 s for a response by default."""
 _MIB = 1 << 20
@@ -38,22 +34,22 @@ class StoreMetrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reading = _Reading()
+        self._reading = Reading()
         self._reading.done.set_result(None)
 
-    def read(self, service: Service) -> _Reading:
+    def read(self, store: Store, check_ready: Callable[[], None]) -> Reading:
         """Return what could be read within STORE_SECONDS."""
         with self._lock:
             if self._reading.done.done():
-                self._reading = _Reading()
-                threading.Thread(target=self._reading.run, args=(service,), daemon=True).start()
+                self._reading = Reading()
+                threading.Thread(target=self._reading.run, args=(store, check_ready), daemon=True).start()
             reading = self._reading
         with suppress(TimeoutError):
             reading.done.result(STORE_SECONDS)
         return reading
 
 
-class _Reading:
+class Reading:
     """What a thread has read from the store so far."""
 
     def __init__(self) -> None:
@@ -61,11 +57,12 @@ class _Reading:
         self.metrics: list[Metric] = []
         self.done: Future[None] = Future()
 
-    def run(self, service: Service) -> None:
+    def run(self, store: Store, check_ready: Callable[[], None]) -> None:
+        """Read; what was read before the store failed or hung is kept."""
         try:
-            self.failure = _find_failure(service)
+            self.failure = _find_failure(check_ready)
             try:
-                self.metrics = [*_survey_metrics(service.store), *_space_metrics(service.store.space())]
+                self.metrics = [*_survey_metrics(store), *_space_metrics(store.space())]
             except StoreError as error:
                 self.failure = self.failure or error.reason
             self.done.set_result(None)
@@ -73,10 +70,9 @@ class _Reading:
             self.done.set_exception(error)
 
 
-def _find_failure(service: Service) -> StoreFailure | None:
-    """Return why the store cannot take a report, as /readyz does."""
+def _find_failure(check_ready: Callable[[], None]) -> StoreFailure | None:
     try:
-        service.readiness.get("", service.store.check_ready)
+        check_ready()
     except StoreError as error:
         return error.reason
     return None
@@ -164,13 +160,12 @@ class _Families(Collector):
         return self._metrics
 
 
-def render_metrics(service: Service) -> bytes:
+def render_metrics(reading: Reading, traffic: Traffic, proxy_refusals: Path | None) -> bytes:
     """Return the metrics of the collector in the text format of Prometheus."""
-    reading = service.store_metrics.read(service)
     metrics = [
         *_readiness_metrics(reading.failure),
         *reading.metrics,
-        *_process_metrics(service.traffic),
-        *_proxy_metrics(service.settings.proxy_refusals),
+        *_process_metrics(traffic),
+        *_proxy_metrics(proxy_refusals),
     ]
     return generate_latest(_Families(metrics))

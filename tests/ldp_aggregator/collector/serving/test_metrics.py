@@ -1,7 +1,9 @@
 """The metrics page: readiness, surveys, requests, space; also while the store fails or hangs."""
 
+import re
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -10,6 +12,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.collector.serving import metrics
 from ldp_aggregator.stores import MemoryStore, StoreError, StoreFailure, open_store
 from ldp_client import make_report
+from tests.deploy.test_alerts import PANELS, RULES, dashboard_expressions
 from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, ROW, SURVEY, make_client
 
 Labels = frozenset[tuple[str, str]]
@@ -164,3 +167,45 @@ def test_refusals_of_the_proxy_are_the_size_of_its_file(store, tmp_path):
     assert sample("ldp_proxy_refusals_total") not in read_metrics(web)  # the proxy has not started yet
     file.write_bytes(b"\n" * 7)
     assert read_metrics(web)[sample("ldp_proxy_refusals_total")] == 7
+
+
+ROOT = Path(__file__).parents[4]
+FROM_PROMETHEUS = {"up"}
+OF_SOME_SURVEYS = {"ldp_retention_due_timestamp_seconds", "ldp_token_expires_timestamp_seconds"}
+"""Metrics of surveys with a date of retention, and of tokens that expire."""
+
+
+@pytest.fixture
+def exported(failing, tmp_path):
+    """Return the labels of every metric that a collector can export, by name."""
+    space = ("disk_free", "disk_size", "memory_used", "memory_max")
+    failing.space = lambda: dict.fromkeys(space, 1 << 30)
+    failing.add_rejections("sleep", "malformed")
+    (tmp_path / "refusals").touch()
+    web = make_client(failing, operator_token="the-token", proxy_refusals=tmp_path / "refusals")
+    return {name: {label for label, _ in pairs} for name, pairs in read_metrics(web)}
+
+
+def test_the_documentation_lists_every_metric_with_its_labels(exported):
+    rows = re.findall(r"^\| (`ldp_[^|]*) \|([^|]*)\|", (ROOT / "docs/monitoring.md").read_text(), re.M)
+    documented = {
+        name: set(re.findall("`(.*?)`", labels))
+        for names, labels in rows
+        for name in re.findall("`(.*?)`", names)
+    }
+    assert {name: documented.get(name) for name in exported} == exported
+    assert documented.keys() - exported.keys() <= OF_SOME_SURVEYS
+
+
+def test_alerts_and_dashboard_use_metrics_that_exist(exported):
+    expressions = [rule["expr"] for rule in RULES] + dashboard_expressions()
+    used = {name for each in expressions for name in re.findall(r"\b(?:ldp_\w+|up\b)", each)}
+    assert used - exported.keys() <= OF_SOME_SURVEYS | FROM_PROMETHEUS
+    unused = exported.keys() - used
+    assert not unused, "a metric that no alert and no panel shows"
+
+
+def test_the_dashboard_has_panels_with_units_and_distinct_titles():
+    titles = [panel["title"] for panel in PANELS]
+    assert len(set(titles)) == len(titles)
+    assert all(panel["fieldConfig"]["defaults"]["unit"] for panel in PANELS)

@@ -72,15 +72,21 @@ def test_requests_that_the_proxy_refuses_are_counted_without_their_addresses(sur
         for _ in range(32):  # the limit of requests in progress from one address
             line = lines.enter_context(socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)))
             line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx".encode())
-        statuses: list[int] = []
-        wait_for(lambda: statuses.append(post_report(front, b"a body")[0]) or statuses[-1] == 429)
-        statuses += [post_report(front, b"a body")[0] for _ in range(20)]
-        assert statuses.count(429) >= 21
+
+        def refusal_detail() -> str:
+            return str(post_report(front, b"a body")[1]["detail"])
+
+        details: list[str] = []
+        by_proxy = "too many requests at once from this address"
+        wait_for(lambda: details.append(refusal_detail()) or details[-1] == by_proxy)
+        details += [refusal_detail() for _ in range(20)]
+        count = details.count(by_proxy)
+        assert count >= 21
         # the collector, too, refuses reports with 429; these are not counted again
         assert [post_report(front, b"a body", "127.0.1.9")[0] for _ in range(2)] == [400, 429]
-        shown = f"ldp_proxy_refusals_total {statuses.count(429)}.0\n"
-        wait_for(lambda: shown in ask_metrics(base))  # the proxy writes its file after 5 s at most
-    assert refusals.read_bytes() == b"\n" * statuses.count(429)
+        # the proxy writes its file after 5 s at most
+        wait_for(lambda: f"ldp_proxy_refusals_total {count}.0\n" in ask_metrics(base))
+    assert refusals.read_bytes() == b"\n" * count
     written = {path.name for path in (tmp_path / "proxy").rglob("*") if path.is_file()}
     assert written <= {"nginx.conf", "nginx.log", "refusals", "nginx.pid"}
 

@@ -1,11 +1,13 @@
 """The metrics page: readiness, surveys, requests, space; also while the store fails or hangs."""
 
 import re
+import signal
 import threading
 import time
 from pathlib import Path
 
 import pytest
+import redis
 from prometheus_client.parser import text_string_to_metric_families
 
 from encoders.survey import read_survey
@@ -13,7 +15,8 @@ from ldp_aggregator.collector.serving import metrics
 from ldp_aggregator.stores import MemoryStore, StoreError, StoreFailure, open_store
 from ldp_client import make_report
 from tests.deploy.test_alerts import PANELS, RULES, dashboard_expressions
-from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, ROW, SURVEY, make_client
+from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, ROW, SURVEY, ask, make_client
+from tests.support.servers import TOKEN, collector, wait_for
 
 Labels = frozenset[tuple[str, str]]
 
@@ -159,6 +162,29 @@ def test_the_memory_of_redis_is_shown_with_its_limit(server):
         assert store.space() == {}
     finally:
         store.close()
+
+
+@pytest.mark.slow
+def test_a_redis_that_evicts_or_hangs_is_not_ready(survey, server):
+    """Neither was visible: the counters could be read, while every report got 503."""
+    with collector([survey], server.url, workers=1) as (base, _):
+
+        def readiness() -> set[str]:
+            begin = time.monotonic()
+            text = ask(f"{base}/metrics", token=TOKEN)[1].decode()
+            assert time.monotonic() - begin < metrics.STORE_SECONDS + 2
+            return {line for line in text.splitlines() if re.match(r"ldp_(not_)?ready.* 1.0|ldp_ready", line)}
+
+        assert readiness() == {"ldp_ready 1.0"}
+        with redis.Redis(unix_socket_path=str(server.path)) as client:
+            client.config_set("maxmemory-policy", "allkeys-lru")
+            wait_for(lambda: readiness() == {"ldp_ready 0.0", 'ldp_not_ready{reason="weak-durability"} 1.0'})
+            client.config_set("maxmemory-policy", "noeviction")
+        wait_for(lambda: readiness() == {"ldp_ready 1.0"})
+        server.signal(signal.SIGSTOP)
+        wait_for(lambda: readiness() == {"ldp_ready 0.0", 'ldp_not_ready{reason="timeout"} 1.0'})
+        server.signal(signal.SIGCONT)
+        wait_for(lambda: readiness() == {"ldp_ready 1.0"})
 
 
 def test_refusals_of_the_proxy_are_the_size_of_its_file(store, tmp_path):

@@ -11,7 +11,7 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import PrivateKey
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.collector.serving.metrics import StoreMetrics
+from ldp_aggregator.collector.serving.metrics import StoreReader
 from ldp_aggregator.collector.serving.rate_limit import RateLimit
 from ldp_aggregator.collector.serving.traffic import Traffic
 from ldp_aggregator.collector.settings import CollectorSettings
@@ -55,7 +55,8 @@ class Service:
     """The sections of the dashboard, by survey."""
     readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """Whether the store can record reports."""
-    store_metrics: StoreMetrics = field(default_factory=StoreMetrics)
+    store_reader: StoreReader = field(default_factory=StoreReader)
+    """Reads the store for metrics."""
     traffic: Traffic = field(default_factory=Traffic)
     """The counts of requests; the server makes all workers count in shared memory."""
 

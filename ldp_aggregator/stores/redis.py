@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -236,7 +237,13 @@ class RedisStore:
 
     def space(self) -> dict[str, int]:
         """Ask every server for its memory; see :meth:`Store.space`."""
-        return self._check.read_memory()
+        sizes = []
+        with suppress(StoreError), store_errors():
+            for node in self._check.servers():
+                info = self._redis.info("memory", **node)
+                sizes.append((info["used_memory"], info["maxmemory"] or info["total_system_memory"]))
+        fullest = max(sizes, key=lambda size: size[0] / size[1], default=())
+        return dict(zip(("memory_used", "memory_max"), fullest, strict=False))
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""

@@ -92,7 +92,7 @@ class DurabilityCheck:
         """Return the settings of every server that keeps counters; raise StoreError for weak settings."""
         try:
             with store_errors():
-                nodes = self._servers()
+                nodes = self.servers()
                 pipeline = self._redis.pipeline(transaction=False)
                 queried_nodes = self.add_queries(pipeline, nodes, [_LIST_SETTINGS])
                 replies = pipeline.execute()
@@ -106,19 +106,7 @@ class DurabilityCheck:
             ) from error
         return self.check_replies(queried_nodes, replies)
 
-    def read_memory(self) -> dict[str, int]:
-        """Return the memory of the fullest server, and its limit; empty if Redis does not show it."""
-        try:
-            with store_errors():
-                infos = [self._redis.info("memory", **node) for node in self._servers()]
-        except StoreError:
-            return {}
-        limits = [info.get("maxmemory") or info.get("total_system_memory", 0) for info in infos]
-        sizes = [(info["used_memory"], limit) for info, limit in zip(infos, limits, strict=True) if limit]
-        fullest = max(sizes, key=lambda size: size[0] / size[1], default=())
-        return dict(zip(("memory_used", "memory_max"), fullest, strict=False))
-
-    def _servers(self) -> list[Node]:
+    def servers(self) -> list[Node]:
         """Return every server that keeps counters."""
         if not self._is_cluster:
             return [{}]

@@ -9,17 +9,24 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import accumulate, product
 from pathlib import Path
+from types import SimpleNamespace
 
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from ldp_aggregator.collector.invitations import count_tokens
-from ldp_aggregator.collector.serving.traffic import DURATIONS, Traffic
+from ldp_aggregator.collector.serving.traffic import (
+    DURATIONS,
+    RESTARTS,
+    ROUTE_CLASSES,
+    ROUTES,
+    STATUSES,
+    Traffic,
+)
 from ldp_aggregator.stores import Store, StoreError, StoreFailure
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports
@@ -29,53 +36,55 @@ STORE_SECONDS = 3.0
 _MIB = 1 << 20
 
 
-class StoreMetrics:
+class StoreReader:
     """Reads the store in a separate thread; while it hangs, all responses wait for the same thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._reading = Reading()
-        self._reading.done.set_result(None)
+        self._thread: _ReadingThread | None = None
 
-    def read(self, store: Store, check_ready: Callable[[], None]) -> Reading:
-        """Return what could be read within STORE_SECONDS."""
+    def read(self, store: Store, check_ready: Callable[[], None]) -> list[Metric]:
+        """Return the metrics of readiness and, if they can be read within STORE_SECONDS, of the store."""
         with self._lock:
-            if self._reading.done.done():
-                self._reading = Reading()
-                threading.Thread(target=self._reading.run, args=(store, check_ready), daemon=True).start()
-            reading = self._reading
-        with suppress(TimeoutError):
-            reading.done.result(STORE_SECONDS)
-        return reading
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = _ReadingThread(store, check_ready)
+                self._thread.start()
+            thread = self._thread
+        thread.join(STORE_SECONDS)
+        if thread.error:
+            raise thread.error
+        failure = thread.failure
+        ready = GaugeMetricFamily("ldp_ready", "Whether reports can be counted", failure is None)
+        failures = GaugeMetricFamily("ldp_not_ready", "1 for the reason why not", labels=["reason"])
+        for reason in StoreFailure:
+            failures.add_metric([reason], reason is failure)
+        return [ready, failures, *thread.metrics]
 
 
-class Reading:
-    """What a thread has read from the store so far."""
+class _ReadingThread(threading.Thread):
+    """What was read from the store so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store, check_ready: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self._store, self._check_ready = store, check_ready
         self.failure: StoreFailure | None = StoreFailure.TIMEOUT
         self.metrics: list[Metric] = []
-        self.done: Future[None] = Future()
+        self.error: Exception | None = None
 
-    def run(self, store: Store, check_ready: Callable[[], None]) -> None:
-        """Read; what was read before the store failed or hung is kept."""
+    def run(self) -> None:
         try:
-            self.failure = _find_failure(check_ready)
             try:
-                self.metrics = [*_survey_metrics(store), *_space_metrics(store.space())]
+                self._check_ready()
+                self.failure = None
             except StoreError as error:
-                self.failure = self.failure or error.reason
-            self.done.set_result(None)
+                self.failure = error.reason
+            space = self._store.space().items()
+            sizes = [_bytes(f"ldp_store_{name}_bytes", "Space of the store", size) for name, size in space]
+            self.metrics = [*_survey_metrics(self._store), *sizes]
+        except StoreError as error:
+            self.failure = self.failure or error.reason
         except Exception as error:
-            self.done.set_exception(error)
-
-
-def _find_failure(check_ready: Callable[[], None]) -> StoreFailure | None:
-    try:
-        check_ready()
-    except StoreError as error:
-        return error.reason
-    return None
+            self.error = error
 
 
 def _survey_metrics(store: Store) -> list[Metric]:
@@ -96,32 +105,21 @@ def _survey_metrics(store: Store) -> list[Metric]:
     return [reports, rejections, tokens, phases]
 
 
-def _space_metrics(space: Mapping[str, int]) -> list[Metric]:
-    return [_bytes(f"ldp_store_{name}_bytes", "Space of the store", size) for name, size in space.items()]
-
-
-def _readiness_metrics(failure: StoreFailure | None) -> list[Metric]:
-    ready = GaugeMetricFamily("ldp_ready", "Whether reports can be counted", failure is None)
-    failures = GaugeMetricFamily("ldp_not_ready", "1 for the reason why not", labels=["reason"])
-    for reason in StoreFailure:
-        failures.add_metric([reason], reason is failure)
-    return [ready, failures]
-
-
 def _process_metrics(traffic: Traffic) -> list[Metric]:
+    totals, processes = traffic.totals(), traffic.processes()
     requests = CounterMetricFamily("ldp_requests", "Requests", labels=["route", "status"])
-    for route, status, count in traffic.requests():
-        if count or status >= 500:  # from zero on, so that the first error is an increase
-            requests.add_metric([route, str(status or "other")], count)
+    for route, status in product(ROUTES, STATUSES):
+        if totals[route, status] or status[0] == "5":  # errors from zero on: the first one is an increase
+            requests.add_metric([route, status], totals[route, status])
     durations = HistogramMetricFamily("ldp_request_seconds", "Durations of requests", labels=["class"])
-    for name, counts in traffic.durations():
+    for name in ROUTE_CLASSES:
+        counts = accumulate(totals[name, bound] for bound in DURATIONS)
         bounds = [str(bound).replace("inf", "+Inf") for bound in DURATIONS]
         durations.add_metric([name], list(zip(bounds, counts, strict=True)), None)
-    processes = traffic.processes()
     return [
         requests,
         durations,
-        CounterMetricFamily("ldp_worker_restarts", "Workers that ended unasked", traffic.restarts()),
+        CounterMetricFamily("ldp_worker_restarts", "Workers that ended unasked", totals[RESTARTS]),
         GaugeMetricFamily("ldp_workers", "Workers that handle requests", len(processes)),
         _bytes("ldp_memory_bytes", "Memory of all workers", sum(map(_resident_bytes, processes))),
         GaugeMetricFamily("ldp_time_seconds", "The clock of the collector", time.time()),
@@ -131,11 +129,8 @@ def _process_metrics(traffic: Traffic) -> list[Metric]:
 def _proxy_metrics(file: Path | None) -> list[Metric]:
     """Return the number of requests that the proxy has refused, which is the size of its file in bytes."""
     with suppress(OSError):
-        if file is not None:
-            size = file.stat().st_size
-            return [
-                CounterMetricFamily("ldp_proxy_refusals", "Requests that the proxy refused with 429", size)
-            ]
+        what = "Requests refused by the proxy"
+        return [CounterMetricFamily("ldp_proxy_refusals", what, file.stat().st_size)] if file else []
     return []
 
 
@@ -150,22 +145,7 @@ def _resident_bytes(process: int) -> int:
     return 0
 
 
-class _Families(Collector):
-    """Hands metrics to prometheus_client."""
-
-    def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = metrics
-
-    def collect(self) -> Iterable[Metric]:
-        return self._metrics
-
-
-def render_metrics(reading: Reading, traffic: Traffic, proxy_refusals: Path | None) -> bytes:
+def render_metrics(of_store: Iterable[Metric], traffic: Traffic, proxy_refusals: Path | None) -> bytes:
     """Return the metrics of the collector in the text format of Prometheus."""
-    metrics = [
-        *_readiness_metrics(reading.failure),
-        *reading.metrics,
-        *_process_metrics(traffic),
-        *_proxy_metrics(proxy_refusals),
-    ]
-    return generate_latest(_Families(metrics))
+    metrics = [*of_store, *_process_metrics(traffic), *_proxy_metrics(proxy_refusals)]
+    return generate_latest(SimpleNamespace(collect=lambda: metrics))  # type: ignore[arg-type]

@@ -1,11 +1,9 @@
 """Counts requests by route, status and duration, for all workers of a collector together.
 
-The counts are in memory that the master makes before it starts workers. No file holds them, and they vanish
-with the last process. Each worker adds to one row, which no other process writes. A worker that is killed
-leaves its counts to the worker that takes its row next, so counts never go back.
-
-Only counts are kept, without surveys, addresses or times. There is no sum of durations: two readings around
-one request would show its exact duration.
+The master makes the memory of the counts before it starts workers. No file holds them, and they vanish with
+the last process. Each worker adds to a row that no other process writes. A worker that ends leaves its counts
+to the next one in its row, so counts never go back. They say nothing of surveys, addresses or times. There is
+no sum of durations: two readings around one request would show its exact duration.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ import mmap
 import os
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from collections.abc import Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -34,37 +31,23 @@ ROUTE_CLASSES = {
     "unknown": "unknown",
 }
 """The names of the views, by the class whose durations are counted together."""
-STATUSES = (200, 204, 304, 400, 401, 403, 404, 405, 409, 410, 411, 413, 415, 429, 500, 503, 0)
-"""The statuses that are counted; 0 stands for every other."""
+ROUTES = {route: name for name, routes in ROUTE_CLASSES.items() for route in routes.split()}
+_NUMBERS = (200, 204, 304, 400, 401, 403, 404, 405, 409, 410, 411, 413, 415, 429, 500, 503)
+STATUSES = (*map(str, _NUMBERS), "other")
 DURATIONS = (0.005, 0.025, 0.1, 0.5, 1.0, 5.0, float("inf"))
 """The longest duration of each bucket, in seconds."""
-
-_PAIRS = [(name, route) for name, routes in ROUTE_CLASSES.items() for route in routes.split()]
-_STATUS_COLUMNS = {
-    route: {status: place * len(STATUSES) + column for column, status in enumerate(STATUSES)}
-    for place, (_, route) in enumerate(_PAIRS)
-}
-_BUCKET_COLUMNS = {
-    name: len(_PAIRS) * len(STATUSES) + place * len(DURATIONS) for place, name in enumerate(ROUTE_CLASSES)
-}
-_RESTARTS = len(_PAIRS) * len(STATUSES) + len(ROUTE_CLASSES) * len(DURATIONS)
-_PROCESS = _RESTARTS + 1
-_COLUMN_COUNT = _PROCESS + 1
-_COLUMNS_BY_ROUTE = {route: (_STATUS_COLUMNS[route], _BUCKET_COLUMNS[name]) for name, route in _PAIRS}
+RESTARTS, _PROCESS = ("workers", "restarts"), ("workers", "process")
+_KEYS: list[tuple[str, str | float]] = [(route, status) for route in ROUTES for status in STATUSES]
+_KEYS += [(name, bound) for name in ROUTE_CLASSES for bound in DURATIONS]
+_COLUMNS = {key: column for column, key in enumerate([*_KEYS, RESTARTS, _PROCESS])}
 
 
 class Traffic:
-    """The counts of the processes of one collector.
-
-    Parameters
-    ----------
-    rows : int
-        Number of processes that can count at the same time.
-    """
+    """The counts of the processes of one collector; `rows` processes can count at the same time."""
 
     def __init__(self, rows: int = 1) -> None:
-        memory = mmap.mmap(-1, rows * _COLUMN_COUNT * 8)  # forked processes share it
-        self._rows = np.frombuffer(memory, np.int64).reshape(rows, _COLUMN_COUNT)
+        memory = mmap.mmap(-1, rows * len(_COLUMNS) * 8)  # forked processes share it
+        self._rows = np.frombuffer(memory, np.int64).reshape(rows, len(_COLUMNS))
         self._free_rows = list(range(1, rows))
         self._row = memoryview(self._rows[0])
         self._lock = threading.Lock()
@@ -75,42 +58,31 @@ class Traffic:
 
     def release_row(self, row: int, *, restart: bool) -> None:
         """Free the row of a worker that has ended; count a restart if it was not asked to end."""
-        self._rows[row, _PROCESS] = 0
-        self._rows[row, _RESTARTS] += restart
-        if row:
-            self._free_rows.append(row)
+        self._rows[row, _COLUMNS[_PROCESS]] = 0
+        self._rows[row, _COLUMNS[RESTARTS]] += restart
+        self._free_rows += [row] if row else []
 
     def use_row(self, shared: Traffic, row: int) -> None:
         """Count in a row of the master's memory from now on. Call this in the worker."""
         self._rows, self._row = shared._rows, memoryview(shared._rows[row])
-        self._row[_PROCESS] = os.getpid()
+        self._row[_COLUMNS[_PROCESS]] = os.getpid()
 
-    def add(self, route: str, status: int, seconds: float) -> None:
+    def add(self, route: str, status: str, seconds: float) -> None:
         """Count one request."""
-        columns, buckets = _COLUMNS_BY_ROUTE.get(route) or _COLUMNS_BY_ROUTE["unknown"]
+        route = route if route in ROUTES else "unknown"
+        column = _COLUMNS.get((route, status), _COLUMNS[route, "other"])
+        bucket = _COLUMNS[ROUTES[route], DURATIONS[bisect_left(DURATIONS, seconds)]]
         with self._lock:
-            self._row[columns.get(status, columns[0])] += 1
-            self._row[buckets + bisect_left(DURATIONS, seconds)] += 1
+            self._row[column] += 1
+            self._row[bucket] += 1
 
-    def requests(self) -> Iterator[tuple[str, int, int]]:
-        """Yield route, status and number of requests."""
-        totals = self._rows.sum(axis=0)
-        for route, columns in _STATUS_COLUMNS.items():
-            yield from ((route, status, int(totals[column])) for status, column in columns.items())
-
-    def durations(self) -> Iterator[tuple[str, list[int]]]:
-        """Yield each class of routes with its numbers of requests that took at most each of DURATIONS."""
-        totals = self._rows.sum(axis=0)
-        for name, first in _BUCKET_COLUMNS.items():
-            yield name, list(accumulate(totals[first : first + len(DURATIONS)].tolist()))
-
-    def restarts(self) -> int:
-        """Return the number of workers that ended without being asked to."""
-        return int(self._rows[:, _RESTARTS].sum())
+    def totals(self) -> dict[tuple[str, str | float], int]:
+        """Return the counts of all processes, by route and status, and by class and bound."""
+        return dict(zip(_COLUMNS, self._rows.sum(axis=0).tolist(), strict=True))
 
     def processes(self) -> list[int]:
         """Return the process ids of the workers that handle requests."""
-        return [process for process in self._rows[:, _PROCESS].tolist() if process]
+        return [process for process in self._rows[:, _COLUMNS[_PROCESS]].tolist() if process]
 
 
 def count_requests(app: Flask, traffic: Traffic) -> None:
@@ -122,7 +94,7 @@ def count_requests(app: Flask, traffic: Traffic) -> None:
 
         def start(status: str, *rest: Any) -> Any:
             endpoint = environ["werkzeug.request"].endpoint or ""  # a hook of Flask would cost more
-            traffic.add(endpoint.rpartition(".")[2], int(status[:3]), perf_counter() - begin)
+            traffic.add(endpoint.rpartition(".")[2], status[:3], perf_counter() - begin)
             return start_response(status, *rest)
 
         return respond(environ, start)

@@ -45,7 +45,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo relay-demo web-demo check test test-statistics test-clients lint bench accuracy audit endurance release lock clean redis nginx chromium firefox javascript java jdk hosts
+.PHONY: demo relay-demo web-demo check test test-statistics test-clients lint bench accuracy audit endurance release lock clean redis nginx prometheus chromium firefox javascript java jdk hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	@$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
@@ -56,7 +56,7 @@ relay-demo: $(VENV)/.demo
 web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py
 
-test: $(VENV)/.dev redis nginx chromium javascript
+test: $(VENV)/.dev redis nginx prometheus chromium javascript
 	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients and not statistics'
 
 test-statistics: $(VENV)/.dev javascript
@@ -162,6 +162,14 @@ nginx:
 	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
 	        apt-get install -y -qq --no-install-recommends nginx; } >/dev/null 2>&1 \
 	|| echo 'no nginx found: tests that need it are skipped'
+
+# Prometheus, with promtool, for the tests of metrics and alerts; installed under the same conditions.
+prometheus:
+	@command -v prometheus >/dev/null 2>&1 && command -v promtool >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 \
+	     && apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	        apt-get install -y -qq --no-install-recommends prometheus; } >/dev/null 2>&1 \
+	|| echo 'no prometheus found: tests that need it are skipped'
 
 # The browser for the tests of the dashboard; installed under the same conditions.
 chromium:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.load import send, spell
-from benchmarks.measure import Row, Timer, compare, each, gain
+from benchmarks.measure import Row, Timer, compare, each, gain, price
 from benchmarks.servers import collector, redis_server, sqlite_file, survey
 from encoders.randomness import SystemEntropy
 from encoders.report import ID_BYTES, Report, pack
@@ -17,6 +17,8 @@ CONNECTIONS = 8
 SINGLES = 400
 BODIES, BODY = 8, 1_000
 REPEATS = 11
+FEW, MANY_REPEATS = 50, 201
+"""For a small difference, short turns in large number: disturbances of the machine then affect both sides."""
 
 
 def rows() -> Iterator[Row]:
@@ -37,6 +39,11 @@ def rows() -> Iterator[Row]:
             yield compare(f"one report a post, {store}, on disk", singles.timer(), peer, gain(0.5), REPEATS)
             peer = {"decode and answer only": Posts(answering, BODIES, BODY).timer()}
             yield compare(f"1,000 reports a body, {store}, on disk", bodies.timer(), peer, gain(0.4), REPEATS)
+            if store == "SQLite":
+                with collector(sqlite, "uncounted") as uncounted:
+                    counted = Posts(counting, FEW, 1).timer()
+                    peer = {"requests are not counted": Posts(uncounted, FEW, 1).timer()}
+                    yield compare("one report a post, metrics", counted, peer, price(1.03), MANY_REPEATS)
             if store == "Redis":
                 peer = {"one report a post": singles.timer()}
                 yield compare("1,000 reports a body, per report", bodies.timer(), peer, gain(75), REPEATS)

@@ -1,7 +1,8 @@
 """Servers for benchmarks.collector: Redis, and our collector with and without a store.
 
 `python -m benchmarks.servers STORE` serves the survey below on a store's URL, or on "none": the same
-application decodes, checks and responds, but keeps nothing.
+application decodes, checks and responds, but keeps nothing. `uncounted` after it switches the counts of
+requests off.
 """
 
 from __future__ import annotations
@@ -109,9 +110,9 @@ def sqlite_file() -> Iterator[str]:
 
 
 @contextmanager
-def collector(store: str) -> Iterator[str]:
+def collector(store: str, *options: str) -> Iterator[str]:
     """Run the collector on a store with one worker, and yield the URL for its survey's reports."""
-    with _running([sys.executable, "-m", "benchmarks.servers", store]) as server:
+    with _running([sys.executable, "-m", "benchmarks.servers", store, *options]) as server:
         assert server.stdout is not None
         yield f"{server.stdout.readline().strip()}/v1/surveys/{survey().id}/reports"
 
@@ -141,11 +142,21 @@ class BenchmarkSurveys(PublishedSurveys):
         return create_app(self.settings, _open(self.settings.store))
 
 
-def main(store: str) -> None:
+class UncountedSurveys(BenchmarkSurveys):
+    """Published surveys whose requests are not counted."""
+
+    def make_app(self) -> Flask:
+        app = super().make_app()
+        app.wsgi_app = Flask.wsgi_app.__get__(app)  # type: ignore[method-assign]
+        return app
+
+
+def main(store: str, option: str = "") -> None:
     settings = CollectorSettings(store=store, bind="127.0.0.1:0", workers=1, threads=16)
-    published = BenchmarkSurveys(settings=settings, plans=[survey()], signatures={}, guarantee="")
+    kind = UncountedSurveys if option == "uncounted" else BenchmarkSurveys
+    published = kind(settings=settings, plans=[survey()], signatures={}, guarantee="")
     serve(published, lambda: published, lambda addresses: print(addresses[0], flush=True))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -148,6 +148,13 @@ def main() -> None:
     help="A proxy whose X-Forwarded-For is trusted. Needed for --rate behind a proxy. May be repeated.",
 )
 @advanced_option(
+    "--proxy-refusals",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The file to which the proxy adds one byte for each request that it refuses with 429; metrics show "
+    "its size.",
+)
+@advanced_option(
     "--gateway-token-file",
     envvar=f"{TOKEN_VARIABLES['gateway']}_FILE",
     type=click.Path(path_type=Path),

@@ -26,6 +26,7 @@ from ldp_aggregator.collector.serving.rate_limit import (
     WRONG_TOKEN_TABLE_ROWS,
     RateLimit,
 )
+from ldp_aggregator.collector.serving.traffic import count_requests
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Store
@@ -68,7 +69,7 @@ def create_app(
     for plan in plans.values():
         store.require_survey(plan.id, plan.json, counter_names(plan))
     record = GroupCommit(store).record
-    app.extensions["ldp"] = Service(
+    service = app.extensions["ldp"] = Service(
         settings=settings,
         store=store,
         plans=plans,
@@ -82,6 +83,7 @@ def create_app(
             MAX_WRONG_TOKENS_PER_MINUTE, settings.trusted_proxy, rows=WRONG_TOKEN_TABLE_ROWS
         ),
     )
+    count_requests(app, service.traffic)
     app.register_blueprint(pages)
     app.register_blueprint(page)
     if settings.page:

@@ -299,12 +299,14 @@ def livez() -> Response:
 @pages.get("/readyz")
 def readyz() -> Response:
     """Respond 200 if the store could take a report within the last seconds, else 503."""
-    service().readiness.get("", service().store.check_ready)  # cached, because each check writes to the store
+    service().check_ready()
     return jsonify(status="ready", promise=service().guarantee)
 
 
 @pages.get("/metrics")
 def metrics() -> Response:
-    """Send Prometheus metrics, read from the store so that all workers return the same."""
+    """Send Prometheus metrics of the whole collector; those of surveys are read from the store."""
     require_operator(service())
-    return Response(render_metrics(service().store), content_type="text/plain; version=0.0.4; charset=utf-8")
+    of_store = service().store_reader.read(service().store, service().check_ready)
+    content = render_metrics(of_store, service().traffic, service().settings.proxy_refusals)
+    return Response(content, content_type="text/plain; version=0.0.4; charset=utf-8")

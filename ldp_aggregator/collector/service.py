@@ -11,7 +11,9 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import PrivateKey
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.serving.metrics import StoreReader
 from ldp_aggregator.collector.serving.rate_limit import RateLimit
+from ldp_aggregator.collector.serving.traffic import Traffic
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.ttl_cache import TtlCache
 from ldp_aggregator.stores import Store, StoreError
@@ -53,6 +55,14 @@ class Service:
     """The sections of the dashboard, by survey."""
     readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS, repeat=StoreError))
     """Whether the store can record reports."""
+    store_reader: StoreReader = field(default_factory=StoreReader)
+    """Reads the store for metrics."""
+    traffic: Traffic = field(default_factory=Traffic)
+    """The counts of requests; the server makes all workers count in shared memory."""
+
+    def check_ready(self) -> None:
+        """Raise StoreError if the store could not take a report within the last seconds."""
+        self.readiness.get("", self.store.check_ready)  # cached, because each check writes to the store
 
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""

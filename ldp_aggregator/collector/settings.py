@@ -60,6 +60,8 @@ class CollectorSettings:
     """If `rate` is a limit: exempts a post from it, and allows several reports in one post."""
     relay_token: str | None = field(default=None, repr=False)
     """Lets the relays of surveys pass on sealed messages."""
+    proxy_refusals: Path | None = None
+    """The file to which the proxy adds one byte for each request that it refuses with 429."""
     page: bool = False
     """Whether /s/ID serves a page on which people answer the survey."""
     max_body: int = MAX_BODY_BYTES

@@ -143,6 +143,10 @@ class MemoryStore:
         if missing := [each for each in surveys if self._plans.get(each) != self._required[each]]:
             raise MissingSurveyError(missing)
 
+    def space(self) -> dict[str, int]:
+        """Return nothing: this process's memory is no limit; see :meth:`Store.space`."""
+        return {}
+
     def check_durability(self, policy: StorePolicy) -> str:
         """Return that memory guarantees nothing, for any policy; see :meth:`Store.check_durability`."""
         return "all reports are lost when the process ends"

@@ -7,6 +7,7 @@ consist of a-z, 0-9 and '-', so a key's survey part holds no brace.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -273,6 +274,16 @@ class RedisStore:
         with self._servers.errors():
             for survey, (_, counters) in self._required.items():
                 require_whole(survey, self._compare_numbers(survey, counters, durable=True))
+
+    def space(self) -> dict[str, int]:
+        """Ask every server for its memory; see :meth:`Store.space`."""
+        sizes = []
+        with suppress(StoreError), self._servers.errors():
+            for node in self._servers.primaries():
+                info = self._redis.info("memory", **node)
+                sizes.append((info["used_memory"], info["maxmemory"] or info["total_system_memory"]))
+        fullest = max(sizes, key=lambda size: size[0] / size[1], default=())
+        return dict(zip(("memory_used", "memory_max"), fullest, strict=False))
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""

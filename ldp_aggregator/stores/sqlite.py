@@ -223,6 +223,12 @@ class SQLiteStore:
                 require_whole(survey, find_losses(connection, survey, self._seen, thorough=False))
             connection.execute(_PROBE_STATEMENT)
 
+    def space(self) -> dict[str, int]:
+        """Ask the file system; see :meth:`Store.space`."""
+        with self._errors():
+            disk = os.statvfs(self._path)
+        return {"disk_free": disk.f_bavail * disk.f_frsize, "disk_size": disk.f_blocks * disk.f_frsize}
+
     def check_durability(self, policy: StorePolicy) -> str:
         """Return that every commit is synced, for any policy; see :meth:`Store.check_durability`."""
         return DURABLE

@@ -213,6 +213,14 @@ class Store(Protocol):
         """Raise StoreError if the store cannot take a report now, or has lost some of a required survey."""
         ...
 
+    def space(self) -> dict[str, int]:
+        """Return the space of the store in bytes; empty if it cannot be read.
+
+        SQLite has `disk_free` and `disk_size`; Redis has `memory_used` and `memory_max`, of the fullest
+        server.
+        """
+        ...
+
     def check_durability(self, policy: StorePolicy) -> str:
         """Return, as text, what an acknowledgement guarantees: what could still lose a recorded report.
 

@@ -369,6 +369,14 @@ def work(store: Store, numbers: range) -> None:
         record(store, SURVEY, COUNTER, ids(number), vector(1, number))
 
 
+def test_the_space_of_a_store_is_within_its_limit(store, url):
+    space = store.space()
+    if url.startswith("sqlite"):
+        assert 0 < space["disk_free"] <= space["disk_size"]
+    elif not url.startswith("memory"):
+        assert 0 < space["memory_used"] < space["memory_max"]
+
+
 def test_threads_count_every_report_once(store):
     in_threads(lambda numbers: work(store, numbers), [range(50)] * 4)
     assert state(store) == (50, [50, sum(range(50))])

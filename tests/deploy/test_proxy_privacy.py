@@ -1,6 +1,8 @@
 """The proxy in front of a collector: headers, rate limits and addresses."""
 
 import socket
+import urllib.request
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,8 +11,8 @@ import pytest
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_client import make_report
-from tests.deploy.proxy_requests import post_report
-from tests.support.servers import collector, front_proxy
+from tests.deploy.proxy_requests import PAGE, post_report
+from tests.support.servers import TOKEN, collector, front_proxy, wait_for
 from tests.support.surveys import SLEEP
 
 ROW = {"age": "old", "hours": 7}
@@ -55,3 +57,41 @@ def test_the_rate_limit_applies_to_the_client_of_the_proxy_and_no_address_is_sto
     kept += b"".join(path.read_bytes() for path in (tmp_path / "proxy").rglob("*.log"))
     for address in (b"127.0.1.", b"203.0.113."):
         assert address not in kept
+
+
+@pytest.mark.slow
+def test_requests_that_the_proxy_refuses_are_counted_without_their_addresses(survey, tmp_path):
+    (tmp_path / "proxy").mkdir()
+    refusals = tmp_path / "proxy" / "refusals"
+    url, options = f"sqlite:///{tmp_path}/ldp.db", ("--rate", "1", "--trusted-proxy", "127.0.0.1")
+    with (
+        collector([survey], url, options=(*options, "--proxy-refusals", refusals), workers=1) as (base, _),
+        front_proxy(tmp_path / "proxy", urlsplit(base).port or 0) as front,
+        ExitStack() as lines,
+    ):
+        for _ in range(32):  # the limit of requests in progress from one address
+            line = lines.enter_context(socket.create_connection(("127.0.0.1", urlsplit(front).port or 0)))
+            line.sendall(f"POST {PAGE} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx".encode())
+
+        def refusal_detail() -> str:
+            return str(post_report(front, b"a body")[1]["detail"])
+
+        details: list[str] = []
+        by_proxy = "too many requests at once from this address"
+        wait_for(lambda: details.append(refusal_detail()) or details[-1] == by_proxy)
+        details += [refusal_detail() for _ in range(20)]
+        count = details.count(by_proxy)
+        assert count >= 21
+        # the collector, too, refuses reports with 429; these are not counted again
+        assert [post_report(front, b"a body", "127.0.1.9")[0] for _ in range(2)] == [400, 429]
+        # the proxy writes its file after 5 s at most
+        wait_for(lambda: f"ldp_proxy_refusals_total {count}.0\n" in ask_metrics(base))
+    assert refusals.read_bytes() == b"\n" * count
+    written = {path.name for path in (tmp_path / "proxy").rglob("*") if path.is_file()}
+    assert written <= {"nginx.conf", "nginx.log", "refusals", "nginx.pid"}
+
+
+def ask_metrics(base: str) -> str:
+    request = urllib.request.Request(f"{base}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(request, timeout=20) as response:
+        return str(response.read().decode())

@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -24,12 +25,16 @@ from encoders.socket_activation import require_no_passed_sockets
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
+from ldp_aggregator.collector.serving.traffic import Traffic
+from ldp_aggregator.collector.settings import MAX_PROCESSES
 from ldp_aggregator.collector.startup import PublishedSurveys
 from ldp_aggregator.stores import StoreError, StoreFailure
 
 MAX_CONNECTIONS = 1000
 """Connections per worker; later ones wait in the kernel's queue, which has the same length."""
 KEEPALIVE_SECONDS = 5
+_OPERATOR_THREADS = 2
+"""Threads of each worker for the operator's separate address."""
 _RETRY_SECONDS = 2.0
 """Pause after a worker that could not use the store, before the next one starts."""
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
@@ -112,6 +117,12 @@ class _Master(Arbiter):  # type: ignore[misc]
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
+    def kill_worker(self, pid: int, sig: int) -> None:
+        """Signal a worker; remember whether it was asked to end."""
+        if sig in _STOP_SIGNALS and pid in self.WORKERS:
+            self.WORKERS[pid].asked_to_end = True
+        super().kill_worker(pid, sig)
+
     def handle_hup(self) -> None:
         former = {plan.id for plan in self.app.published.plans}
         if self.app.publish_again():
@@ -132,8 +143,28 @@ class _Master(Arbiter):  # type: ignore[misc]
         super().handle_quit()
 
 
+class _Threads(ThreadPoolExecutor):
+    """A worker's threads. Those of the operator's separate address serve /metrics while all others wait."""
+
+    def __init__(self, worker: _Worker) -> None:
+        super().__init__(worker.cfg.threads)
+        self._worker, self._for_operator = worker, ThreadPoolExecutor(_OPERATOR_THREADS)
+
+    def submit(self, run: Callable[..., Any], /, connection: Any) -> Future[Any]:  # type: ignore[override]
+        if connection.server == self._worker.operator_address:
+            return self._for_operator.submit(run, connection)
+        return super().submit(run, connection)
+
+
 class _Worker(ThreadWorker):  # type: ignore[misc]
     """A worker that refuses new connections while it finishes requests; gunicorn's worker lets them wait."""
+
+    asked_to_end = False
+    traffic_row = 0
+    operator_address: tuple[Any, ...] | None = None
+
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        return _Threads(self)
 
     def set_accept_enabled(self, enabled: bool) -> None:
         super().set_accept_enabled(enabled)
@@ -209,7 +240,12 @@ def serve(
         build = vars(find_build())
         master.app.log_surveys("started", **build, reports=counts, new_store=published.new_store)
 
+    def release_worker(_: Arbiter, worker: _Worker) -> None:
+        traffic.release_row(worker.traffic_row, restart=not worker.asked_to_end)
+        logs.log_event("worker-stopped", pid=worker.pid)
+
     logs.configure_logging()
+    traffic = Traffic(rows=4 * MAX_PROCESSES)  # at a reload, former workers finish their requests
     Server(
         published,
         publish_again,
@@ -225,9 +261,10 @@ def serve(
         control_socket_disable=True,
         proc_name="ldp-collector",
         post_fork=lambda _master, _worker: _end_on_stop_signals(),
-        post_worker_init=_start_worker,
+        pre_fork=lambda _master, worker: setattr(worker, "traffic_row", traffic.take_row()),
+        post_worker_init=lambda worker: _start_worker(worker, traffic),
         worker_exit=lambda _, worker: _close_worker(worker),
-        child_exit=lambda _, worker: logs.log_event("worker-stopped", pid=worker.pid),
+        child_exit=release_worker,
         when_ready=when_ready,
         on_exit=lambda _: logs.log_event("stopped"),
     ).run()
@@ -240,10 +277,12 @@ def _end_on_stop_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
 
-def _start_worker(worker: Any) -> None:
-    """Log a worker's start, and set the operator's address, with the actual port, in its application."""
+def _start_worker(worker: _Worker, traffic: Traffic) -> None:
+    """Log a worker's start, share its counts, and set the operator's address, with the actual port."""
     if worker.sockets[1:]:
-        worker.wsgi.config[OPERATOR_ADDRESS] = tuple(map(str, worker.sockets[1].getsockname()[:2]))
+        worker.operator_address = worker.sockets[1].getsockname()
+        worker.wsgi.config[OPERATOR_ADDRESS] = tuple(map(str, worker.operator_address[:2]))
+    worker.wsgi.extensions["ldp"].traffic.use_row(traffic, worker.traffic_row)
     logs.log_event("worker-started", pid=worker.pid)
 
 

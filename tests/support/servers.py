@@ -280,12 +280,12 @@ def local_nginx(
         "listen 8443 ssl;": f"listen 127.0.0.1:{port}{' ssl' * tls};",
         f"server {server};": f"server 127.0.0.1:{upstream};",
         "client_header_timeout 10s;": f"client_header_timeout {header_seconds}s;",
-        "/tmp/": f"{folder}/",
-        "/etc/nginx/tls/": f"{folder}/",
-    } | ({} if name.startswith("relay") else {"/var/lib/nginx/": f"{folder}/"})
+    }
     for shipped, here in changes.items():
         assert any(shipped in text for text in texts.values())
         texts = {each: text.replace(shipped, here) for each, text in texts.items()}
+    for shipped in ("/tmp/", "/etc/nginx/tls/", "/var/lib/nginx/"):
+        texts = {each: text.replace(shipped, f"{folder}/") for each, text in texts.items()}
     if not tls:
         lines = texts["proxy.conf"].splitlines()
         texts["proxy.conf"] = "\n".join(line for line in lines if not line.strip().startswith("ssl_"))

@@ -245,13 +245,14 @@ class RedisStore:
         If they are known to be `durable`, none of the numbers may become smaller.
         """
         pipeline = self._redis.pipeline(transaction=False)
+        seen = [self._seen_number(survey, counter) for counter in counters]  # before others record more
         for counter in counters:
             keys = self._keys(survey, counter)
             field, target = number_field(survey, counter), self._target_of_key(keys[0])
             pipeline.execute_command("EVAL", NUMBERS_SCRIPT, len(keys), *keys, field, **target)
         losses = {}
-        for counter, (ids, n, published) in zip(counters, pipeline.execute(), strict=True):
-            losses[counter] = compare_numbers(ids, n, published, self._seen_number(survey, counter))
+        for counter, (ids, n, published), least in zip(counters, pipeline.execute(), seen, strict=True):
+            losses[counter] = compare_numbers(ids, n, published, least)
             if durable:
                 self._see(survey, counter, n)
         return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}

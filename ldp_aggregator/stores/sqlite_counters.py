@@ -51,12 +51,12 @@ def find_losses(
     connection: sqlite3.Connection, survey: str, seen: SeenTotals, thorough: bool
 ) -> dict[str, Loss]:
     """Return the losses of a survey's counters."""
+    least = {name: n for (of, name), n in [*seen.items()] if of == survey}  # before others record more
     query = "SELECT name, number, n FROM counters WHERE survey = ?"
-    rows = {counter: (0, 0) for name, counter in [*seen] if name == survey}  # of rows that are missing now
-    rows |= {name: (counter, n) for name, counter, n in connection.execute(query, (survey,))}
+    rows = {name: (counter, n) for name, counter, n in connection.execute(query, (survey,))}
     found = {
-        name: find_loss(connection, counter, n, seen.get((survey, name), 0), thorough)
-        for name, (counter, n) in rows.items()
+        name: find_loss(connection, *rows.get(name, (0, 0)), least.get(name, 0), thorough)
+        for name in rows.keys() | least
     }
     return {name: loss for name, loss in found.items() if loss}
 

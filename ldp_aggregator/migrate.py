@@ -24,7 +24,7 @@ from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.snapshot_entries import cell_counts, counter_names
 from ldp_aggregator.stores import Batch, Store, Total
-from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.losses import Loss, compare_numbers, require_whole
 from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
 from ldp_aggregator.stores.store import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
 
@@ -44,14 +44,16 @@ def migrate_survey(
     target: Store,
     survey: str,
     progress: Callable[[int], object] = int,
+    *,
     accept_loss: bool = False,
+    backup: int | None = None,
 ) -> int:
     """Copy a survey with its texts, counters, report ids and tokens to another store.
 
     Parameters
     ----------
     source : Store
-        The store to read. No report may be counted in it during the copy.
+        The store to read. No report may be counted in it during the copy, unless the copy is a backup.
     target : Store
         The store to write. It contains nothing of the survey except its plan, or an incomplete copy from
         this source.
@@ -60,6 +62,8 @@ def migrate_survey(
         Called with the number of reports copied since its last call.
     accept_loss : bool
         Whether to copy what is left in a store that has lost reports, or to restore a backup.
+    backup : int, optional
+        The time, if the copy is a backup, in Unix seconds.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def migrate_survey(
         If a store cannot be used or lacks the survey. Running it again is safe. If the source has lost
         reports, unless the loss is accepted.
     """
-    return _Migration(source, target, survey).run(progress, accept_loss)
+    return _Migration(source, target, survey).run(progress, accept_loss, backup)
 
 
 class _Migration:
@@ -87,7 +91,7 @@ class _Migration:
         self._survey = survey
         self._lock = Schedule(import_run=token_hex(8))
 
-    def run(self, progress: Callable[[int], object], accept_loss: bool) -> int:
+    def run(self, progress: Callable[[int], object], accept_loss: bool, backup: int | None) -> int:
         source, target, survey = self._source, self._target, self._survey
         plans = source.plans()
         schedule = read_schedule(source, survey)
@@ -103,14 +107,17 @@ class _Migration:
         self._copy_cells(totals)
         for (name, counter), total in totals.items():
             for ids_and_marks in source.report_ids(name, counter) if total.n else ():
-                record_ids(target, name, counter, ids_and_marks, len(total.cells))
+                self._record_ids(name, counter, ids_and_marks, len(total.cells))
                 progress(len(ids_and_marks[0]) if name == survey else 0)
-        self._verify_copy(totals)
+        if backup is None:
+            self._verify_copy(totals)
+        else:
+            losses = self._find_late_reports(totals)
         missing_rejections = Counter(source.rejections(survey)) - Counter(target.rejections(survey))
         for reason, count in missing_rejections.items():
             target.add_rejections(survey, reason, count)
         self._require_lock()
-        schedule = schedule.after_import(losses)
+        schedule = schedule.after_import(losses, backup)
         target.set_schedule(survey, schedule.to_json())
         return count_in_sums(target, survey)
 
@@ -232,6 +239,26 @@ class _Migration:
             self._target.set_schedule(self._survey, self._lock.to_json())
             raise self._concurrent_run_error()
 
+    def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
+        """Record ids of reports whose tallies the target has; skip ids that it has already."""
+        ids, marks = ids_and_marks
+        (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
+        new = np.array([report_id not in known for report_id in byte_rows(ids)])
+        if known and new.any():
+            self._record_ids(name, counter, (ids[new], marks[new]), width)
+
+    def _find_late_reports(self, totals: TotalsByCounter) -> dict[str, Loss]:
+        """Return the reports whose ids were copied, but which were counted after the sums had been read.
+
+        The sums are read first, so that each report in them has its id in the copy, and never counts twice.
+        """
+        copied = self._read_totals(self._target)
+        late = {key: compare_numbers(copied[key].n, total.n) for key, total in totals.items()}
+        require_whole(self._survey, {counter: loss for (_, counter), loss in late.items() if loss.ids})
+        return {
+            counter: loss for (name, counter), loss in late.items() if name == self._survey and loss.reports
+        }
+
     def _verify_copy(self, totals: TotalsByCounter) -> None:
         """Compare the target with the source; the error states what to do."""
         expected = _comparable_totals(totals)
@@ -264,15 +291,6 @@ class _Migration:
             f"the target holds reports or tokens of {self._survey} that the source lacks: import into a "
             "store without it"
         )
-
-
-def record_ids(target: Store, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-    """Record ids of reports whose tallies the target has; skip ids that it has already."""
-    ids, marks = ids_and_marks
-    (known,) = target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
-    new = np.array([report_id not in known for report_id in byte_rows(ids)])
-    if known and new.any():
-        record_ids(target, name, counter, (ids[new], marks[new]), width)
 
 
 def _counter_names(plan: bytes) -> list[str]:

@@ -22,7 +22,7 @@ from encoders.survey.relay_promise import shuffled_epsilon
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
-from ldp_aggregator.snapshot_entries import NO_LOSSES, Losses
+from ldp_aggregator.stores.losses import NO_LOSS, Loss
 
 _MAX_DELTA = 1e-6
 _MAX_DIGITS = 40
@@ -199,18 +199,18 @@ class PrivacyStatement:
     """The promise of the survey of people, if its reports came through a relay."""
     curator: CuratorPrivacy | None = None
     """What a trusted curator promises; None for people and silos."""
-    losses: Losses = NO_LOSSES
+    losses: Loss = NO_LOSS
     """What is missing in the counts of all snapshots."""
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
         """What results do not store that lack nothing."""
-        return ("losses",) if self.losses == NO_LOSSES else ()
+        return ("losses",) if self.losses == NO_LOSS else ()
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
         """Add what such results do not store."""
-        values.setdefault("losses", NO_LOSSES)
+        values.setdefault("losses", NO_LOSS)
 
     @property
     def rounds(self) -> tuple[ReportsPrivacy, ...]:
@@ -265,7 +265,7 @@ def state_privacy(
     of_silos = tuple(map(SiloPrivacy.from_snapshot, silos))
     of_people = [each for each in (snapshot, validation) if isinstance(each, Snapshot)]
     of_each = [*(each.losses for each in of_people), *(each.losses for each in silos)]
-    losses = sum(of_each, NO_LOSSES)
+    losses = sum(of_each, NO_LOSS)
     if isinstance(snapshot, SiloSnapshot):
         return PrivacyStatement(silos=of_silos, audit=audit, losses=losses)
     people = ReportsPrivacy.from_snapshot(snapshot)

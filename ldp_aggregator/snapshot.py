@@ -21,10 +21,9 @@ from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import IntArray
+from ldp_aggregator.codec import to_json
 from ldp_aggregator.snapshot_entries import (
-    NO_LOSSES,
     FieldError,
-    Losses,
     SnapshotError,
     choose_covering_plan,
     counter_names,
@@ -34,7 +33,7 @@ from ldp_aggregator.snapshot_entries import (
     read_rejections,
     read_totals,
 )
-from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.losses import NO_LOSS, Loss, require_whole
 from ldp_aggregator.stores.schedule import require_complete_import, require_no_backup
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
 
@@ -73,7 +72,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
     rejections: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
     """Whether some of the reports are from an archive that ldp-simulate wrote."""
-    losses: Losses = NO_LOSSES
+    losses: Loss = NO_LOSS
     """What is missing in the totals."""
 
     def __add__(self, other: Self) -> Self:
@@ -112,7 +111,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
             },
             "rejections": dict(self.rejections),
             **({"simulated": True} if self.simulated else {}),
-            **({"losses": self.losses.to_entry()} if self.losses != NO_LOSSES else {}),
+            **({"losses": to_json(self.losses)} if self.losses != NO_LOSS else {}),
         }
         return dump_canonical_json(document)
 
@@ -179,7 +178,7 @@ def make_snapshot(
     totals: Mapping[str, Total],
     rejections: Mapping[str, int] | None = None,
     simulated: bool = False,
-    losses: Losses = NO_LOSSES,
+    losses: Loss = NO_LOSS,
 ) -> AnySnapshot:
     """Return a snapshot of the plan's kind."""
     if isinstance(plan, SiloPlan):
@@ -221,7 +220,7 @@ def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
         plan = read_plan_entry(document)
         totals = read_totals(document["totals"], plan)
         rejections = read_rejections(document["rejections"])
-        losses = read_losses(document.get("losses", {}))
+        losses = read_losses(document["losses"]) if "losses" in document else NO_LOSS
     except SurveyError as error:
         raise SnapshotError(f"{name}: plan: {error}. {_RETAKE_HINT}") from error
     except FieldError as error:
@@ -291,9 +290,8 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
     schedule = require_complete_import(store, survey)
     require_no_backup(survey, schedule)
     require_whole(survey, store.find_losses(survey, thorough))
-    losses = Losses(reports=schedule.loss.reports, ids=schedule.loss.ids, backups=schedule.restored)
     totals = schedule.correct(store.totals(survey))
-    return make_snapshot(plan, totals, store.rejections(survey), losses=losses)
+    return make_snapshot(plan, totals, store.rejections(survey), losses=schedule.loss)
 
 
 def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:

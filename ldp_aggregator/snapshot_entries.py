@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,44 +15,13 @@ from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.codec import require
+from ldp_aggregator.codec import from_json
+from ldp_aggregator.stores.losses import Loss
 from ldp_aggregator.stores.store import Total
 
 
 class SnapshotError(LdpError):
     """A snapshot that cannot be read, or snapshots that cannot be added up."""
-
-
-_MAX_TIME = 253_402_300_800
-"""The end of the year 9999, in Unix seconds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Losses:
-    """What is missing in totals, although the collector had acknowledged it."""
-
-    reports: int = 0
-    """The number of reports."""
-    ids: int = 0
-    """The number of counted reports that the collector would count again."""
-    backups: tuple[int, ...] = ()
-    """The times of the backups that totals were restored from, in Unix seconds."""
-
-    def __add__(self, other: Losses) -> Losses:
-        backups = tuple(sorted({*self.backups, *other.backups}))
-        return Losses(reports=self.reports + other.reports, ids=self.ids + other.ids, backups=backups)
-
-    def check_entries(self) -> None:
-        """Raise ValueError for negative numbers, and for times that no calendar has."""
-        require(self.reports >= 0 and self.ids >= 0, "losses: needs numbers of reports and ids")
-        require(all(0 <= each < _MAX_TIME for each in self.backups), "losses.backups: needs times")
-
-    def to_entry(self) -> dict[str, Any]:
-        """Return the entry of a snapshot."""
-        return {"reports": self.reports, "ids": self.ids, "backups": list(self.backups)}
-
-
-NO_LOSSES = Losses()
 
 
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:
@@ -141,13 +109,12 @@ def read_rejections(entries: Mapping[str, Any]) -> dict[str, int]:
     return {reason: _read_count(number, f"rejections.{reason}") for reason, number in entries.items()}
 
 
-def read_losses(entry: Mapping[str, Any]) -> Losses:
-    """Return what is missing in totals; older snapshots have no entry. Raise FieldError for anything else."""
-    numbers = {name: _read_count(entry.get(name, 0), f"losses.{name}") for name in ("reports", "ids")}
-    times = [_read_count(each, "losses.backups") for each in entry.get("backups", [])]
-    losses = Losses(**numbers, backups=tuple(times))
-    losses.check_entries()
-    return losses
+def read_losses(entry: Mapping[str, Any]) -> Loss:
+    """Return what is missing in totals; raise FieldError for anything else."""
+    try:
+        return from_json(Loss, entry)
+    except ValueError as error:
+        raise FieldError(f"losses.{error}") from error
 
 
 def _read_total(entry: dict[str, Any], count: int, field: str) -> Total:

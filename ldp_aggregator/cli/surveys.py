@@ -109,7 +109,7 @@ def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[s
         if losses := store.find_losses(name):
             loss = sum(losses.values(), NO_LOSS)
             yield f"THE STORE HAS LOST {describe_loss(name, loss.reports, loss.ids)} (docs/moving.md)"
-    if schedule.loss != NO_LOSS:
+    if schedule.lost:
         loss = schedule.loss
         yield f"lost before it was imported: {describe_loss(survey, loss.reports, loss.ids)}"
     if schedule.restored:

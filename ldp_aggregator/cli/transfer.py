@@ -164,7 +164,7 @@ def _import_survey(old: Store, new: Store, survey: str, durability: str, accept_
     new.check_durability(StorePolicy(durability, allow_open=True))
     length = count_reports(old.totals(survey))
     with show_progress("importing", length, "reports") as progress:
-        return migrate_survey(old, new, survey, progress.advance, accept_loss)
+        return migrate_survey(old, new, survey, progress.advance, accept_loss=accept_loss)
 
 
 def _read_snapshot(path: Path) -> AnySnapshot:

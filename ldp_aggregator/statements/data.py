@@ -11,7 +11,6 @@ from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.estimation.silo_influence import SiloSummary
 from ldp_aggregator.privacy_statement import PrivacyStatement
-from ldp_aggregator.snapshot_entries import Losses
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.stores.schedule import format_time
@@ -90,25 +89,6 @@ class SiloRowsFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LostFacts:
-    """What a store has lost."""
-
-    reports: Count
-    ids: Count
-    backups: Names
-    """The times of the backups that were restored."""
-
-    @classmethod
-    def of(cls, losses: Losses) -> Self:
-        """Return the facts about losses."""
-        return cls(
-            reports=Count(losses.reports),
-            ids=Count(losses.ids),
-            backups=Names(f"{format_time(each)} UTC" for each in losses.backups),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class DataFacts:
     """The facts of data.md."""
 
@@ -119,7 +99,12 @@ class DataFacts:
     validation: bool
     """Whether it is a validation round."""
     rejected: RejectedFacts | None
-    lost: LostFacts
+    lost: Count
+    """Reports and messages, after they were acknowledged."""
+    unknown_ids: Count
+    """Reports and messages that would count again."""
+    backups: Names
+    """The times of the backups that were restored."""
     asked: Counted | None
     """The questions, if each person answered all."""
     lacking: Names
@@ -145,7 +130,9 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         simulated=privacy.simulated,
         validation=validation,
         rejected=RejectedFacts.of(privacy.rejected),
-        lost=LostFacts.of(privacy.losses),
+        lost=Count(privacy.losses.reports),
+        unknown_ids=Count(privacy.losses.ids),
+        backups=Names(f"{format_time(each)} UTC" for each in privacy.losses.backups),
         asked=Counted(len(all_of), "question") if all_of else None,
         lacking=Names(f"{name} lacks {Counted(lack, 'answer')}" for name, lack in lacks if lack),
     )

@@ -69,7 +69,7 @@ class RedisStore:
         url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
         self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
-        self._seen = SeenTotals()
+        self._seen: SeenTotals = {}
         self._servers = RedisServers(url)
         self._redis, self._is_cluster = self._servers.client, self._servers.is_cluster
         self._check = DurabilityCheck(self._servers)
@@ -170,13 +170,16 @@ class RedisStore:
     def _read_answer(self, batch: Batch, answer: Sequence[Any]) -> MarksById:
         """Return the known ids of a batch; keep its counter's number of reports if it was counted."""
         if len(answer) == 1:
-            self._seen.add(batch.survey, batch.counter, answer[0])
+            self._see(batch.survey, batch.counter, answer[0])
             return {}
         return dict(zip(answer[::2], answer[1::2], strict=True))
 
+    def _see(self, survey: str, counter: str, n: int) -> None:
+        self._seen[survey, counter] = max(n, self._seen.get((survey, counter), 0))
+
     def _seen_number(self, survey: str, counter: str) -> int:
         """Return how many reports a counter must have; weaker settings than "always" may lose some."""
-        return self._seen.get(survey, counter) if self._check.policy.durability == "always" else 0
+        return self._seen.get((survey, counter), 0) if self._check.policy.durability == "always" else 0
 
     def server_of(self, batch: Batch) -> str:
         """Return the node of a cluster that has the question; see :meth:`Store.server_of`."""
@@ -217,7 +220,7 @@ class RedisStore:
         with self._servers.errors():
             keys = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
             counters = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in keys}
-            counters |= {*self._seen.counters(survey)}
+            counters |= {counter for name, counter in [*self._seen] if name == survey}
             if not self._is_cluster:
                 fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
                 counters |= {field.decode().partition(":")[2] for field, _ in fields}
@@ -231,15 +234,16 @@ class RedisStore:
         If they are known to be `durable`, none of the numbers may become smaller.
         """
         pipeline = self._servers.pipeline()
+        seen = [self._seen_number(survey, counter) for counter in counters]  # before others record more
         for counter in counters:
             keys = self._keys(survey, counter)
             field, target = number_field(survey, counter), self._servers.node_of_key(keys[0])
             pipeline.execute_command("EVAL", NUMBERS_SCRIPT, len(keys), *keys, field, **target)
         losses = {}
-        for counter, (ids, n, published) in zip(counters, pipeline.execute(), strict=True):
-            losses[counter] = compare_numbers(ids, n, published, self._seen_number(survey, counter))
+        for counter, (ids, n, published), least in zip(counters, pipeline.execute(), seen, strict=True):
+            losses[counter] = compare_numbers(ids, n, published, least)
             if durable:
-                self._seen.add(survey, counter, n)
+                self._see(survey, counter, n)
         return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:

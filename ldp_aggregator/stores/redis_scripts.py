@@ -31,13 +31,7 @@ def number_field(survey: str, counter: str) -> str:
 def script_arguments(batch: Batch, plan_hash: bytes, seen: int) -> list[bytes | int | str]:
     """Return a script's arguments for a batch, in few strings, because each argument costs time.
 
-    Parameters
-    ----------
-    batch : Batch
-    plan_hash : bytes
-        The hash of the plan that the survey must have; empty for any plan.
-    seen : int
-        The number of reports that the counter must have.
+    An empty hash stands for any plan; the counter must have at least the reports that were `seen`.
     """
     batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
     entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()

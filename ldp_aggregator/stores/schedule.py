@@ -57,25 +57,22 @@ class Schedule:
 
     @property
     def loss(self) -> Loss:
-        """What all counters together have lost."""
-        return sum(self.lost.values(), NO_LOSS)
+        """What the survey has lost."""
+        return sum(self.lost.values(), Loss(backups=self.restored))
 
     def correct(self, totals: Mapping[str, Total]) -> dict[str, Total]:
-        """Return the totals of a store with the numbers of reports that are in the sums.
-
-        The store itself counts ids, so that the two stay equal.
-        """
+        """Return totals with the numbers of reports in the sums; those of a store are of ids."""
         excess = {counter: self.lost.get(counter, NO_LOSS).excess_ids for counter in totals}
         return {counter: replace(total, n=total.n - excess[counter]) for counter, total in totals.items()}
 
-    def after_import(self, losses: Mapping[str, Loss]) -> Schedule:
-        """Return the schedule of a copy of this survey, whose counters had these losses."""
+    def after_import(self, losses: Mapping[str, Loss], backup: int | None) -> Schedule:
+        """Return the schedule of a copy of this survey, whose counters have lost this, too."""
         lost = {
             counter: losses.get(counter, NO_LOSS) + self.lost.get(counter, NO_LOSS)
             for counter in losses.keys() | self.lost
         }
         restored = (*self.restored, self.backup) if self.backup else self.restored
-        return replace(self, lost=lost, backup=None, restored=restored)
+        return replace(self, lost=lost, backup=backup, restored=restored)
 
     def phase(self, now: float) -> Phase:
         """Return the survey's phase at a Unix time: waiting, open, grace period or closed."""

@@ -91,7 +91,7 @@ class SQLiteStore:
         self._path = path
         self._read_only = read_only
         self._required: dict[str, bytes] = {}
-        self._seen = SeenTotals()
+        self._seen: SeenTotals = {}
         self._file: FileIdentity | None = None
         self._thread_local = threading.local()
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
@@ -158,7 +158,7 @@ class SQLiteStore:
             require_published(connection, {survey: self._required[survey] for survey in surveys})
             counted = [record_batch(connection, batch, self._seen) for batch in batches]
         for batch, (_, n) in zip(batches, counted, strict=True):
-            self._seen.add(batch.survey, batch.counter, n)
+            self._seen[batch.survey, batch.counter] = n
         self._checkpoint.request(_CHECKPOINT_SECONDS)
         return [known for known, _ in counted]
 

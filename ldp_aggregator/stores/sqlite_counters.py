@@ -24,7 +24,7 @@ def record_batch(connection: sqlite3.Connection, batch: Batch, seen: SeenTotals)
         If its counter has lost reports, for example if it has fewer than were seen, or would overflow.
     """
     counter, old = _get_or_create_counter(connection, batch)
-    if loss := find_loss(connection, counter, old.n, seen.get(batch.survey, batch.counter)):
+    if loss := find_loss(connection, counter, old.n, seen.get((batch.survey, batch.counter), 0)):
         require_whole(batch.survey, {batch.counter: loss})
     cells = add_counters(old.cells, batch.tally)  # before any write, because it may raise
     known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
@@ -51,12 +51,12 @@ def find_losses(
     connection: sqlite3.Connection, survey: str, seen: SeenTotals, thorough: bool
 ) -> dict[str, Loss]:
     """Return the losses of a survey's counters."""
+    least = {name: n for (of, name), n in [*seen.items()] if of == survey}  # before others record more
     query = "SELECT name, number, n FROM counters WHERE survey = ?"
-    rows = dict.fromkeys(seen.counters(survey), (0, 0))  # of a row that is missing now
-    rows |= {name: (counter, n) for name, counter, n in connection.execute(query, (survey,))}
+    rows = {name: (counter, n) for name, counter, n in connection.execute(query, (survey,))}
     found = {
-        name: find_loss(connection, counter, n, seen.get(survey, name), thorough)
-        for name, (counter, n) in rows.items()
+        name: find_loss(connection, *rows.get(name, (0, 0)), least.get(name, 0), thorough)
+        for name in rows.keys() | least
     }
     return {name: loss for name, loss in found.items() if loss}
 

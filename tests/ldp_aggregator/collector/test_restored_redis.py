@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from encoders.survey import Plan, read_survey
+from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.store import count_reports
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY
 from tests.ldp_aggregator.collector.test_lost_store import Running
+from tests.support.commands import command
 from tests.support.servers import LocalRedis, wait_for
 
 pytestmark = pytest.mark.slow
@@ -121,3 +124,29 @@ def test_an_older_copy_is_noticed_and_after_a_restart_no_report_is_counted_twice
     trial.collector.start()
     assert [send(report) for report in (first, second, second)] == ["duplicate", "recorded", "duplicate"]
     assert trial.count() == 2
+
+
+def test_a_question_whose_counts_are_evicted_stops_and_an_operator_goes_on_with_the_rest(
+    trial, survey, tmp_path
+):
+    assert set(trial.post(40)) == {200}
+    with redis.Redis.from_url(trial.redis.url) as client:
+        key = max(client.keys("ldp:{sleep:*:ids"), key=client.hlen)
+        lost = int(client.hlen(key))
+        client.delete(key.replace(b":ids", b":sums"))  # as an eviction does
+    wait_for(lambda: trial.collector.ready()[1].get("detail") == "the store cannot be used now: reports-lost")
+    answers = trial.post(40)
+    assert set(answers) == {200, 503}  # the other questions go on
+    assert trial.count() == 40 - lost + answers.count(200)
+    trial.collector.stop()
+    new = f"sqlite:///{tmp_path}/new.db"
+    words = ("import", "sleep", "--from", trial.redis.url, "--store", new, "--accept-loss")
+    assert f"{lost} acknowledged report" in command("ldp-collector", *words).output
+    trial.collector = Running(survey, new)
+    trial.collector.start()
+    wait_for(lambda: trial.collector.ready()[0] == 200)
+    assert set(trial.post(40)) == {200}
+    store = open_store(new)
+    snapshot = take_snapshot(store, "sleep")
+    assert (snapshot.total(), snapshot.losses.reports) == (40 - lost + answers.count(200) + 40, lost)
+    store.close()

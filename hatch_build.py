@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))  # the project is not installed where its wheel is built
 
-from encoders.build import COMMIT_FILE, UNKNOWN, find_commit
+from encoders.build import COMMIT, COMMIT_FILE, UNKNOWN, find_commit
 
 VARIABLE = "LDP_COMMIT"
 """Gives the commit of sources without .git. An image is labelled with it, so a wrong one is refused."""
@@ -25,6 +25,8 @@ class CommitHook(BuildHookInterface[Any]):
         if version == "editable":
             return
         commit, given = find_commit(Path(self.root)), os.environ.get(VARIABLE) or UNKNOWN
+        if given != UNKNOWN and not COMMIT.fullmatch(given):
+            raise ValueError(f"{VARIABLE}: needs the whole name of a commit: git rev-parse HEAD prints it")
         if commit == UNKNOWN:
             commit = given
         elif given not in (UNKNOWN, commit):

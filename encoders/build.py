@@ -16,7 +16,7 @@ from encoders import __version__
 COMMIT_FILE = "encoders/commit.txt"
 """Contains the commit in wheels and sdists, and is missing in a git checkout."""
 UNKNOWN = "unknown"
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def find_commit(root: Path) -> str:
         commit = file.read_text("utf-8") if file.exists() else _read_head(root / ".git")
     except (OSError, UnicodeDecodeError):
         return UNKNOWN
-    return commit.strip() if _COMMIT.fullmatch(commit.strip()) else UNKNOWN
+    return commit.strip() if COMMIT.fullmatch(commit.strip()) else UNKNOWN
 
 
 def _read_head(git: Path) -> str:

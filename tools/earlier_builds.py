@@ -268,16 +268,9 @@ def write_journals(build: Sources, scratch: Path) -> None:
         subprocess.run(["javac", "-encoding", "UTF-8", "-cp", path, "-d", classes, answer], check=True)
         url = f"{find_origin(line)}/v1/surveys/commute"
         (build.folder / "java.url").write_text(url)
-        words = [
-            "java",
-            "-cp",
-            f"{path}:{classes}",
-            "ldpbayes.client.Answer",
-            url,
-            str(build.folder / "java"),
-        ]
-        row = json.dumps({"mode": "foot", "minutes": 12})
-        subprocess.run([*words, row, "label=no", "background=false", "calls=grant,report"], check=True)
+        words = ["java", "-cp", f"{path}:{classes}", "ldpbayes.client.Answer", url]
+        words += [str(build.folder / "java"), json.dumps({"mode": "foot", "minutes": 12}), "label=no"]
+        subprocess.run([*words, "background=false", "calls=grant,report"], check=True)
 
 
 def find_origin(line: str) -> str:

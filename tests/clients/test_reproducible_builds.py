@@ -107,6 +107,8 @@ def test_a_variable_gives_the_commit_of_sources_without_git(copies):
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
     refused = run(copies[0], *command, code=1, LDP_COMMIT=OTHER)
     assert f"LDP_COMMIT is {OTHER}, but the sources are of commit {COMMIT}" in refused
+    refused = run(copies[0], *command, code=1, LDP_COMMIT=COMMIT[:12])
+    assert "LDP_COMMIT: needs the whole name of a commit" in refused
 
 
 def test_two_builds_of_the_npm_package_are_equal(copies):

@@ -124,6 +124,7 @@ def test_the_model_has_no_digest_count_or_time_of_the_rows(run, folder, learner)
     text = (folder / "model.json").read_text()
     document = json.loads(text)
     expected = {
+        "build",
         "format",
         "version",
         "plan",

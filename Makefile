@@ -21,7 +21,8 @@
 #                 on one journal; in web pages, kills of page, tab and browser; of silos and their collector, kill -9.
 #                 Of the collector: kill -9, a disk crash, repeats, damaged bodies, two collectors, a lost shard, slow
 #                 headers, a search of its data for senders, ten minutes at full speed. Of a relay: kill -9 of it, of
-#                 devices and of its collector. Of all readers: ten minutes of coverage-guided fuzzing
+#                 devices and of its collector. Of all stores and a relay: 25 faults while reports arrive. Of all
+#                 readers: ten minutes of coverage-guided fuzzing
 # make release    build wheel, sdist, jar, npm package and SBOMs (CycloneDX) into dist/, and write the set of files in
 #                 tests/earlier_builds/ that later builds must read
 # make lock       write the lock files again for changed dependencies, and the digests of base images into deploy/;

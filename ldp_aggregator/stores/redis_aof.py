@@ -6,7 +6,6 @@ import math
 from contextlib import suppress
 from importlib.resources import files
 from random import SystemRandom
-from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import redis
@@ -41,7 +40,7 @@ class AofRewriter:
 
     def __init__(self, servers: RedisServers, seconds: float) -> None:
         self._servers = servers
-        self._redis, self._is_cluster = servers.client, servers.is_cluster
+        self._redis = servers.client
         self._seconds = seconds
         self._task = BackgroundTask(self._rewrite)
         self._check = BackgroundTask(self._check_rewrite)
@@ -65,7 +64,14 @@ class AofRewriter:
     def _rewrite_now(self) -> None:
         with suppress(*FAILURES):  # without it, the file is written all the same
             self._finish_growth()
-        self._redis.execute_command("BGREWRITEAOF", **self._all_nodes())
+        failures = []
+        for node in self._servers.primaries():
+            try:
+                self._redis.execute_command("BGREWRITEAOF", **node)
+            except FAILURES as error:  # of one node: the others must not keep the order of arrival
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
     def _finish_growth(self) -> None:
         """Make Redis finish the growth of the hashes of ids.
@@ -101,20 +107,16 @@ class AofRewriter:
     def _check_rewrite(self) -> float | None:
         """Request another rewrite if the last one failed; return the seconds until the next check."""
         try:
-            reply = self._redis.info("persistence", **self._all_nodes())
+            servers = [self._redis.info("persistence", **node) for node in self._servers.primaries()]
         except redis.ResponseError:  # this user may not read it
             return None
         except FAILURES:
             return _RETRY_SECONDS
-        servers = list(reply.values()) if self._is_cluster else [reply]
         if any(each["aof_rewrite_in_progress"] or each["aof_rewrite_scheduled"] for each in servers):
             return _RETRY_SECONDS
         if any(each["aof_last_bgrewrite_status"] != "ok" for each in servers):
             self._task.request(_RETRY_SECONDS)
         return None
-
-    def _all_nodes(self) -> dict[str, Any]:
-        return {"target_nodes": self._redis.get_primaries()} if self._is_cluster else {}
 
 
 def split_rewrite_seconds(url: str) -> tuple[str, float]:

@@ -19,7 +19,7 @@ PERMISSIONS_ADVICE = 'give it the commands of the table "Permissions of a Redis 
 """For a Redis user that may not run a command."""
 _NO_PERMISSION = ("permissions to run", "ACL failure in script", _OLD_SCRIPT_ERROR)
 SCRIPT_COMMANDS = ("BITFIELD", "DEL", "GETRANGE", "HGET", "HLEN", "HMGET", "HSET", "STRLEN")
-"""The commands that the script which counts reports runs."""
+"""The commands that scripts run."""
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 

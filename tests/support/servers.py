@@ -86,7 +86,7 @@ class TcpRedis(RedisServer):
     def __init__(self, folder: Path, *options: str, host: str = "127.0.0.1", namespace: str = "") -> None:
         folder.mkdir(exist_ok=True)
         self.host, self.port = host, free_port()
-        address = ("--port", str(self.port), "--bind", host)
+        address = ("--port", str(self.port), "--bind", host, "--repl-diskless-sync-delay", "0")
         super().__init__(folder, *address, "--requirepass", TOKEN, "--masterauth", TOKEN, *options)
         if namespace:
             self._command = ["ip", "netns", "exec", namespace, *self._command]

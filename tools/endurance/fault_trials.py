@@ -161,7 +161,7 @@ def wrong_clock(site: Site) -> Iterator[None]:
 
 
 SQLITE, REDIS, CLUSTER = fault_sites.sqlite, fault_sites.single_redis, fault_sites.cluster
-EVICT = partial(no_memory, spare=-30_000, policy="allkeys-lru")
+EVICT = partial(no_memory, spare=-200_000, policy="allkeys-lru")
 FAULTS = (
     Fault("kill a worker", "SQLite", SQLITE, kill_worker),
     Fault("kill the collector", "SQLite", SQLITE, kill_collector),
@@ -208,6 +208,8 @@ def run(folder: Path, fault: Fault, prelude: str = "", seconds: float | None = N
     plan, rng = plan_of(), random.Random(fault.name)
     bodies = [body for _, body in into_bodies(make_reports(plan, REPORTS, seed=7).reports, LARGEST, rng)]
     with fault.site(folder, prelude) as site:
+        many = make_reports(plan, REPORTS if fault.loses else 1, seed=8).reports
+        assert _post(site.collector.base, b"".join(many))
         load = SteadyLoad(partial(_post, site.collector.base), bodies)
         watch = ReadyWatch(site.collector.base)
         try:
@@ -227,7 +229,7 @@ def run(folder: Path, fault: Fault, prelude: str = "", seconds: float | None = N
             load.stop()
             watch.stop()
         wait_for(lambda: fault_sites.sees_whole_cluster(site))
-        acknowledged = [each for body in load.acknowledged for each in iterate_reports(body)]
+        acknowledged = many + [each for body in load.acknowledged for each in iterate_reports(body)]
         ids, counted = {unpack(each).id for each in acknowledged}, ids_of(site.url, plan)
         seen = Seen(len(ids), len(counted), load.longest_gap(start), watch.words)
         assert fault.loses or counted == ids, f"not the acknowledged reports are counted: {seen}"

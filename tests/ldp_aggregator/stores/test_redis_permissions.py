@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,6 @@ import redis
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import Store, StoreError, StoreFailure, StorePolicy, open_store
 from ldp_aggregator.stores.redis_errors import SCRIPT_COMMANDS
-from ldp_aggregator.stores.redis_scripts import RECORD_SCRIPT
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, REPORTS, ROW, SURVEY, ask
 from tests.ldp_aggregator.collector.test_durability import SHORT_CACHE
@@ -128,8 +128,9 @@ def test_a_missing_permission_is_named_with_the_table(server: Server, name: str)
     store.close()
 
 
-def test_the_message_lists_the_commands_of_the_script():
-    called = re.findall(r"redis\.call\('(\w+)'", RECORD_SCRIPT)
+def test_the_message_lists_the_commands_of_the_scripts():
+    scripts = "".join(each.read_text() for each in (files("ldp_aggregator.stores") / "lua").iterdir())
+    called = re.findall(r"redis\.call\('(\w+)'", scripts)
     assert sorted(set(called)) == list(SCRIPT_COMMANDS)
 
 

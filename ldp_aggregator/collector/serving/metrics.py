@@ -148,4 +148,4 @@ def _resident_bytes(process: int) -> int:
 def render_metrics(of_store: Iterable[Metric], traffic: Traffic, proxy_refusals: Path | None) -> bytes:
     """Return the metrics of the collector in the text format of Prometheus."""
     metrics = [*of_store, *_process_metrics(traffic), *_proxy_metrics(proxy_refusals)]
-    return generate_latest(SimpleNamespace(collect=lambda: metrics))  # type: ignore[arg-type]
+    return generate_latest(SimpleNamespace(collect=lambda: metrics))

@@ -225,7 +225,7 @@ class SQLiteStore:
 
     def space(self) -> dict[str, int]:
         """Ask the file system; see :meth:`Store.space`."""
-        with self._errors():
+        with self._errors(), self._connection():  # which finds out whether the file is there
             disk = os.statvfs(self._path)
         return {"disk_free": disk.f_bavail * disk.f_frsize, "disk_size": disk.f_blocks * disk.f_frsize}
 

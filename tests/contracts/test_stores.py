@@ -373,6 +373,10 @@ def test_the_space_of_a_store_is_within_its_limit(store, url):
     space = store.space()
     if url.startswith("sqlite"):
         assert 0 < space["disk_free"] <= space["disk_size"]
+        Path(url.removeprefix("sqlite:///")).unlink()
+        with pytest.raises(StoreError) as caught:
+            store.space()
+        assert caught.value.reason == "file-missing"
     elif not url.startswith("memory"):
         assert 0 < space["memory_used"] < space["memory_max"]
 

@@ -41,8 +41,8 @@ HEALTHY = {
     "ldp_store_memory_used_bytes": "50",
     "ldp_store_memory_max_bytes": "100",
     "ldp_time_seconds": "0+15",
-    'ldp_retention_due_timestamp_seconds{survey="sleep"}': "9000000",
-    'ldp_token_expires_timestamp_seconds{name="phone"}': "9000000",
+    'ldp_deletion_due_timestamp_seconds{survey="sleep"}': "9000000",
+    'ldp_token_expiry_timestamp_seconds{token="phone"}': "9000000",
 }
 FAULTS = {
     "LdpScrapeMissing": {'up{job="ldp-collector"}': "0"},
@@ -59,8 +59,8 @@ FAULTS = {
     "LdpRedisMemoryNearlyFull": {"ldp_store_memory_used_bytes": "81"},
     "LdpWorkerRestarts": {"ldp_worker_restarts_total": "3"},
     "LdpClockWrong": {"ldp_time_seconds": "700+15"},
-    "LdpRetentionDue": {'ldp_retention_due_timestamp_seconds{survey="sleep"}': "1"},
-    "LdpTokenExpires": {'ldp_token_expires_timestamp_seconds{name="phone"}': "864000"},
+    "LdpRetentionDue": {'ldp_deletion_due_timestamp_seconds{survey="sleep"}': "1"},
+    "LdpTokenExpires": {'ldp_token_expiry_timestamp_seconds{token="phone"}': "864000"},
 }
 """For each alert, the values from the beginning of its fault on."""
 

@@ -93,6 +93,20 @@ def test_only_the_proxy_of_a_relay_is_reachable_and_the_relay_reaches_its_collec
     assert not any("enable_ipv6" in (network or {}) for network in networks.values())
 
 
+def test_the_collector_reads_the_count_of_the_proxy_and_cannot_change_it(services):
+    every = services["services"]
+    (file,) = re.findall(r"access_log (\S+) ", SHIPPED_NGINX.read_text())
+    (written,) = (each for each in every["proxy"]["volumes"] if each.startswith("refusals:"))
+    (read,) = (each for each in every["collector"]["volumes"] if each.startswith("refusals:"))
+    folder, _, mode = read.removeprefix("refusals:").partition(":")
+    assert (written, mode) == (f"refusals:{Path(file).parent}", "ro")
+    command = every["collector"]["command"]
+    assert command[command.index("--proxy-refusals") + 1] == f"{folder}/{Path(file).name}"
+    options = services["volumes"]["refusals"]["driver_opts"]
+    assert options["type"] == "tmpfs"
+    assert re.search(r"size=\d+m,uid=101\b", options["o"])  # limited, and the proxy can write to it
+
+
 def test_memory_is_limited_and_a_stop_waits_for_requests(services):
     every = services["services"]
     for name, service in every.items():

@@ -20,9 +20,10 @@ from encoders.survey.any_survey import ANY_PLANS
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.snapshot import counter_names
-from ldp_aggregator.stores import Batch, Store, Total
+from ldp_aggregator.stores import Batch, Store, StoreError, Total
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
 from ldp_aggregator.stores.store import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
+from ldp_aggregator.stores.tombstone import require_living
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
 """After this time every collector has seen the lock of a survey, and all earlier reports are written."""
@@ -60,9 +61,14 @@ def migrate_survey(source: Store, target: Store, survey: str, progress: Callable
         If the target collects the survey itself or has a complete copy, if another run has started, or if
         the source counts reports meanwhile.
     StoreError
-        If a store cannot be used or lacks the survey. Running it again is safe.
+        If a store cannot be used or lacks the survey, or it was deleted from the target. Running it again is
+        safe.
     """
-    return _Migration(source, target, survey).run(progress)
+    try:
+        return _Migration(source, target, survey).run(progress)
+    except (MigrationError, StoreError):
+        require_living(target, survey, undo=[survey, token_namespace(survey)])
+        raise
 
 
 class _Migration:

@@ -33,6 +33,7 @@ from ldp_aggregator.snapshot_entries import (
 )
 from ldp_aggregator.stores.schedule import require_complete_import
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
+from ldp_aggregator.stores.tombstone import require_living
 
 __all__ = [
     "AnySnapshot",
@@ -263,13 +264,15 @@ def take_snapshot(store: Store, survey: str) -> AnySnapshot:
     Raises
     ------
     StoreError
-        If the store has no such survey.
+        If the store has no such survey, or (DeletedSurveyError) if it was deleted.
     IncompleteImportError
         If the survey's import into the store is not complete.
     """
     plan = read_stored_plan(store, survey)
     require_complete_import(store, survey)
-    return make_snapshot(plan, store.totals(survey), store.rejections(survey))
+    snapshot = make_snapshot(plan, store.totals(survey), store.rejections(survey))
+    require_living(store, survey)  # else a deletion that began meanwhile may have taken a part of the totals
+    return snapshot
 
 
 def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
@@ -278,9 +281,10 @@ def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
     Raises
     ------
     StoreError
-        If the store has no such survey.
+        If the store has no such survey, or (DeletedSurveyError) if it was deleted.
     """
     plans = store.plans()
     if survey not in plans:
+        require_living(store, survey)
         raise unknown_survey_error(survey, plans)
     return ANY_PLANS.from_json(plans[survey])

@@ -97,7 +97,7 @@ LAYERS = {
         {"views"},
         {"classifiers", "training_sources"},
         {"collector"},
-        {"__init__", "migrate"},
+        {"__init__", "deletion", "migrate"},
         {"cli"},
     ],
     "ldp_relay": [

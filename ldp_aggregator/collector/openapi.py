@@ -162,14 +162,14 @@ class _Page:
     etag: bool = False
 
 
-_SURVEY_REASONS = (Reason.UNKNOWN_SURVEY, Reason.STORE_UNAVAILABLE)
-_TOTALS_REASONS = (*_SURVEY_REASONS, Reason.SURVEY_NOT_OPEN)
+_SURVEY_REASONS = (Reason.UNKNOWN_SURVEY, Reason.SURVEY_CLOSED, Reason.STORE_UNAVAILABLE)
+"""A deleted survey is closed on all of its pages."""
+_OPENED_REASONS = (*_SURVEY_REASONS, Reason.SURVEY_NOT_OPEN)
 _BODY_REASONS = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
 _REPORT_REASONS = (
     *(Reason.MALFORMED, Reason.BAD_PAYLOAD, Reason.UNKNOWN_QUESTION, Reason.WRONG_PLAN, Reason.ID_REUSED),
     *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS, Reason.TOO_MANY_REPORTS, Reason.RELAY_REQUIRED),
 )
-_PHASE_REASONS = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
 _REPORTS = {
     "description": "One or more reports, concatenated; as text/plain exactly one. "
     "Content-Length is required.",
@@ -186,12 +186,12 @@ _PAGES = {
     "page.root": _Page({"type": "string"}, media_type="text/html", etag=True),
     "collector.openapi": _Page({"type": "object"}, etag=True),
     "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
-    "collector.plan": _Page({"type": "object"}, (*_SURVEY_REASONS, *_PHASE_REASONS), etag=True),
-    "collector.texts": _Page(_TEXTS, (*_SURVEY_REASONS, *_PHASE_REASONS, Reason.NO_TEXTS), etag=True),
-    "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
+    "collector.plan": _Page({"type": "object"}, _OPENED_REASONS, etag=True),
+    "collector.texts": _Page(_TEXTS, (*_OPENED_REASONS, Reason.NO_TEXTS), etag=True),
+    "collector.signature": _Page({"type": "string"}, (*_SURVEY_REASONS, Reason.NO_SIGNATURE), _TEXT),
     "collector.reports": _Page(
         _REPORT_OUTCOMES,
-        (*_SURVEY_REASONS, *_BODY_REASONS, *_REPORT_REASONS, *_PHASE_REASONS),
+        (*_OPENED_REASONS, *_BODY_REASONS, *_REPORT_REASONS),
         rights="gateway",
         body=_REPORTS,
     ),
@@ -203,18 +203,18 @@ _PAGES = {
             rejected=_COUNT,
             rejected_by_question={"type": "array", "items": _COUNT},
         ),
-        (*_SURVEY_REASONS, *_BODY_REASONS, *_PHASE_REASONS, Reason.MALFORMED),
+        (*_OPENED_REASONS, *_BODY_REASONS, Reason.MALFORMED),
         rights="relay",
         body=_MESSAGES,
     ),
-    "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, rights="operator"),
-    "collector.estimates": _Page(_ESTIMATES, _TOTALS_REASONS, rights="operator"),
+    "collector.snapshot": _Page(_SNAPSHOT, _OPENED_REASONS, rights="operator"),
+    "collector.estimates": _Page(_ESTIMATES, _OPENED_REASONS, rights="operator"),
     "collector.estimates_table": _Page(
-        {"type": "string"}, _TOTALS_REASONS, media_type=_CSV, rights="operator"
+        {"type": "string"}, _OPENED_REASONS, media_type=_CSV, rights="operator"
     ),
-    "collector.progress": _Page(_PROGRESS, _TOTALS_REASONS, rights="operator"),
+    "collector.progress": _Page(_PROGRESS, _OPENED_REASONS, rights="operator"),
     "collector.progress_page": _Page(
-        {"type": "string"}, _TOTALS_REASONS, media_type="text/html", rights="operator", etag=True
+        {"type": "string"}, _OPENED_REASONS, media_type="text/html", rights="operator", etag=True
     ),
     "collector.livez": _Page(_object(status={"const": "live"})),
     "collector.readyz": _Page(

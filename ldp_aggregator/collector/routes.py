@@ -25,6 +25,7 @@ from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.dashboard.dashboard_page import HEADERS, MEDIA_TYPES
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.openapi import cached_description
+from ldp_aggregator.collector.problems import deleted_problem
 from ldp_aggregator.collector.report_counts import describe_progress
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
 from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
@@ -58,7 +59,8 @@ def service() -> Service:
 @pages.get("/v1/surveys")
 def surveys() -> Response:
     """List the surveys that have opened."""
-    phases = [(plan, service().phase(plan.id)) for plan in service().plans.values()]
+    living = [plan for plan in service().plans.values() if not service().is_deleted(plan.id)]
+    phases = [(plan, service().phase(plan.id)) for plan in living]
     open_surveys = [
         {"id": plan.id, "digest": plan.digest, "phase": phase} | _kind(plan)
         for plan, phase in phases
@@ -188,6 +190,8 @@ def _breaks_promise_now(plan: Plan, relay: Relay, rejected: Mapping[int, int]) -
 
 def _plan(survey: str) -> Plan | SiloPlan:
     plans = service().plans
+    if service().is_deleted(survey):
+        raise deleted_problem()
     if survey not in plans:
         raise Problem(Reason.UNKNOWN_SURVEY, "no such survey; GET /v1/surveys lists the surveys")
     return plans[survey]

@@ -24,7 +24,10 @@ from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.sqlite_buckets import Buckets, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
+    delete_part,
     find_counter,
+    note_row,
+    read_notes,
     read_totals,
     record_batch,
     require_published,
@@ -51,6 +54,7 @@ from ldp_aggregator.stores.store import (
     Total,
     changed_plan_error,
 )
+from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
 _CHECKPOINT_SECONDS = 15.0
 """How long a report may stay in the write-ahead log before the log is emptied."""
@@ -62,6 +66,12 @@ _CHECKPOINT_BUSY_SECONDS = 0.1
 
 _CLOSE_SECONDS = 5.0
 """How long `close` waits for readers of the log."""
+
+_WRITE_NOTE = {
+    True: "INSERT OR IGNORE INTO internal VALUES (?, ?)",
+    False: "REPLACE INTO internal VALUES (?, ?)",
+}
+"""The statement that writes a note, by whether a note that exists is kept."""
 
 _PROBE_STATEMENT = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
 """Changes about as many pages as one report."""
@@ -109,6 +119,8 @@ class SQLiteStore:
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Insert the plan, or replace another one without reports; see :meth:`Store.publish`."""
         with self._transaction() as connection:
+            if tombstone := read_notes(connection, DELETED).get(survey):
+                raise deleted_survey_error(survey, tombstone)
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
             if stored and stored[0] != plan:
                 if totals := read_totals(connection, survey):
@@ -147,6 +159,33 @@ class SQLiteStore:
         """Read the schedules from the file; see :meth:`Store.schedules`."""
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
+
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Read the notes of a kind from the file; see :meth:`Store.notes`."""
+        with self._errors(), self._connection() as connection:
+            return read_notes(connection, kind)
+
+    def set_note(self, kind: str, name: str, note: bytes | None, once: bool = False) -> None:
+        """Write or delete a note in the file; see :meth:`Store.set_note`."""
+        with self._transaction() as connection:
+            row = note_row(kind, name)
+            if note is None:
+                connection.execute("DELETE FROM internal WHERE name = ?", (row,))
+            else:
+                connection.execute(_WRITE_NOTE[once], (row, note))
+
+    def unpublish(self, survey: str) -> None:
+        """Delete a plan from the file; see :meth:`Store.unpublish`."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM plans WHERE survey = ?", (survey,))
+
+    def erase(self, survey: str) -> None:
+        """Delete a survey in many transactions, so that other surveys can count; see :meth:`Store.erase`."""
+        remains = True
+        while remains:
+            with self._transaction() as connection:
+                remains = delete_part(connection, survey)
+        self._checkpoint.request(_CHECKPOINT_SECONDS)
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
@@ -190,9 +229,10 @@ class SQLiteStore:
         """Add to the number of rejections in the file; see :meth:`Store.add_rejections`."""
         with self._transaction() as connection:
             connection.execute(
-                "INSERT INTO rejections VALUES (?, ?, ?) "
+                "INSERT INTO rejections SELECT ?, ?, ? "
+                "WHERE NOT EXISTS (SELECT 1 FROM internal WHERE name = ?) "
                 "ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                (survey, reason, count),
+                (survey, reason, count, note_row(DELETED, survey)),
             )
 
     def rejections(self, survey: str) -> dict[str, int]:
@@ -204,7 +244,8 @@ class SQLiteStore:
     def check_ready(self) -> None:
         """Write and sync about as much as a report does, as a test; see :meth:`Store.check_ready`."""
         with self._transaction() as connection:
-            require_published(connection, self._required)
+            deleted = read_notes(connection, DELETED)
+            require_published(connection, {k: v for k, v in self._required.items() if k not in deleted})
             connection.execute(_PROBE_STATEMENT)
 
     def check_durability(self, policy: StorePolicy) -> str:

@@ -39,6 +39,8 @@ _COUNT_BYTES = 4
 
 _MAX_BUCKETS = 1 << 32
 _BUCKETS_PER_QUERY = 64
+_BUCKETS_PER_DELETION = 1000
+"""Each transaction that deletes reports holds the write lock for some milliseconds."""
 
 
 class Buckets:
@@ -153,6 +155,15 @@ def read_buckets(
         return None
     entries = np.frombuffer(b"".join(_unpack(each) for _, each in rows), np.uint8).reshape(-1, _ENTRY_BYTES)
     return rows[-1][0] - first, (entries[:, :_ID_BYTES], entries[:, _ID_BYTES:])
+
+
+def delete_buckets(connection: sqlite3.Connection, counter: int) -> bool:
+    """Delete some of a counter's buckets; return whether there were any."""
+    first = counter * _MAX_BUCKETS
+    query = "SELECT number FROM buckets WHERE number >= ? AND number < ? LIMIT ?"
+    statement = f"DELETE FROM buckets WHERE number IN ({query})"  # noqa: S608
+    found = connection.execute(statement, (first, first + _MAX_BUCKETS, _BUCKETS_PER_DELETION))
+    return found.rowcount > 0
 
 
 def _bucket_count(reports: int) -> int:

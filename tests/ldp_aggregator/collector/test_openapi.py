@@ -101,7 +101,7 @@ class Failing(MemoryStore):
 def test_responses_with_a_failing_store_match_the_description(error, expected):
     found = request_each(described(Failing(error)))
     serving = {"metrics"} if isinstance(error, StoreError) else set()  # its response reports the outage
-    others = {"livez", "root", "sealed", "signature"} | PREFLIGHTS | serving
+    others = {"livez", "root", "sealed"} | PREFLIGHTS | serving
     assert {name for name, response in found.items() if response != expected} == others
 
 

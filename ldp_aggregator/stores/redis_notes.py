@@ -1,0 +1,35 @@
+"""Notes in Redis, and the deletion of a survey's keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ldp_aggregator.stores.redis_errors import store_errors
+
+
+class RedisNotes:
+    """The part of the Redis store that keeps notes; each kind is one hash."""
+
+    _redis: Any
+
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Read the notes of a kind from Redis; see :meth:`Store.notes`."""
+        with store_errors():
+            return {name.decode(): note for name, note in self._redis.hgetall(f"ldp:{kind}").items()}
+
+    def set_note(self, kind: str, name: str, note: bytes | None, once: bool = False) -> None:
+        """Write or delete a note in Redis; see :meth:`Store.set_note`."""
+        with store_errors():
+            if note is None:
+                self._redis.hdel(f"ldp:{kind}", name)
+            else:
+                (self._redis.hsetnx if once else self._redis.hset)(f"ldp:{kind}", name, note)
+
+    def _erase_keys(self, survey: str) -> None:
+        """Delete the keys of a survey without a plan."""
+        with store_errors():
+            for key in self._redis.scan_iter(f"ldp:{{{survey}:*}}:*", count=1000):
+                self._redis.unlink(key)  # DEL would block Redis while it frees millions of ids
+            self._redis.hdel("ldp:texts", survey)
+            self._redis.hdel("ldp:windows", survey)
+            self._redis.delete(f"ldp:rejections:{survey}")

@@ -7,13 +7,20 @@ import json
 import time
 from dataclasses import dataclass, replace
 
+from encoders.errors import LdpError
 from ldp_aggregator.collector.invitations import count_tokens, token_namespace
 from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.operator_log import write_log
+from ldp_aggregator.stores.schedule import Phase, read_schedule
 from ldp_aggregator.stores.store import count_reports, unknown_survey_error
 from ldp_aggregator.stores.tombstone import DELETED, Tombstone, read_tombstones
 
 _COUNTED = "counted"
 """The kind of a store's notes with the numbers of what was deleted, by survey id."""
+
+
+class DeletionError(LdpError):
+    """A survey that must not be deleted yet; the message states what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +33,25 @@ class DeletedSurvey:
     tokens: int
 
 
-def delete_survey(store: Store, survey: str) -> DeletedSurvey:
+def delete_survey(store: Store, survey: str, who: str, even_open: bool = False) -> DeletedSurvey:
     """Delete a survey with its counters, report ids and tokens; leave a tombstone.
 
     Collectors may run meanwhile: a report is counted before its deletion, or refused. If the deletion is
     interrupted, or runs twice at a time, another run completes it with the same numbers.
 
+    Parameters
+    ----------
+    store : Store
+    survey : str
+    who : str
+        Who deletes it, for the operator's log.
+    even_open : bool
+        Whether to delete a survey that is not closed.
+
     Raises
     ------
+    DeletionError
+        If the survey is not closed.
     StoreError
         If the store cannot be used, or has never had the survey.
     """
@@ -42,6 +60,13 @@ def delete_survey(store: Store, survey: str) -> DeletedSurvey:
     if survey not in tombstones:
         if survey not in plans:
             raise unknown_survey_error(survey, plans)
+        phase = read_schedule(store, survey).phase(time.time())
+        if phase is not Phase.CLOSED and not even_open:
+            raise DeletionError(
+                f"{survey} is not closed, and may still get reports: run `ldp-collector close {survey}` "
+                "first, or add --even-open"
+            )
+        write_log(store, who, "deleted", survey)
         new = Tombstone(digest=hashlib.sha256(plans[survey]).hexdigest(), time=int(time.time()))
         store.set_note(DELETED, survey, new.to_json(), once=True)  # from now on nobody can publish the survey
     store.unpublish(survey)  # from now on no report is counted: the numbers are final

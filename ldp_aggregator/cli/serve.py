@@ -16,7 +16,7 @@ from encoders.explain.text import Counted
 from encoders.late_imports import LateImport
 from encoders.survey import Plan
 from encoders.survey.unsealing import write_private_key
-from ldp_aggregator.cli import surveys, transfer
+from ldp_aggregator.cli import deletion, surveys, transfer
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.config import (
     ReloadableCommand,
@@ -228,6 +228,8 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     click.echo(f"counting into {_without_password(published.settings.store)}")
     if published.new_store:
         click.echo("  a new, empty store")
+    for survey, date in published.deleted.items():
+        click.echo(f"  {survey} was deleted on {date}: remove its file from the surveys of this collector")
     for survey, count in [] if published.new_store else published.report_counts.items():
         click.echo(f"  {survey}: {Counted(count, 'report')} so far")
     click.echo(published.guarantee)
@@ -279,7 +281,7 @@ def key(keyfile: Path) -> None:
     click.echo(write_private_key(keyfile))
 
 
-for _command in (*surveys.COMMANDS, key, tokens, *transfer.COMMANDS):
+for _command in (*surveys.COMMANDS, key, tokens, *transfer.COMMANDS, *deletion.COMMANDS):
     main.add_command(_command)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,8 @@ from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.operator_log import local_account, write_log
+from ldp_aggregator.stores.retention import read_deletion_dates
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
@@ -29,6 +32,7 @@ from ldp_aggregator.stores.schedule import (
     require_complete_import,
 )
 from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.tombstone import read_tombstones, require_living
 
 _DAY_SECONDS = 86_400
 
@@ -70,30 +74,42 @@ def status(url: str, as_json: bool) -> None:
     $ ldp-collector status --json
     """
     with open_for_command(url) as store:
-        schedules = read_all_schedules(store)
+        schedules, tombstones = read_all_schedules(store), read_tombstones(store)
+        due = read_deletion_dates(store)
         found: list[dict[str, Any]] = []
-        for survey in sorted(store.plans()):
+        for survey in sorted(store.plans().keys() - tombstones.keys()):
             schedule = schedules.get(survey, Schedule())
             numbers = {
                 "grace": schedule.grace / _DAY_SECONDS,
                 "reports": count_reports(store.totals(survey)),
                 "rejected": sum(store.rejections(survey).values()),
                 "tokens": count_tokens(store, survey),
+                "delete_by": due.get(survey),
             }
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
             times = {"opens": schedule.opens, "closes": schedule.closes}
             found.append({"survey": survey, "phase": phase} | times | numbers)
     if as_json:
-        click.echo(json.dumps(found))
-    elif found:
-        click.echo("\n".join(format_table([list(found[0]), *map(_format_status, found)], "<<<<>>>>")))
-    else:
+        deleted = [
+            {"survey": survey, "phase": "deleted"} | asdict(each) for survey, each in tombstones.items()
+        ]
+        click.echo(json.dumps(found + deleted, default=str))
+        return
+    if found:
+        click.echo("\n".join(format_table([list(found[0])[:-1], *map(_format_status, found)], "<<<<>>>>")))
+    elif not tombstones:
         click.echo("the store does not contain a survey yet")
+    for survey, day in sorted(due.items()):
+        late = " (overdue)" * (day <= datetime.now(UTC).date())
+        click.echo(f"{survey}: to be deleted by {day}{late}, says about.retention")
+    for survey, tombstone in sorted(tombstones.items()):
+        rest = "" if tombstone.complete else f", but not completely: run ldp-collector delete {survey} again"
+        click.echo(f"{survey}: deleted on {tombstone.date}{rest}")
 
 
 def _format_status(status: dict[str, Any]) -> list[str]:
     """Return the cells of a survey's row."""
-    survey, phase, opens, closes, grace, *counts, tokens = status.values()
+    survey, phase, opens, closes, grace, *counts, tokens, _ = status.values()
     times = [_format_time(opens), _format_time(closes), f"{grace:g} days"]
     return [survey, phase, *times, *(f"{each:,}" for each in counts), f"{tokens:,}" if tokens else "-"]
 
@@ -113,7 +129,7 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     with open_for_command(url) as store:
         former = read_schedule(store, survey)
         was_open = survey in store.plans() and former.phase(time.time()) is Phase.OPEN
-        _set_schedule(store, survey, Schedule(opens=_seconds(at)))
+        _set_schedule(store, survey, Schedule(opens=_seconds(at)), "opened")
         if was_open and _seconds(at) > time.time():
             reports = count_reports(store.totals(survey))
             kept = (
@@ -155,7 +171,7 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
             )
         opens = None if schedule.phase(time.time()) is Phase.WAITING and not at else schedule.opens
         new = Schedule(opens=opens, closes=closes, grace=grace * _DAY_SECONDS)
-        _set_schedule(store, survey, new)
+        _set_schedule(store, survey, new, "closed")
         with suppress(SurveyError):  # a plan of another version has no relay that this one knows
             if closes_early(read_stored_plan(store, survey), new):
                 click.echo(
@@ -167,7 +183,8 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
 COMMANDS = (status, open_, close)
 
 
-def _set_schedule(store: Store, survey: str, schedule: Schedule) -> None:
+def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str) -> None:
+    require_living(store, survey)
     require_complete_import(store, survey)
     store.set_schedule(survey, schedule.to_json())
     phase = schedule.phase(time.time())
@@ -179,6 +196,7 @@ def _set_schedule(store: Store, survey: str, schedule: Schedule) -> None:
         Phase.CLOSED: "closed",
     }
     click.echo(f"{survey}: {states[phase]}")
+    write_log(store, local_account(), what, survey, states[phase])
 
 
 def _seconds(at: datetime | None) -> int:
@@ -226,5 +244,6 @@ def create(survey: str, url: str, count: int) -> None:
             raise click.ClickException(
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'
             )
+        write_log(store, local_account(), "invited", survey, f"{count:,} tokens")
         for token in create_tokens(store, plan, count, SystemEntropy()):
             click.echo(token)

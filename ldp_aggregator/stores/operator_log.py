@@ -8,7 +8,6 @@ import os
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from secrets import token_hex
 
 from ldp_aggregator.stores.store import Store
 
@@ -45,8 +44,9 @@ def write_log(
     daily : bool
         Whether the entry replaces the one of the same action on the same day, because programs repeat it.
     """
-    now = f"{datetime.fromtimestamp(int(time.time()), UTC):%Y-%m-%dT%H:%M:%SZ}"
-    name = f"{now[:10]} {who} {what} {survey}" if daily else f"{now} {token_hex(4)}"
+    seconds, fraction = divmod(time.time_ns(), 10**9)
+    now = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    name = f"{now[:10]} {who} {what} {survey}" if daily else f"{now} {fraction:09}"
     entry = LogEntry(time=now, who=who, what=what, survey=survey, detail=detail)
     store.set_note(LOG, name, json.dumps(asdict(entry)).encode())
     entries = sorted(store.notes(LOG))
@@ -56,7 +56,7 @@ def write_log(
 
 def read_log(store: Store) -> list[LogEntry]:
     """Return the entries of the log of a store, the oldest first."""
-    entries = [LogEntry(**json.loads(data)) for data in store.notes(LOG).values()]
+    entries = [LogEntry(**json.loads(data)) for _, data in sorted(store.notes(LOG).items())]
     return sorted(entries, key=lambda entry: entry.time)
 
 

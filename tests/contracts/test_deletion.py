@@ -1,10 +1,15 @@
 """The contract of every store: a deleted survey is gone, counts nothing more, and does not come back."""
 
+import os
+import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,12 +19,14 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator import deletion
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens, token_namespace
-from ldp_aggregator.deletion import delete_survey
+from ldp_aggregator.deletion import DeletedSurvey, DeletionError, delete_survey
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
-from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite_file
+from ldp_aggregator.stores import redis as redis_store
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.operator_log import MAX_ENTRIES, read_log, write_log
+from ldp_aggregator.stores.schedule import Schedule
 from ldp_aggregator.stores.tombstone import DELETED, DeletedSurveyError, Tombstone, read_tombstones
 from tests.support.batches import record
 from tests.support.servers import redis_server
@@ -87,6 +94,10 @@ def fill(store: Store) -> Store:
     return store
 
 
+def delete(store: Store, survey: str = SURVEY) -> DeletedSurvey:
+    return delete_survey(store, survey, "anna", even_open=True)
+
+
 def contents(store: Store, survey: str) -> list[object]:
     """Return all that a store has of a survey, except for notes."""
     kept = [each.get(survey) for each in (store.plans(), store.texts(), store.schedules())]
@@ -98,7 +109,7 @@ NOTHING: list[object] = [None, None, None, {}, {}, {}, [[]] * len(COUNTERS)]
 
 
 def test_a_deleted_survey_leaves_its_id_its_digest_and_the_date(store):
-    found = delete_survey(fill(store), SURVEY)
+    found = delete(fill(store))
     assert (found.reports, found.rejected, found.tokens) == (160, 5, 3)
     assert contents(store, SURVEY) == NOTHING
     assert read_tombstones(store) == {SURVEY: found.tombstone}
@@ -109,7 +120,7 @@ def test_a_deleted_survey_leaves_its_id_its_digest_and_the_date(store):
 
 def test_another_survey_is_not_touched(store):
     before = contents(fill(store), OTHER)[3]
-    delete_survey(store, SURVEY)
+    delete(store)
     assert list(store.plans()) == [OTHER]
     assert contents(store, OTHER)[3].keys() == before.keys()
     assert record(store, OTHER, COUNTERS[0], entries(1), ONE) == entries(1)
@@ -119,14 +130,14 @@ def test_another_survey_is_not_touched(store):
 
 @pytest.mark.parametrize("plan", [PLAN, b'{"another": 1}'])
 def test_no_plan_is_published_under_the_id_again(store, plan):
-    delete_survey(fill(store), SURVEY)
+    delete(fill(store))
     with pytest.raises(DeletedSurveyError, match=r"was deleted from this store on 2\d{3}-.* another id"):
         store.publish(SURVEY, plan, COUNTERS)
     assert contents(store, SURVEY) == NOTHING
 
 
 def test_nothing_is_written_for_a_deleted_survey(store):
-    delete_survey(fill(store), SURVEY)
+    delete(fill(store))
     for counter in COUNTERS:
         with pytest.raises(MissingSurveyError):
             record(store, SURVEY, counter, entries(5), ONE)
@@ -137,11 +148,31 @@ def test_nothing_is_written_for_a_deleted_survey(store):
     assert contents(store, SURVEY) == NOTHING
 
 
+def test_only_a_closed_survey_is_deleted(store):
+    fill(store)
+    for schedule in (
+        Schedule(),
+        Schedule(opens=1 << 40),
+        Schedule(import_run="a"),
+        Schedule(closes=1, grace=1 << 40),
+    ):
+        store.set_schedule(SURVEY, schedule.to_json())
+        with pytest.raises(
+            DeletionError, match=r"is not closed.* `ldp-collector close sleep-2026` .*--even-open"
+        ):
+            delete_survey(store, SURVEY, "anna")
+    assert (store.notes(DELETED), read_log(store)) == ({}, [])
+    store.set_schedule(SURVEY, Schedule(closes=1).to_json())
+    delete_survey(store, SURVEY, "anna")
+    delete_survey(store, SURVEY, "ben")
+    assert [(each.who, each.what, each.survey) for each in read_log(store)] == [("anna", "deleted", SURVEY)]
+
+
 def test_a_deletion_that_runs_again_changes_nothing(store):
-    first = delete_survey(fill(store), SURVEY)
-    assert delete_survey(store, SURVEY) == first
+    first = delete(fill(store))
+    assert delete(store) == first
     with pytest.raises(StoreError, match="has no survey 'unknown'; it has: diet"):
-        delete_survey(store, "unknown")
+        delete(store, "unknown")
 
 
 STEPS = ["set_note", "unpublish", "totals", "erase"]
@@ -160,14 +191,14 @@ def test_a_deletion_that_was_interrupted_is_completed_with_the_same_numbers(stor
 
     monkeypatch.setattr(store, step, interrupt)
     with pytest.raises(StoreError, match="interrupted"):
-        delete_survey(store, SURVEY)
+        delete(store)
     monkeypatch.undo()
-    if (step, after) != ("set_note", False):
+    if step != "set_note":  # the first note is the entry of the log
         assert not read_tombstones(store)[SURVEY].complete
         with pytest.raises(DeletedSurveyError):
             store.publish(SURVEY, PLAN, COUNTERS)
         store.check_ready()
-    found = delete_survey(store, SURVEY)
+    found = delete(store)
     assert (found.reports, found.tokens) == (160, 3)
     assert contents(store, SURVEY) == NOTHING
 
@@ -182,7 +213,7 @@ def test_two_deletions_at_once_agree_about_the_numbers(store, url, monkeypatch):
         return original(*arguments)  # type: ignore[operator]
 
     monkeypatch.setattr(deletion, "count_tokens", count_late)
-    one, other = in_threads(lambda each: delete_survey(each, SURVEY), [store, second])
+    one, other = in_threads(delete, [store, second])
     assert one == other
     assert (one.reports, one.tokens) == (160, 3)
     assert contents(store, SURVEY) == NOTHING
@@ -214,7 +245,7 @@ def test_a_report_beside_a_deletion_is_counted_before_it_or_refused(store, url):
     for each in senders:
         each.start()
     time.sleep(0.5)
-    found = delete_survey(store, SURVEY)
+    found = delete(store)
     for each in senders:
         each.join(30)
     assert found.reports == 160 + sum(counted)
@@ -230,7 +261,7 @@ def test_a_snapshot_beside_a_deletion_is_refused(store, plan, monkeypatch):
 
     def delete_before(survey: str) -> object:
         monkeypatch.undo()
-        delete_survey(store, plan.id)
+        delete(store, plan.id)
         return original(survey)
 
     monkeypatch.setattr(store, "totals", delete_before)
@@ -243,7 +274,7 @@ def test_tokens_that_are_made_beside_a_deletion_are_deleted_too(store):
     store.publish(invited.id, invited.json)
     tokens = create_tokens(store, invited, 20_000, FastStream(1))
     next(tokens)
-    delete_survey(store, invited.id)
+    delete(store, invited.id)
     with pytest.raises(DeletedSurveyError):
         list(tokens)
     assert count_tokens(store, invited.id) == 0
@@ -251,7 +282,7 @@ def test_tokens_that_are_made_beside_a_deletion_are_deleted_too(store):
 
 def test_a_deleted_survey_is_not_imported_again(store):
     source = fill(MemoryStore())
-    delete_survey(fill(store), SURVEY)
+    delete(fill(store))
     with pytest.raises(DeletedSurveyError):
         migrate_survey(source, store, SURVEY)
     assert contents(store, SURVEY) == NOTHING
@@ -263,7 +294,7 @@ def test_an_import_beside_a_deletion_leaves_nothing(store, monkeypatch):
 
     def delete_before(batches: object) -> object:
         monkeypatch.undo()
-        delete_survey(store, SURVEY)
+        delete(store)
         return original(batches)
 
     monkeypatch.setattr(store, "record", delete_before)
@@ -285,7 +316,7 @@ def test_sqlite_overwrites_the_ids_of_deleted_reports(tmp_path):
     store.close()
     assert path.read_bytes().count(b"identity") > 79_000
     store = open_store(f"sqlite:///{path}")
-    delete_survey(store, SURVEY)
+    delete(store)
     store.close()
     data = path.read_bytes()
     assert data.count(b"identity") == 2  # of the other survey
@@ -314,7 +345,7 @@ def test_notes_are_kept_by_kind_and_name(store):
 def test_the_log_keeps_the_newest_entries_in_order(store, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.stores.operator_log.MAX_ENTRIES", 3)
     for number in range(5):
-        monkeypatch.setattr(time, "time", lambda number=number: 1_800_000_000 + number)
+        monkeypatch.setattr(time, "time_ns", lambda number=number: (1_800_000_000 + number) * 10**9)
         write_log(store, "anna", f"opened {number}", SURVEY, "detail")
     assert [each.what for each in read_log(store)] == ["opened 2", "opened 3", "opened 4"]
     assert read_log(store)[0].time == "2027-01-15T08:00:02Z"
@@ -323,10 +354,86 @@ def test_the_log_keeps_the_newest_entries_in_order(store, monkeypatch):
 
 def test_a_daily_entry_replaces_that_of_the_same_day(store, monkeypatch):
     for seconds in (0, 3600, 90_000):
-        monkeypatch.setattr(time, "time", lambda seconds=seconds: 1_800_000_000 + seconds)
+        monkeypatch.setattr(time, "time_ns", lambda seconds=seconds: (1_800_000_000 + seconds) * 10**9)
         write_log(store, "anna", "exported", SURVEY, daily=True)
     write_log(store, "ben", "exported", SURVEY, daily=True)
     assert [(each.who, each.time[:13]) for each in read_log(store)] == [
         ("anna", "2027-01-15T09"),
         *[("anna", "2027-01-16T09"), ("ben", "2027-01-16T09")],
     ]
+
+
+# -- kills ----------------------------------------------------------------------------------------
+
+
+def killed_at(url: str, survey: str, step: int) -> bool:
+    """Delete a survey in a child process that is killed before its n-th step; return whether it was."""
+    child = os.fork()
+    if child == 0:
+        steps = count(1)
+
+        def next_step(*_: object) -> None:
+            if next(steps) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            with patched_to_call(next_step), closing(open_store(url)) as store:
+                delete_survey(store, survey, "anna", even_open=True)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@contextmanager
+def patched_to_call(next_step: Callable[..., None]) -> Iterator[None]:
+    """Call a function before each statement of SQLite and each command to Redis."""
+    send, connect = redis.connection.AbstractConnection.send_packed_command, sqlite_file.connect
+
+    def send_later(*arguments: object, **more: object) -> object:
+        next_step()
+        return send(*arguments, **more)
+
+    def connect_traced(*arguments: object) -> sqlite3.Connection:
+        connection = connect(*arguments)
+        connection.set_trace_callback(next_step)
+        return connection
+
+    with (
+        patch.object(redis.connection.AbstractConnection, "send_packed_command", send_later),
+        patch.object(sqlite_file, "connect", connect_traced),
+    ):
+        yield
+
+
+def delete_with_a_kill(url: str, survey: str, step: int) -> bool:
+    """Fill a store, and delete the survey with a kill at a step, then completely; return whether it came."""
+    with closing(open_store(url)) as store:
+        store.publish(survey, PLAN, COUNTERS[:3])
+        for counter in COUNTERS[:3]:
+            record(store, survey, counter, entries(1, 2), ONE)
+        record(store, token_namespace(survey), COUNTERS[0], entries(7), np.zeros(0, np.int64))
+    if not killed_at(url, survey, step):
+        return False
+    with closing(open_store(url)) as store:
+        store.require_survey(survey, PLAN, COUNTERS[:3])
+        store.check_ready()
+        is_begun = survey in read_tombstones(store)
+        if is_begun:
+            with pytest.raises(DeletedSurveyError):
+                store.publish(survey, PLAN, COUNTERS)
+        else:
+            assert record(store, survey, COUNTERS[0], entries(3), ONE) == {}
+        found = delete(store, survey)
+        assert (found.reports, found.tokens) == (6 if is_begun else 7, 1)
+        assert contents(store, survey) == NOTHING
+        assert survey not in store.plans()
+    return True
+
+
+@pytest.mark.slow
+def test_a_deletion_that_is_killed_at_any_time_is_completed_with_the_right_numbers(url, monkeypatch):
+    if url == "memory://":
+        pytest.skip("the memory store belongs to one process")
+    monkeypatch.setitem(redis_store._LOCK, "timeout", 0.5)  # how long the lock of a killed process stays
+    kills = next(step for step in count(1) if not delete_with_a_kill(url, f"sleep-{step}", step))
+    assert kills > 15

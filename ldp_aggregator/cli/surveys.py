@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
+from ldp_aggregator.collector.access_tokens import AccessToken, read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
@@ -32,7 +34,7 @@ from ldp_aggregator.stores.schedule import (
     require_complete_import,
 )
 from ldp_aggregator.stores.store import count_reports
-from ldp_aggregator.stores.tombstone import read_tombstones, require_living
+from ldp_aggregator.stores.tombstone import Tombstone, read_tombstones, require_living
 
 _DAY_SECONDS = 86_400
 
@@ -75,7 +77,7 @@ def status(url: str, as_json: bool) -> None:
     """
     with open_for_command(url) as store:
         schedules, tombstones = read_all_schedules(store), read_tombstones(store)
-        due = read_deletion_dates(store)
+        due, access = read_deletion_dates(store), read_noted_tokens(store)
         found: list[dict[str, Any]] = []
         for survey in sorted(store.plans().keys() - tombstones.keys()):
             schedule = schedules.get(survey, Schedule())
@@ -99,12 +101,22 @@ def status(url: str, as_json: bool) -> None:
         click.echo("\n".join(format_table([list(found[0])[:-1], *map(_format_status, found)], "<<<<>>>>")))
     elif not tombstones:
         click.echo("the store does not contain a survey yet")
+    _print_dates(due, tombstones, access)
+
+
+def _print_dates(
+    due: Mapping[str, date], tombstones: Mapping[str, Tombstone], tokens: list[AccessToken]
+) -> None:
+    """Print when surveys are to be deleted or were, and which tokens expire soon."""
     for survey, day in sorted(due.items()):
         late = " (overdue)" * (day <= datetime.now(UTC).date())
         click.echo(f"{survey}: to be deleted by {day}{late}, says about.retention")
     for survey, tombstone in sorted(tombstones.items()):
         rest = "" if tombstone.complete else f", but not completely: run ldp-collector delete {survey} again"
         click.echo(f"{survey}: deleted on {tombstone.date}{rest}")
+    for token in tokens:
+        if token.expires_soon:
+            click.echo(f"token {token.name} ({token.role}): expires on {token.expires}; add another in time")
 
 
 def _format_status(status: dict[str, Any]) -> list[str]:

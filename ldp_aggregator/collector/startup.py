@@ -16,6 +16,7 @@ from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import PrivateKey
+from ldp_aggregator.collector.access_tokens import Role, log_token_changes
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.invitations import count_tokens
@@ -121,6 +122,7 @@ def publish_surveys(
         before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
         _publish(store, plans, former_plans)
+        log_token_changes(store, settings.tokens)
         stored_plans = store.plans()
         report_counts = {survey: count_reports(store.totals(survey)) for survey in stored_plans}
     finally:
@@ -149,10 +151,10 @@ def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
         raise StoreError(
             "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
         )
-    if settings.relay_token is None and (relayed := [plan.id for plan in plans if has_relay(plan)]):
+    if Role.RELAY not in settings.roles and (relayed := [plan.id for plan in plans if has_relay(plan)]):
         raise SettingsError(
-            f"{relayed[0]} has a relay: make a token for it (openssl rand -hex 16), and set LDP_RELAY_TOKEN "
-            "or --relay-token-file"
+            f"{relayed[0]} has a relay: make a token for it (ldp-collector access add NAME --role relay), "
+            "and add --tokens tokens.toml"
         )
     return plans
 

@@ -86,6 +86,10 @@ class Server(BaseApplication):  # type: ignore[misc]
         """Log an event with the surveys and the number of workers."""
         surveys = [plan.id for plan in self.published.plans]
         logs.log_event(event, surveys=surveys, workers=self.published.settings.workers, **fields)
+        for token in self.published.settings.tokens:
+            if token.expires_soon:
+                expires = str(token.expires)
+                logs.log_event("token-expires", logging.WARNING, token=token.name, expires=expires)
 
     def run(self) -> None:
         """Serve until stopped."""

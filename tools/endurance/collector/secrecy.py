@@ -28,6 +28,7 @@ import redis
 
 from encoders.report import MEDIA_TYPE, unpack
 from encoders.survey import Plan
+from ldp_aggregator.collector.access_tokens import hash_secret
 from ldp_aggregator.reports.batch_reader import compute_marks
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
@@ -162,8 +163,13 @@ def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
     sent = _make(plan, reports, rng, sent_data)
     (folder / "survey.toml").write_text(SURVEY)
     (folder / "temporary").mkdir()
+    tokens = folder / "tokens.toml"
+    tokens.write_text(f'[tokens.gateway]\nrole = "gateway"\nsha256 = "{hash_secret(_GATEWAY_TOKEN)}"\n')
     with _store(folder, kind) as (url, server):
-        environment = os.environ | {"TMPDIR": str(folder / "temporary"), "LDP_GATEWAY_TOKEN": _GATEWAY_TOKEN}
+        environment = os.environ | {
+            "TMPDIR": str(folder / "temporary"),
+            "LDP_COLLECTOR_SERVE_TOKENS": str(tokens),
+        }
         collector = KillableCollector(
             folder / "survey.toml", url, folder / "printed", options=_COUNTED, environment=environment
         )

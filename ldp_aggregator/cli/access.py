@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
-from datetime import UTC, date, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -60,18 +61,14 @@ def add(name: str, role: str, expires: datetime | None, path: Path) -> None:
 
     $ ldp-collector access add prometheus-2027 --role metrics --expires 2028-02-01
     """
-    day: date | None = expires.date() if expires else None
+    day = expires.date() if expires else None
     if day and day <= datetime.now(UTC).date():
         raise click.BadParameter("this day is not in the future", param_hint="--expires")
 
-    def change(text: str) -> str:
-        text, secret = add_token(text, str(path), name, role, day)
-        secrets.append(secret)
-        return text
-
-    secrets: list[str] = []
-    _edit(path, change)
-    click.echo(secrets[0])
+    with _locked(path) as text:
+        new, secret = add_token(text, str(path), name, role, day)
+        _write(path, new)
+    click.echo(secret)
 
 
 @access.command(cls=Command)
@@ -82,17 +79,22 @@ def remove(name: str, path: Path) -> None:
 
     $ ldp-collector access remove prometheus-2026
     """
-    _edit(path, lambda text: remove_token(text, str(path), name))
+    with _locked(path) as text:
+        _write(path, remove_token(text, str(path), name))
     click.echo(f"removed {name} from {path}: reload the collector")
 
 
-def _edit(path: Path, change: Callable[[str], str]) -> None:
-    """Change the text of a file; of two commands at once, the second waits for the first."""
+@contextmanager
+def _locked(path: Path) -> Iterator[str]:
+    """Yield the text of a file; of two commands at once, the second waits for the first."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        text = path.read_text("utf-8") if path.exists() else ""
-        # public: hashes of long random secrets reveal nothing, and the collector may run as another user
-        write_atomically(path, change(text).encode(), public=True, durable=True)
+        yield path.read_text("utf-8") if path.exists() else ""
     finally:
         os.close(folder)
+
+
+def _write(path: Path, text: str) -> None:
+    # public: hashes of long random secrets reveal nothing, and the collector may run as another user
+    write_atomically(path, text.encode(), public=True, durable=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,9 +15,8 @@ from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
 from ldp_aggregator.cli.surveys import survey_argument
-from ldp_aggregator.deletion import DeletedSurvey, delete_survey
-from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.operator_log import local_account, read_log
+from ldp_aggregator.deletion import delete_survey
+from ldp_aggregator.stores.operator_log import LogEntry, local_account, read_log
 from ldp_aggregator.training_sources import open_existing_store
 
 _REMAINING = (
@@ -27,7 +24,7 @@ _REMAINING = (
     "snapshots, models and results that were made from the survey, wherever they are",
     "archives of raw reports, messages that a relay still holds, and the journals of devices",
 )
-_REMAINING_BY_KIND = {
+_REMAINING_BY_STORE = {
     "sqlite": "blocks of the disk that the file system no longer uses. In the file, the data are overwritten "
     "with zeros once all collectors have emptied its log (15 seconds); VACUUM makes the file smaller",
     "redis": "the append-only file of each server until the rewrite that this command has requested is "
@@ -55,30 +52,22 @@ def delete(survey: str, url: str, even_open: bool, output: Path | None) -> None:
     require_no_input(output, [url])
     with open_for_command(url) as store:
         found = delete_survey(store, survey, local_account(), even_open)
-        receipt = _make_receipt(store, survey, found, url)
+        exports = [each for each in read_log(store) if (each.survey, each.what) == (survey, "exported")]
+    store_kind = "sqlite" if url.startswith("sqlite:") else "redis"
+    receipt = {
+        "survey": survey,
+        "deleted": f"{datetime.fromtimestamp(found.pop('time'), UTC):%Y-%m-%dT%H:%M:%SZ}",
+        **found,
+        "store": "redis cluster" if url.startswith("redis+cluster:") else store_kind,
+        "exports": [{"time": each.time, "who": each.who} for each in exports],
+        "remaining": [*_REMAINING, _REMAINING_BY_STORE[store_kind]],
+    }
     text = json.dumps(receipt, indent=2)
     if output is None:
         click.echo(text)
     else:
         write_atomically(output, f"{text}\n".encode())
-        click.echo(f"deleted {survey} with {Counted(found.reports, 'report')}; the receipt is {output}")
-
-
-def _make_receipt(store: Store, survey: str, found: DeletedSurvey, url: str) -> dict[str, Any]:
-    """Return what was deleted, and what remains elsewhere."""
-    kind = "sqlite" if url.startswith("sqlite:") else "redis"
-    exports = [each for each in read_log(store) if (each.survey, each.what) == (survey, "exported")]
-    return {
-        "survey": survey,
-        "digest": found.tombstone.digest,
-        "deleted": f"{datetime.fromtimestamp(found.tombstone.time, UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "store": "redis cluster" if url.startswith("redis+cluster:") else kind,
-        "reports": found.reports,
-        "rejected": found.rejected,
-        "tokens": found.tokens,
-        "exports": [{"time": each.time, "who": each.who} for each in exports],
-        "remaining": [*_REMAINING, _REMAINING_BY_KIND[kind]],
-    }
+        click.echo(f"deleted {survey} with {Counted(found['reports'], 'report')}; the receipt is {output}")
 
 
 @click.command(cls=Command)
@@ -93,14 +82,11 @@ def log(url: str, as_json: bool) -> None:
     $ ldp-collector log --json
     """
     with open_for_command(url, partial(open_existing_store, read_only=True)) as store:
-        entries = [asdict(each) for each in read_log(store)]
+        entries = read_log(store)
     if as_json:
-        click.echo(json.dumps(entries))
-    elif entries:
-        rows = [list(map(str, each.values())) for each in entries]
-        click.echo("\n".join(format_table([list(entries[0]), *rows], "<<<<<")))
+        click.echo(json.dumps([each._asdict() for each in entries]))
     else:
-        click.echo("the operator's log is empty")
+        click.echo("\n".join(format_table([list(LogEntry._fields), *map(list, entries)], "<<<<<")))
 
 
 COMMANDS = (delete, log)

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -19,7 +18,7 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
-from ldp_aggregator.collector.access_tokens import AccessToken, read_noted_tokens
+from ldp_aggregator.collector.access_tokens import WARNING_DAYS, AccessToken, read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
@@ -93,7 +92,7 @@ def status(url: str, as_json: bool) -> None:
             found.append({"survey": survey, "phase": phase} | times | numbers)
     if as_json:
         deleted = [
-            {"survey": survey, "phase": "deleted"} | asdict(each) for survey, each in tombstones.items()
+            {"survey": survey, "phase": "deleted"} | each._asdict() for survey, each in tombstones.items()
         ]
         click.echo(json.dumps(found + deleted, default=str))
         return
@@ -115,7 +114,7 @@ def _print_dates(
         rest = "" if tombstone.complete else f", but not completely: run ldp-collector delete {survey} again"
         click.echo(f"{survey}: deleted on {tombstone.date}{rest}")
     for token in tokens:
-        if token.expires_soon:
+        if token.days_left <= WARNING_DAYS:
             click.echo(f"token {token.name} ({token.role}): expires on {token.expires}; add another in time")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from encoders.survey.toml_lines import parse_toml
 from ldp_aggregator.collector.errors import SettingsError
@@ -20,10 +21,10 @@ from ldp_aggregator.stores.operator_log import local_account, write_log
 
 MIN_TOKEN_LENGTH = 16
 WARNING_DAYS = 30
-"""For how long before its end the log and `ldp-collector status` warn of a token that expires."""
-NAME = re.compile(r"[a-z0-9-]{1,40}", re.ASCII)
+"""For how long before its end the log and `ldp-collector status` warn of a token."""
+_TOKENS = "tokens"
+"""The kind of a store's notes about tokens."""
 _VISIBLE_ASCII = range(0x21, 0x7F)
-_KEYS = {"role", "sha256", "expires"}
 _MAKE = "make it with: ldp-collector access add"
 
 
@@ -39,7 +40,7 @@ class Role(StrEnum):
     GATEWAY = "gateway"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AccessToken:
     """A token, without its secret."""
 
@@ -56,11 +57,6 @@ class AccessToken:
         """For how many days, including today, the token is accepted; none if it has expired."""
         return (self.expires - datetime.now(UTC).date()).days if self.expires else math.inf
 
-    @property
-    def expires_soon(self) -> bool:
-        """Whether the operator should replace the token now."""
-        return self.days_left <= WARNING_DAYS
-
 
 def hash_secret(secret: str) -> str:
     """Return the hash of a secret that a file of tokens contains. All secrets are long and random."""
@@ -68,13 +64,7 @@ def hash_secret(secret: str) -> str:
 
 
 def read_tokens(path: Path) -> tuple[AccessToken, ...]:
-    """Return the tokens of a file.
-
-    Raises
-    ------
-    SettingsError
-        If the file cannot be read, or is not a file of tokens.
-    """
+    """Return the tokens of a file; raise SettingsError if it is not a file of tokens."""
     try:
         return parse_tokens(path.read_text("utf-8"), str(path))
     except OSError as error:
@@ -89,22 +79,30 @@ def parse_tokens(text: str, source: str) -> tuple[AccessToken, ...]:
         raise SettingsError(f"{source}: not a TOML file: {error}") from error
     tables = document.get("tokens", {})
     if document.keys() - {"tokens"} or not isinstance(tables, dict):
-        raise SettingsError(f"{source}: must have one table for each token, [tokens.NAME]; {_MAKE}")
-    return tuple(_read_token(name, table, f"{source}: tokens.{name}") for name, table in tables.items())
+        raise SettingsError(f"{source}: must have only tables [tokens.NAME]; {_MAKE}")
+    for name, table in tables.items():
+        if not re.fullmatch("[a-z0-9-]{1,40}", name):
+            raise SettingsError(f"{source}: tokens.{name}: a name has 1 to 40 of a-z, 0-9 and -")
+        if not _is_token(table):
+            raise SettingsError(
+                f"{source}: tokens.{name}: must have role ({', '.join(Role)}), sha256 (64 hex digits) "
+                f"and, if it expires, expires (a date without quotes); {_MAKE}"
+            )
+    return tuple(
+        AccessToken(name, Role(each["role"]), each["sha256"], each.get("expires"))
+        for name, each in tables.items()
+    )
 
 
-def _read_token(name: str, table: object, source: str) -> AccessToken:
-    if not NAME.fullmatch(name):
-        raise SettingsError(f"{source}: a name has 1 to 40 of the characters a-z, 0-9 and -")
-    if not isinstance(table, dict) or not {"role", "sha256"} <= table.keys() <= _KEYS:
-        raise SettingsError(f"{source}: must have role, sha256 and, if it expires, expires; {_MAKE}")
-    if table["role"] not in list(Role):
-        raise SettingsError(f"{source}.role: must be one of {', '.join(Role)}")
-    if not re.fullmatch("[0-9a-f]{64}", str(table["sha256"])):
-        raise SettingsError(f"{source}.sha256: must be 64 hexadecimal digits; {_MAKE}")
-    if type(table.get("expires", date.min)) is not date:
-        raise SettingsError(f"{source}.expires: must be a date without quotes, such as 2027-01-31")
-    return AccessToken(name=name, **table | {"role": Role(table["role"])})
+def _is_token(table: Any) -> bool:
+    """Return whether a table of TOML has the entries of a token."""
+    return (
+        isinstance(table, dict)
+        and {"role", "sha256"} <= table.keys() <= {"role", "sha256", "expires"}
+        and table["role"] in list(Role)
+        and re.fullmatch("[0-9a-f]{64}", str(table["sha256"])) is not None
+        and type(table.get("expires", date.min)) is date
+    )
 
 
 def add_token(text: str, source: str, name: str, role: str, expires: date | None) -> tuple[str, str]:
@@ -132,24 +130,23 @@ def remove_token(text: str, source: str, name: str) -> str:
 
 def log_token_changes(store: Store, tokens: Sequence[AccessToken]) -> None:
     """Write to the operator's log which tokens differ from those that a collector of this store had last."""
-    former = {each.name: each for each in read_noted_tokens(store)}
-    now = {each.name: replace(each, sha256=hash_secret(each.sha256)[:8]) for each in tokens}
-    for name in sorted(now.keys() | former.keys()):
-        if now.get(name) != former.get(name):
-            what = "changed" if name in now and name in former else "added" if name in now else "removed"
-            role = (now.get(name) or former[name]).role
-            write_log(store, local_account(), f"token {what}", detail=f"{name} ({role})")
+    former = read_noted_tokens(store)
+    now = [replace(each, sha256=hash_secret(each.sha256)[:8]) for each in tokens]
+    for what, these, others in (("removed", former, now), ("added", now, former)):
+        for each in these:
+            if each not in others:
+                write_log(store, local_account(), f"token {what}", detail=f"{each.name} ({each.role})")
     if now != former:
-        rows = [[each.name, each.role, str(each.expires or ""), each.sha256] for each in now.values()]
-        store.set_note("tokens", "all", json.dumps(rows).encode())
+        rows = [[each.name, each.role, each.sha256, each.expires] for each in now]
+        store.set_note(_TOKENS, "all", json.dumps(rows, default=str).encode())
 
 
 def read_noted_tokens(store: Store) -> list[AccessToken]:
     """Return the tokens that a collector of this store had last, each with a part of a hash of its hash."""
-    rows = json.loads(store.notes("tokens").get("all", b"[]"))
+    rows = json.loads(store.notes(_TOKENS).get("all", b"[]"))
     return [
-        AccessToken(name=name, role=Role(role), sha256=mark, expires=date.fromisoformat(day) if day else None)
-        for name, role, day, mark in rows
+        AccessToken(name, Role(role), mark, date.fromisoformat(day) if day else None)
+        for name, role, mark, day in rows
     ]
 
 

@@ -65,8 +65,8 @@ def require_token(service: Service, *roles: Role) -> AccessToken:
     if service.settings.roles.isdisjoint(roles):
         raise Problem(
             Reason.NOT_AUTHORISED,
-            f"this page is closed: the collector has no token for {wanted}; its operator makes one with "
-            "ldp-collector access add",
+            f"this page is closed: the collector has no token for {wanted} (see ldp-collector access, or set "
+            "LDP_OPERATOR_TOKEN)",
         )
     if seconds := service.wrong_token_limit.acquire(*_request_origin(), count=False):
         raise Problem(

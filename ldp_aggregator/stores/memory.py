@@ -87,13 +87,10 @@ class MemoryStore:
         """Return a copy of the notes of a kind; see :meth:`Store.notes`."""
         return dict(self._notes.get(kind, {}))
 
-    def set_note(self, kind: str, name: str, note: bytes | None, once: bool = False) -> None:
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Keep a note in memory; see :meth:`Store.set_note`."""
         notes = self._notes.setdefault(kind, {})
-        if note is None:
-            notes.pop(name, None)
-        elif not (once and name in notes):
-            notes[name] = note
+        notes[name] = notes.get(name, note) if once else note
 
     def unpublish(self, survey: str) -> None:
         """Forget a plan; see :meth:`Store.unpublish`."""

@@ -6,19 +6,16 @@ import getpass
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from ldp_aggregator.stores.store import Store
 
-LOG = "log"
+_LOG = "log"
 """The kind of a store's notes that are entries of the log. Their names sort them by time."""
-MAX_ENTRIES = 10_000
-"""When there are more, the oldest entries are deleted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogEntry:
+class LogEntry(NamedTuple):
     """One action of an operator."""
 
     time: str
@@ -27,36 +24,24 @@ class LogEntry:
     """The local account that ran a command, or the name of the token of a request."""
     what: str
     """A verb, such as "closed"."""
-    survey: str = ""
-    detail: str = ""
+    survey: str
+    """Id of the survey, or empty."""
+    detail: str
 
 
 def write_log(
     store: Store, who: str, what: str, survey: str = "", detail: str = "", *, daily: bool = False
 ) -> None:
-    """Add an entry to the log of a store.
-
-    Parameters
-    ----------
-    store : Store
-    who, what, survey, detail : str
-        As in :class:`LogEntry`.
-    daily : bool
-        Whether the entry replaces the one of the same action on the same day, because programs repeat it.
-    """
+    """Add an entry to the log of a store; if `daily`, in place of the same action's entry of the same day."""
     seconds, fraction = divmod(time.time_ns(), 10**9)
     now = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
     name = f"{now[:10]} {who} {what} {survey}" if daily else f"{now} {fraction:09}"
-    entry = LogEntry(time=now, who=who, what=what, survey=survey, detail=detail)
-    store.set_note(LOG, name, json.dumps(asdict(entry)).encode())
-    entries = sorted(store.notes(LOG))
-    for old in entries[: max(0, len(entries) - MAX_ENTRIES)]:
-        store.set_note(LOG, old, None)
+    store.set_note(_LOG, name, json.dumps(LogEntry(now, who, what, survey, detail)).encode())
 
 
 def read_log(store: Store) -> list[LogEntry]:
     """Return the entries of the log of a store, the oldest first."""
-    entries = [LogEntry(**json.loads(data)) for _, data in sorted(store.notes(LOG).items())]
+    entries = [LogEntry(*json.loads(data)) for _, data in sorted(store.notes(_LOG).items())]
     return sorted(entries, key=lambda entry: entry.time)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
 from ldp_aggregator.stores.redis_errors import FAILURES, classify_failure, explain_url_error, store_errors
-from ldp_aggregator.stores.redis_notes import RedisNotes
+from ldp_aggregator.stores.redis_notes import RedisNotes, note_key
 from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, node_name
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
@@ -92,7 +93,7 @@ class RedisStore(RedisNotes):
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
         with store_errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
-            if tombstone := self._redis.hget(f"ldp:{DELETED}", survey):
+            if tombstone := self._redis.hget(note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = self._redis.hget(_PLANS_KEY, survey)
             if stored not in (None, plan):
@@ -238,10 +239,9 @@ class RedisStore(RedisNotes):
         """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""
         key = f"ldp:rejections:{survey}"
         with store_errors():
-            pipeline = self._redis.pipeline(transaction=False)
-            pipeline.hincrby(key, reason, count)
-            pipeline.hexists(f"ldp:{DELETED}", survey)
-            if pipeline.execute()[1]:  # after the addition: one of the two deletions comes last
+            self._redis.hincrby(key, reason, count)
+        with suppress(*FAILURES):  # after the addition: of the two deletions, one comes last
+            if self._redis.hexists(note_key(DELETED), survey):
                 self._redis.delete(key)
 
     def rejections(self, survey: str) -> dict[str, int]:

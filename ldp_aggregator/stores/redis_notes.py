@@ -7,6 +7,11 @@ from typing import Any
 from ldp_aggregator.stores.redis_errors import store_errors
 
 
+def note_key(kind: str) -> str:
+    """Return the key of the notes of a kind, on the server of the schedules: collectors read both at once."""
+    return f"{{ldp:windows}}:{kind}"
+
+
 class RedisNotes:
     """The part of the Redis store that keeps notes; each kind is one hash."""
 
@@ -15,15 +20,12 @@ class RedisNotes:
     def notes(self, kind: str) -> dict[str, bytes]:
         """Read the notes of a kind from Redis; see :meth:`Store.notes`."""
         with store_errors():
-            return {name.decode(): note for name, note in self._redis.hgetall(f"ldp:{kind}").items()}
+            return {name.decode(): note for name, note in self._redis.hgetall(note_key(kind)).items()}
 
-    def set_note(self, kind: str, name: str, note: bytes | None, once: bool = False) -> None:
-        """Write or delete a note in Redis; see :meth:`Store.set_note`."""
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write a note to Redis; see :meth:`Store.set_note`."""
         with store_errors():
-            if note is None:
-                self._redis.hdel(f"ldp:{kind}", name)
-            else:
-                (self._redis.hsetnx if once else self._redis.hset)(f"ldp:{kind}", name, note)
+            (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 
     def _erase_keys(self, survey: str) -> None:
         """Delete the keys of a survey without a plan."""

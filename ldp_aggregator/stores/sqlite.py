@@ -67,12 +67,6 @@ _CHECKPOINT_BUSY_SECONDS = 0.1
 _CLOSE_SECONDS = 5.0
 """How long `close` waits for readers of the log."""
 
-_WRITE_NOTE = {
-    True: "INSERT OR IGNORE INTO internal VALUES (?, ?)",
-    False: "REPLACE INTO internal VALUES (?, ?)",
-}
-"""The statement that writes a note, by whether a note that exists is kept."""
-
 _PROBE_STATEMENT = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
 """Changes about as many pages as one report."""
 
@@ -165,14 +159,11 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return read_notes(connection, kind)
 
-    def set_note(self, kind: str, name: str, note: bytes | None, once: bool = False) -> None:
-        """Write or delete a note in the file; see :meth:`Store.set_note`."""
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write a note to the file; see :meth:`Store.set_note`."""
         with self._transaction() as connection:
-            row = note_row(kind, name)
-            if note is None:
-                connection.execute("DELETE FROM internal WHERE name = ?", (row,))
-            else:
-                connection.execute(_WRITE_NOTE[once], (row, note))
+            verb = "INSERT OR IGNORE" if once else "REPLACE"
+            connection.execute(f"{verb} INTO internal VALUES (?, ?)", (note_row(kind, name), note))
 
     def unpublish(self, survey: str) -> None:
         """Delete a plan from the file; see :meth:`Store.unpublish`."""

@@ -147,8 +147,8 @@ class Store(Protocol):
         """Return the notes of a kind by name, such as the tombstones of deleted surveys."""
         ...
 
-    def set_note(self, kind: str, name: str, note: bytes | None, once: bool = False) -> None:
-        """Write or replace a note, or delete it if it is None; with `once`, keep a note that exists."""
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write or replace a note; with `once`, keep a note that exists."""
         ...
 
     def unpublish(self, survey: str) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
 
@@ -21,8 +20,7 @@ class DeletedSurveyError(StoreError):
     """The survey was deleted from the store; it cannot come back."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tombstone:
+class Tombstone(NamedTuple):
     """What a store keeps of a deleted survey."""
 
     digest: str
@@ -32,24 +30,6 @@ class Tombstone:
     complete: bool = False
     """Whether its data are deleted; otherwise the deletion was interrupted, or is running."""
 
-    def to_json(self) -> bytes:
-        """Return the tombstone as the JSON that a store keeps."""
-        return json.dumps(asdict(self)).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> Tombstone:
-        """Return the tombstone in the JSON that a store keeps.
-
-        Raises
-        ------
-        StoreError
-            If the data are not a tombstone.
-        """
-        try:
-            return cls(**json.loads(data))
-        except (ValueError, TypeError) as error:
-            raise StoreError("a tombstone in the store was damaged: restore a backup of the store") from error
-
     @property
     def date(self) -> str:
         """The day of the deletion, in UTC."""
@@ -57,9 +37,9 @@ class Tombstone:
 
 
 def deleted_survey_error(survey: str, data: bytes) -> DeletedSurveyError:
-    """Return the error for a survey with this tombstone."""
+    """Return the error for a survey with this tombstone, as the store keeps it."""
     return DeletedSurveyError(
-        f"survey {survey!r} was deleted from this store on {Tombstone.from_json(data).date}, and its id "
+        f"survey {survey!r} was deleted from this store on {Tombstone(*json.loads(data)).date}, and its id "
         "cannot be used again: give a new survey another id",
         StoreFailure.SURVEY_MISSING,
     )
@@ -67,19 +47,11 @@ def deleted_survey_error(survey: str, data: bytes) -> DeletedSurveyError:
 
 def read_tombstones(store: Store) -> dict[str, Tombstone]:
     """Return the tombstone of every deleted survey, by survey id."""
-    return {survey: Tombstone.from_json(data) for survey, data in store.notes(DELETED).items()}
+    return {survey: Tombstone(*json.loads(data)) for survey, data in store.notes(DELETED).items()}
 
 
 def require_living(store: Store, survey: str, undo: Sequence[str] = ()) -> None:
-    """Raise DeletedSurveyError for a survey that was deleted, or whose deletion has begun.
-
-    Parameters
-    ----------
-    store : Store
-    survey : str
-    undo : sequence of str
-        Names under which the caller has just written. If the survey was deleted, they are erased again.
-    """
+    """Raise DeletedSurveyError for a survey whose deletion has begun; erase what was written under `undo`."""
     if data := store.notes(DELETED).get(survey):
         for name in undo:
             store.erase(name)

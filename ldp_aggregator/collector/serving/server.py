@@ -19,6 +19,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.workers.gthread import ThreadWorker
 
 from encoders.errors import LdpError
+from ldp_aggregator.collector.access_tokens import WARNING_DAYS
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
@@ -87,7 +88,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         surveys = [plan.id for plan in self.published.plans]
         logs.log_event(event, surveys=surveys, workers=self.published.settings.workers, **fields)
         for token in self.published.settings.tokens:
-            if token.expires_soon:
+            if token.days_left <= WARNING_DAYS:
                 expires = str(token.expires)
                 logs.log_event("token-expires", logging.WARNING, token=token.name, expires=expires)
 

@@ -98,23 +98,24 @@ def test_a_snapshot_is_served_from_a_store_that_cannot_be_written(plan, monkeypa
 # -- the file -----------------------------------------------------------------------------------
 
 
+WRONG = "tokens.a: must have role (operator, analyst, metrics, relay, gateway), sha256 (64"
 RELAY = f"[tokens.a]\nrole = 'relay'\nsha256 = '{HASH}'\n"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tokens = 1", "must have one table for each token"),
-        ("[token.a]", "must have one table for each token"),
+        ("tokens = 1", "must have only tables [tokens.NAME]"),
+        ("[token.a]", "must have only tables [tokens.NAME]"),
         ("[tokens", "not a TOML file"),
-        ("[tokens.A]", "tokens.A: a name has 1 to 40 of the characters"),
-        ("[tokens.a]\nrole = 'analyst'", "tokens.a: must have role, sha256 and, if it expires, expires"),
-        (f"{RELAY}name = 'a'", "tokens.a: must have role, sha256 and, if it expires, expires"),
-        (RELAY.replace("relay", "boss"), "tokens.a.role: must be one of operator, analyst, metrics, relay"),
-        (RELAY.replace("'relay'", "['boss']"), "tokens.a.role: must be one of operator, analyst"),
-        (RELAY.replace("0", "x"), "tokens.a.sha256: must be 64 hexadecimal digits"),
-        (f"{RELAY}expires = '2027-01-31'", "tokens.a.expires: must be a date without quotes"),
-        (f"{RELAY}expires = 2027-01-31T00:00:00", "tokens.a.expires: must be a date without quotes"),
+        ("[tokens.A]", "tokens.A: a name has 1 to 40 of a-z, 0-9 and -"),
+        ("[tokens.a]\nrole = 'analyst'", WRONG),
+        (f"{RELAY}name = 'a'", WRONG),
+        (RELAY.replace("relay", "boss"), WRONG),
+        (RELAY.replace("'relay'", "['boss']"), WRONG),
+        (RELAY.replace("0", "x"), WRONG),
+        (f"{RELAY}expires = '2027-01-31'", WRONG),
+        (f"{RELAY}expires = 2027-01-31T00:00:00", WRONG),
     ],
 )
 def test_the_error_of_a_wrong_file_names_the_entry(text, message):
@@ -150,7 +151,7 @@ def test_the_command_adds_and_removes_tokens_and_keeps_the_rest_of_the_file(tmp_
     ("arguments", "message"),
     [
         (["anna", "--role", "boss"], "'boss' is not one of"),
-        (["Anna", "--role", "analyst"], "a name has 1 to 40 of the characters"),
+        (["Anna", "--role", "analyst"], "a name has 1 to 40 of a-z"),
         (["anna", "--role", "analyst", "--expires", "2020-01-01"], "this day is not in the future"),
         (["anna", "--role", "analyst", "--expires", "soon"], "does not match the format"),
     ],
@@ -230,10 +231,10 @@ def test_a_token_replaces_another_without_a_gap(survey, url, tmp_path):
     ]
 
 
-def test_a_token_with_the_same_name_and_another_secret_is_logged_as_changed():
+def test_a_token_with_the_same_name_and_another_secret_is_logged():
     store = MemoryStore()
     for secret in ("one", "one", "two"):
         log_token_changes(store, [access("relay", secret)])
-    assert [each.what for each in read_log(store)] == ["token added", "token changed"]
+    assert [each.what for each in read_log(store)] == ["token added", "token removed", "token added"]
     assert HASH[:9] not in str(store.notes("tokens"))
     assert access("relay", "two").sha256[:8] not in str(store.notes("tokens"))

@@ -57,6 +57,8 @@ _LONG_PAYLOAD = 16
 """Minimum length in bytes of a payload to search for: shorter ones occur by chance."""
 _COUNTED = ("--rate", "60000", "--trusted-proxy", "127.0.0.0/8")
 """Makes the collector read addresses, also those in X-Forwarded-For."""
+_OPERATOR_TIME = re.compile(rb'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?: \d{9}|", "who")')
+"""The times of the operator's log: in the name of a note, and in the note."""
 _LOG_LINE = re.compile(rb"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ ", re.MULTILINE)
 """The prefix of each line of Redis's log."""
 
@@ -286,6 +288,8 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
         "ldp:published",
         "ldp:ready",
         "ldp:rewriting",
+        "{ldp:windows}:log",
+        "{ldp:windows}:tokens",
     }, keys
 
 
@@ -295,7 +299,11 @@ def _files(folder: Path, url: str) -> dict[str, bytes]:
         with redis.Redis.from_url(url) as client:
             client.save()
     kept = [folder / "printed", *(folder / "store").rglob("*"), *(folder / "temporary").rglob("*")]
-    files = {str(path.relative_to(folder)): path.read_bytes() for path in kept if path.is_file()}
+    files = {
+        str(path.relative_to(folder)): _OPERATOR_TIME.sub(b"", path.read_bytes())
+        for path in kept
+        if path.is_file()
+    }
     if "store/redis.log" in files:
         files["store/redis.log"] = _LOG_LINE.sub(b"", files["store/redis.log"])
     return files

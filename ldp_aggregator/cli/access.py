@@ -27,9 +27,10 @@ _file_option = option(
 
 @click.group(cls=Group)
 def access() -> None:
-    """Give and withdraw access to a collector: for operators, analysts, metrics, relays and gateways.
+    """Add and remove access tokens.
 
-    Afterwards, reload the collector (SIGHUP). To invite people to a survey, use tokens instead.
+    They give operators, analysts, Prometheus, relays and gateways access to a collector. Afterwards, reload
+    the collector (SIGHUP). To invite people to a survey, use ldp-collector tokens instead.
 
     $ ldp-collector access add anna --role analyst --expires 2027-12-31 > anna.token
     $ ldp-collector access remove anna

@@ -9,7 +9,7 @@ from ldp_aggregator.stores.redis_errors import store_errors
 
 def note_key(kind: str) -> str:
     """Return the key of the notes of a kind, on the server of the schedules: collectors read both at once."""
-    return f"{{ldp:windows}}:{kind}"
+    return f"ldp:{{ldp:windows}}:{kind}"
 
 
 class RedisNotes:
@@ -31,7 +31,8 @@ class RedisNotes:
         """Delete the keys of a survey without a plan."""
         with store_errors():
             for key in self._redis.scan_iter(f"ldp:{{{survey}:*}}:*", count=1000):
-                self._redis.unlink(key)  # DEL would block Redis while it frees millions of ids
+                if key.endswith((b":ids", b":sums", b":published")):  # no note of a survey "ldp"
+                    self._redis.unlink(key)  # DEL would block Redis while it frees millions of ids
             self._redis.hdel("ldp:texts", survey)
             self._redis.hdel("ldp:windows", survey)
             self._redis.delete(f"ldp:rejections:{survey}")

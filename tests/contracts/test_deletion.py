@@ -148,6 +148,14 @@ def test_nothing_is_written_for_a_deleted_survey(store):
     assert contents(store, SURVEY) == NOTHING
 
 
+def test_a_survey_with_the_name_of_the_keys_is_deleted_without_the_notes(store):
+    store.publish("ldp", PLAN, COUNTERS)
+    record(store, "ldp", COUNTERS[0], entries(1), ONE)
+    assert delete(store, "ldp")["reports"] == 1
+    assert contents(store, "ldp") == NOTHING
+    assert (list(read_tombstones(store)), len(read_log(store))) == (["ldp"], 1)
+
+
 def test_only_a_closed_survey_is_deleted(store):
     fill(store)
     for schedule in (

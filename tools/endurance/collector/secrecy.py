@@ -57,7 +57,7 @@ _LONG_PAYLOAD = 16
 """Minimum length in bytes of a payload to search for: shorter ones occur by chance."""
 _COUNTED = ("--rate", "60000", "--trusted-proxy", "127.0.0.0/8")
 """Makes the collector read addresses, also those in X-Forwarded-For."""
-_OPERATOR_TIME = re.compile(rb'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?: \d{9}|", "who")')
+_OPERATOR_TIME = re.compile(rb'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?: \d{9}|", ")')
 """The times of the operator's log: in the name of a note, and in the note."""
 _LOG_LINE = re.compile(rb"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ ", re.MULTILINE)
 """The prefix of each line of Redis's log."""
@@ -288,8 +288,8 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
         "ldp:published",
         "ldp:ready",
         "ldp:rewriting",
-        "{ldp:windows}:log",
-        "{ldp:windows}:tokens",
+        "ldp:{ldp:windows}:log",
+        "ldp:{ldp:windows}:tokens",
     }, keys
 
 

@@ -13,7 +13,6 @@ import json
 import os
 import re
 import resource
-import secrets
 import shutil
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise, randomise_all
 from encoders.survey.sealing import seal_envelope
 from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
+from ldp_aggregator.collector.access_tokens import add_token
 from ldp_relay.delivery import pass_on
 from ldp_relay.held_messages import HeldMessages, _Ticket
 from ldp_relay.relay_settings import RelayedSurvey
@@ -100,7 +100,7 @@ def _measure_envelopes(folder: Path, collector: PrivateKey, relay: PrivateKey) -
     print(f"seal an envelope of ten: {1000 * seconds / PEOPLE:.2f} ms of processor")
     _time_node(plan)
     _time_relay(folder, plan, port, relay, envelopes[:2000])
-    os.environ["LDP_RELAY_TOKEN"] = token = secrets.token_hex(16)
+    token = _make_token(folder)
     (folder / "plan.json.key").write_bytes(collector.pem)
     store = f"sqlite:///{folder}/ldp.db"
     serve = ["serve", str(folder / "plan.json"), "--store", store, "--bind", f"127.0.0.1:{collector_port}"]
@@ -218,10 +218,17 @@ def _post_all(port: int, path: str, bodies: Sequence[bytes], status: int) -> Non
         each.join()
 
 
+def _make_token(folder: Path) -> str:
+    """Give relays access to the collectors that are started from now on; return the secret."""
+    text, secret = add_token("", "tokens.toml", "relay", "relay", None)
+    (folder / "tokens.toml").write_text(text)
+    os.environ["LDP_COLLECTOR_SERVE_TOKENS"] = str(folder / "tokens.toml")
+    return secret
+
+
 def _time_collector(folder: Path, plan: Plan, key: PrivateKey, inner: Sequence[bytes]) -> None:
     """Print how many reports a collector counts per second in arrays of 1,000, sealed and open."""
-    token = secrets.token_hex(16)
-    os.environ["LDP_RELAY_TOKEN"] = token
+    token = _make_token(folder)
     (folder / "plan.json.key").write_bytes(key.pem)
     direct = read_survey(SURVEY.format(relay="").replace('"nights"', '"open-nights"', 1)).compile()
     (folder / "direct.json").write_bytes(direct.json)

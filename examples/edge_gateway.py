@@ -8,7 +8,7 @@ Each line of the input is {"sensor": ID, "reading": {...}, "label": ...}; a surv
 to one plan by its digest. Without --i-agree the gateway prints the terms to agree to, and reads nothing.
 
 All sensors report from the gateway's address. A collector with a rate limit (--rate) exempts clients with
-the token in LDP_GATEWAY_TOKEN, which gateway and collector share.
+an access token for gateways: put its secret into LDP_GATEWAY_TOKEN.
 
 Why on a gateway: a sensor cannot randomise, and gateway, sensors and readings belong to the same operator. So
 the gateway is the last machine that may see a raw reading. It keeps a reading only until it is reported, and

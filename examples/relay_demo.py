@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import os
 import random
-import secrets
 import shutil
 import socket
 import subprocess
@@ -85,10 +84,13 @@ def main(people: int, seconds: int) -> None:
     run("ldp-survey", "check", str(survey))
     run("ldp-survey", "compile", str(survey), "-o", f"{OUTPUT}/plan.json")
     plan = ldp_client.load_plan(OUTPUT / "plan.json")
-    os.environ["LDP_RELAY_TOKEN"] = secrets.token_urlsafe()
+    access = [tool("ldp-collector"), "access", "add", "relay", "--role", "relay"]
+    with (OUTPUT / "collector.token").open("w") as token:
+        subprocess.run([*access, "--file", f"{OUTPUT}/tokens.toml"], check=True, stdout=token)
+    store = ["--store", f"sqlite:///{OUTPUT}/ldp.db", "--tokens", f"{OUTPUT}/tokens.toml"]
     step("3. The collector starts, with its private key beside the plan. Then the relay starts.")
     with (
-        collector(OUTPUT / "plan.json", ["--store", f"sqlite:///{OUTPUT}/ldp.db"]) as url,
+        collector(OUTPUT / "plan.json", store) as url,
         relay(plan.id, port, url),
     ):
         relayed = f"http://127.0.0.1:{port}/{plan.id}"
@@ -141,7 +143,6 @@ def write_survey(people: int, port: int, closes: int) -> Path:
 @contextmanager
 def relay(survey: str, port: int, collector_url: str) -> Iterator[None]:
     """Run a relay whose hour is short."""
-    (OUTPUT / "collector.token").write_text(os.environ["LDP_RELAY_TOKEN"])
     settings = OUTPUT / "relay.toml"
     settings.write_text(
         f'bind = "127.0.0.1:{port}"\nmessages_per_network = 0   # all devices are on this machine\n\n'

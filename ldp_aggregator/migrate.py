@@ -23,10 +23,11 @@ from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.snapshot_entries import cell_counts, counter_names
-from ldp_aggregator.stores import Batch, Store, Total
+from ldp_aggregator.stores import Batch, Store, StoreError, Total
 from ldp_aggregator.stores.losses import Loss, compare_numbers, require_whole
 from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
 from ldp_aggregator.stores.store import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
+from ldp_aggregator.stores.tombstone import require_living
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
 """After this time every collector has seen the lock of a survey, and all earlier reports are written."""
@@ -76,10 +77,14 @@ def migrate_survey(
         If the target collects the survey itself or has a complete copy, if another run has started, or if
         the source counts reports meanwhile. If the source is a backup, unless the loss is accepted.
     StoreError
-        If a store cannot be used or lacks the survey. Running it again is safe. If the source has lost
-        reports, unless the loss is accepted.
+        If a store cannot be used or lacks the survey, or it was deleted from the target. Running it again is
+        safe. If the source has lost reports, unless the loss is accepted.
     """
-    return _Migration(source, target, survey).run(progress, accept_loss, backup)
+    try:
+        return _Migration(source, target, survey).run(progress, accept_loss, backup)
+    except (MigrationError, StoreError):
+        require_living(target, survey, undo=[survey, token_namespace(survey)])
+        raise
 
 
 class _Migration:

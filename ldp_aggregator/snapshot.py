@@ -36,6 +36,7 @@ from ldp_aggregator.snapshot_entries import (
 from ldp_aggregator.stores.losses import NO_LOSS, Loss, require_whole
 from ldp_aggregator.stores.schedule import require_complete_import, require_no_backup
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
+from ldp_aggregator.stores.tombstone import require_living
 
 __all__ = [
     "AnySnapshot",
@@ -280,7 +281,7 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
     Raises
     ------
     StoreError
-        If the store has no such survey, or has lost reports.
+        If the store has no such survey, or has lost reports, or (DeletedSurveyError) if it was deleted.
     IncompleteImportError
         If the survey's import into the store is not complete.
     BackupError
@@ -289,9 +290,12 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
     plan = read_stored_plan(store, survey)
     schedule = require_complete_import(store, survey)
     require_no_backup(survey, schedule)
-    require_whole(survey, store.find_losses(survey, thorough))
+    losses = store.find_losses(survey, thorough)
     totals = schedule.correct(store.totals(survey))
-    return make_snapshot(plan, totals, store.rejections(survey), losses=schedule.loss)
+    snapshot = make_snapshot(plan, totals, store.rejections(survey), losses=schedule.loss)
+    require_living(store, survey)  # else a deletion that began meanwhile may have taken a part of the totals
+    require_whole(survey, losses)
+    return snapshot
 
 
 def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
@@ -300,9 +304,10 @@ def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
     Raises
     ------
     StoreError
-        If the store has no such survey.
+        If the store has no such survey, or (DeletedSurveyError) if it was deleted.
     """
     plans = store.plans()
     if survey not in plans:
+        require_living(store, survey)
         raise unknown_survey_error(survey, plans)
     return ANY_PLANS.from_json(plans[survey])

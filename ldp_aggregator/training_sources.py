@@ -275,8 +275,7 @@ def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
     except HTTPError as error:
         if error.code == HTTPStatus.UNAUTHORIZED:
             raise SourceError(
-                f"{url}: the token in {TOKEN_VARIABLE} is not the one that the collector was started with "
-                f"({TOKEN_VARIABLE} or --operator-token-file): set it to that one"
+                f"{url}: the collector refuses the token in {TOKEN_VARIABLE}: {_describe_refusal(error)}"
             ) from error
         raise SourceError(f"{url}: the collector refused the request: {_describe_refusal(error)}") from error
     except (OSError, HTTPException, ValueError) as error:

@@ -258,4 +258,5 @@ def test_json_of_training_preview_and_status(folder, monkeypatch):
         "reports": 0,
         "rejected": 0,
         "tokens": 0,
+        "delete_by": None,
     }

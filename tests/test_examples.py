@@ -19,6 +19,7 @@ from encoders.survey.any_survey import read_any_survey
 from encoders.survey.plan_files import PEOPLE_PLANS
 from ldp_aggregator import load_model
 from ldp_client import Receipt, State
+from tests.support.access import access, write_tokens
 from tests.support.servers import TOKEN, collector
 from tests.support.surveys import survey_toml
 
@@ -274,8 +275,8 @@ def test_the_gateway_reports_each_sensor_once_and_repeats_no_reading(base, tmp_p
 
 def test_the_gateway_token_lifts_the_rate_limit_of_the_collector(tmp_path):
     plan, pumps = PEOPLE_PLANS.load(PUMPS), (EXAMPLES / "pumps.jsonl").read_text().splitlines()
-    (tmp_path / "token").write_text("a-token-of-the-gateway\n")
-    options = ["--rate", "1", "--gateway-token-file", tmp_path / "token"]
+    tokens = write_tokens(tmp_path / "tokens.toml", access("gateway", "a-token-of-the-gateway"))
+    options = ["--rate", "1", "--tokens", tokens]
     with collector([PUMPS], f"sqlite:///{tmp_path}/ldp.db", workers=1, options=options) as (base, _):
         call = [
             "edge_gateway.py",

@@ -98,7 +98,7 @@ LAYERS = {
         {"views"},
         {"classifiers", "training_sources"},
         {"collector"},
-        {"__init__", "migrate"},
+        {"__init__", "deletion", "migrate"},
         {"backup"},
         {"cli"},
     ],

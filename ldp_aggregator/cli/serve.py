@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,8 @@ from encoders.explain.text import Counted
 from encoders.late_imports import LateImport
 from encoders.survey import Plan
 from encoders.survey.unsealing import write_private_key
-from ldp_aggregator.cli import surveys, transfer
+from ldp_aggregator.cli import deletion, surveys, transfer
+from ldp_aggregator.cli.access import access
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.config import (
     ReloadableCommand,
@@ -29,7 +29,7 @@ from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, Group, advanced_option, argument, option, version_option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
 from ldp_aggregator.cli.surveys import tokens
-from ldp_aggregator.collector.access_tokens import TOKEN_VARIABLES, read_token
+from ldp_aggregator.collector.access_tokens import Role
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE
@@ -101,6 +101,12 @@ def main() -> None:
     help=f"The file with the operator's token. It overrides {TOKEN_VARIABLE}, which contains the token.",
 )
 @option(
+    "--tokens",
+    type=INPUT_FILE,
+    help="The file of further tokens with roles: operator, analyst, metrics, relay, gateway "
+    "(see ldp-collector access).",
+)
+@option(
     "--config",
     is_eager=True,  # before the options that it sets defaults of
     callback=read_config,
@@ -153,20 +159,6 @@ def main() -> None:
     metavar="FILE",
     help="The file to which the proxy adds one byte for each request that it refuses with 429; metrics show "
     "its size.",
-)
-@advanced_option(
-    "--gateway-token-file",
-    envvar=f"{TOKEN_VARIABLES['gateway']}_FILE",
-    type=click.Path(path_type=Path),
-    help="The file with the token of gateways, which are exempt from --rate. It overrides "
-    f"{TOKEN_VARIABLES['gateway']}, which contains the token.",
-)
-@advanced_option(
-    "--relay-token-file",
-    envvar=f"{TOKEN_VARIABLES['relay']}_FILE",
-    type=click.Path(path_type=Path),
-    help="The file with the token of relays, which surveys with a relay need. It overrides "
-    f"{TOKEN_VARIABLES['relay']}, which contains the token.",
 )
 @click.pass_context
 def serve(context: click.Context, /, **options: Any) -> None:
@@ -235,13 +227,15 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
     click.echo(f"counting into {_without_password(published.settings.store)}")
     if published.new_store:
         click.echo("  a new, empty store")
+    for survey, date in published.deleted.items():
+        click.echo(f"  {survey} was deleted on {date}: remove its file from the surveys of this collector")
     for survey, count in [] if published.new_store else published.report_counts.items():
         click.echo(f"  {survey}: {Counted(count, 'report')} so far")
     click.echo(published.guarantee)
-    if published.settings.operator_token is None:
+    if published.settings.roles.isdisjoint([Role.OPERATOR, Role.ANALYST, Role.METRICS]):
         click.echo(
-            f"the operator's pages are closed: no operator token is set ({TOKEN_VARIABLE} or "
-            "--operator-token-file)"
+            f"the operator's pages are closed: no operator token is set ({TOKEN_VARIABLE}, "
+            "--operator-token-file or --tokens)"
         )
 
 
@@ -253,18 +247,13 @@ def _print_settings(context: click.Context) -> None:
             value = _without_password(resolve_store_path(value, Path.cwd()))
         text = " ".join(map(_setting_text, value)) if isinstance(value, tuple) else _setting_text(value)
         click.echo(f"{name} = {text}  ({origin})")
-    errors = []
-    for owner, variable in TOKEN_VARIABLES.items():
-        file = context.params[f"{owner}_token_file"]
-        try:
-            state = "set" if read_token(file, variable, os.environ.get(variable), owner) else "not set"
-        except SettingsError as error:
-            errors.append(str(error))
-        else:
-            source = f"file {file}" if file else f"environment, {variable}"
-            click.echo(f"the {owner}'s token is {state}  ({source})")
-    if errors:
-        raise click.ClickException("; ".join(errors))
+    settings = CollectorSettings.from_options(context.params)
+    file = context.params["operator_token_file"]
+    source = f"file {file}" if file else f"environment, {TOKEN_VARIABLE}"
+    click.echo(f"the operator's token is {'set' if settings.operator_token else 'not set'}  ({source})")
+    for each in settings.tokens:
+        expiry = f"expires {each.expires}" if each.expires else "does not expire"
+        click.echo(f"the token {each.name} is for {each.role}, and {expiry}")
 
 
 def _setting_text(value: object) -> str:
@@ -286,7 +275,7 @@ def key(keyfile: Path) -> None:
     click.echo(write_private_key(keyfile))
 
 
-for _command in (*surveys.COMMANDS, key, tokens, *transfer.COMMANDS):
+for _command in (*surveys.COMMANDS, key, tokens, access, *transfer.COMMANDS, *deletion.COMMANDS):
     main.add_command(_command)
 
 

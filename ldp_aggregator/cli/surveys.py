@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import click
@@ -19,12 +19,15 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import open_for_command, store_option
+from ldp_aggregator.collector.access_tokens import WARNING_DAYS, AccessToken, read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens, token_namespace
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.failure import describe_loss
 from ldp_aggregator.stores.losses import NO_LOSS
+from ldp_aggregator.stores.operator_log import local_account, write_log
+from ldp_aggregator.stores.retention import read_deletion_dates
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
@@ -35,6 +38,7 @@ from ldp_aggregator.stores.schedule import (
     require_no_backup,
 )
 from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.tombstone import Tombstone, read_tombstones, require_living
 
 _DAY_SECONDS = 86_400
 
@@ -77,16 +81,18 @@ def status(url: str, as_json: bool) -> None:
     $ ldp-collector status --json
     """
     with open_for_command(url) as store:
-        schedules = read_all_schedules(store)
+        schedules, tombstones = read_all_schedules(store), read_tombstones(store)
+        due, access = read_deletion_dates(store), read_noted_tokens(store)
         found: list[dict[str, Any]] = []
         notes: dict[str, list[str]] = {}
-        for survey in sorted(store.plans()):
+        for survey in sorted(store.plans().keys() - tombstones.keys()):
             schedule = schedules.get(survey, Schedule())
             numbers = {
                 "grace": schedule.grace / _DAY_SECONDS,
                 "reports": count_reports(schedule.correct(store.totals(survey))),
                 "rejected": sum(store.rejections(survey).values()),
                 "tokens": count_tokens(store, survey),
+                "delete_by": due.get(survey),
             }
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
             phase = "backup" if schedule.backup else phase
@@ -94,13 +100,34 @@ def status(url: str, as_json: bool) -> None:
             found.append({"survey": survey, "phase": phase} | times | numbers)
             notes[survey] = list(describe_losses(store, survey, schedule))
     if as_json:
-        click.echo(json.dumps([each | {"notes": notes[each["survey"]]} for each in found]))
-    elif found:
-        click.echo("\n".join(format_table([list(found[0]), *map(_format_status, found)], "<<<<>>>>")))
+        noted = [each | {"notes": notes[each["survey"]]} for each in found]
+        deleted = [
+            {"survey": survey, "phase": "deleted"} | each._asdict() for survey, each in tombstones.items()
+        ]
+        click.echo(json.dumps(noted + deleted, default=str))
+        return
+    if found:
+        click.echo("\n".join(format_table([list(found[0])[:-1], *map(_format_status, found)], "<<<<>>>>")))
         for survey, each in notes.items():
             click.echo("".join(f"{survey}: {note}\n" for note in each), nl=False)
-    else:
+    elif not tombstones:
         click.echo("the store does not contain a survey yet")
+    _print_dates(due, tombstones, access)
+
+
+def _print_dates(
+    due: Mapping[str, date], tombstones: Mapping[str, Tombstone], tokens: list[AccessToken]
+) -> None:
+    """Print when surveys are to be deleted or were, and which tokens expire soon."""
+    for survey, day in sorted(due.items()):
+        late = " (overdue)" * (day <= datetime.now(UTC).date())
+        click.echo(f"{survey}: to be deleted by {day}{late}, says about.retention")
+    for survey, tombstone in sorted(tombstones.items()):
+        rest = "" if tombstone.complete else f", but not completely: run ldp-collector delete {survey} again"
+        click.echo(f"{survey}: deleted on {tombstone.date}{rest}")
+    for token in tokens:
+        if token.days_left <= WARNING_DAYS:
+            click.echo(f"token {token.name} ({token.role}): expires on {token.expires}; add another in time")
 
 
 def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[str]:
@@ -121,7 +148,7 @@ def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[s
 
 def _format_status(status: dict[str, Any]) -> list[str]:
     """Return the cells of a survey's row."""
-    survey, phase, opens, closes, grace, *counts, tokens = status.values()
+    survey, phase, opens, closes, grace, *counts, tokens, _ = status.values()
     times = [_format_time(opens), _format_time(closes), f"{grace:g} days"]
     return [survey, phase, *times, *(f"{each:,}" for each in counts), f"{tokens:,}" if tokens else "-"]
 
@@ -141,7 +168,7 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     with open_for_command(url) as store:
         former = read_schedule(store, survey)
         was_open = survey in store.plans() and former.phase(time.time()) is Phase.OPEN
-        _set_schedule(store, survey, replace(former, opens=_seconds(at), closes=None, grace=0))
+        _set_schedule(store, survey, replace(former, opens=_seconds(at), closes=None, grace=0), "opened")
         if was_open and _seconds(at) > time.time():
             reports = count_reports(store.totals(survey))
             kept = (
@@ -183,7 +210,7 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
             )
         opens = None if schedule.phase(time.time()) is Phase.WAITING and not at else schedule.opens
         new = replace(schedule, opens=opens, closes=closes, grace=grace * _DAY_SECONDS)
-        _set_schedule(store, survey, new)
+        _set_schedule(store, survey, new, "closed")
         with suppress(SurveyError):  # a plan of another version has no relay that this one knows
             if closes_early(read_stored_plan(store, survey), new):
                 click.echo(
@@ -195,7 +222,8 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
 COMMANDS = (status, open_, close)
 
 
-def _set_schedule(store: Store, survey: str, schedule: Schedule) -> None:
+def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str) -> None:
+    require_living(store, survey)
     require_no_backup(survey, require_complete_import(store, survey))
     store.set_schedule(survey, schedule.to_json())
     phase = schedule.phase(time.time())
@@ -207,6 +235,7 @@ def _set_schedule(store: Store, survey: str, schedule: Schedule) -> None:
         Phase.CLOSED: "closed",
     }
     click.echo(f"{survey}: {states[phase]}")
+    write_log(store, local_account(), what, survey, states[phase])
 
 
 def _seconds(at: datetime | None) -> int:
@@ -254,5 +283,6 @@ def create(survey: str, url: str, count: int) -> None:
             raise click.ClickException(
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'
             )
+        write_log(store, local_account(), "invited", survey, f"{count:,} tokens")
         for token in create_tokens(store, plan, count, SystemEntropy()):
             click.echo(token)

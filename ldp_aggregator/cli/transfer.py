@@ -25,6 +25,7 @@ from ldp_aggregator.snapshot import (
     take_snapshot,
 )
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
+from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import format_time, read_schedule
 from ldp_aggregator.stores.store import count_reports
 from ldp_aggregator.training_sources import open_existing_store
@@ -47,6 +48,10 @@ def export(survey: str, url: str, output: Path) -> None:
     with open_for_command(url) as store:
         snapshot = take_snapshot(store, survey)
         write_atomically(output, snapshot.to_json())
+        try:
+            write_log(store, local_account(), "exported", survey)
+        except StoreError as error:  # a store that cannot be written can still be rescued
+            click.echo(f"the export is not in the operator's log: {error}", err=True)
     click.echo(f"{Counted(snapshot.total(), 'report')} of {survey} in {output}")
 
 
@@ -120,6 +125,7 @@ def import_(survey: str, source: str, url: str, durability: str, accept_loss: bo
         read_stored_plan(old, survey)  # before the new store is made
         with open_for_command(url, open_store) as new:
             reports = _import_survey(old, new, survey, durability, accept_loss)
+            write_log(new, local_account(), "imported", survey, f"{Counted(reports, 'report')}")
             notes = list(describe_losses(new, survey, read_schedule(new, survey)))
     click.echo(
         f"copied {Counted(reports, 'report')} of {survey} to the new store. Run collectors on the new store "

@@ -1,24 +1,157 @@
-"""Reads the tokens that give access: those of the operator, of gateways and of relays."""
+"""The tokens that give access to a collector: those of a file, with roles and expiry, and the operator's."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
+from encoders.survey.toml_lines import parse_toml
 from ldp_aggregator.collector.errors import SettingsError
-from ldp_aggregator.training_sources import TOKEN_VARIABLE
+from ldp_aggregator.stores import Store
+from ldp_aggregator.stores.operator_log import local_account, write_log
 
 MIN_TOKEN_LENGTH = 16
-TOKEN_VARIABLES = {
-    "operator": TOKEN_VARIABLE,
-    "gateway": "LDP_GATEWAY_TOKEN",
-    "relay": "LDP_RELAY_TOKEN",
-}
-"""For each owner of a token, the environment variable that contains it."""
+WARNING_DAYS = 30
+"""For how long before its end the log and `ldp-collector status` warn of a token."""
+_TOKENS = "tokens"
+"""The kind of a store's notes about tokens."""
 _VISIBLE_ASCII = range(0x21, 0x7F)
+_MAKE = "make it with: ldp-collector access add"
 
 
-def read_token(file: Path | None, variable: str, value: str | None, owner: str = "operator") -> str | None:
-    """Return the token in `file` or, without a file, in an environment variable; None if there is none.
+class Role(StrEnum):
+    """What a token gives access to."""
+
+    OPERATOR = "operator"
+    """All pages of the operator."""
+    ANALYST = "analyst"
+    """The results of surveys: snapshots, estimates, progress."""
+    METRICS = "metrics"
+    RELAY = "relay"
+    GATEWAY = "gateway"
+
+
+@dataclass(frozen=True)
+class AccessToken:
+    """A token, without its secret."""
+
+    name: str
+    """For the operator's log."""
+    role: Role
+    sha256: str = field(repr=False)
+    """SHA-256 of the secret, in hexadecimal."""
+    expires: date | None = None
+    """The first day, in UTC, on which the token is refused; None: never."""
+
+    @property
+    def days_left(self) -> float:
+        """For how many days, including today, the token is accepted; none if it has expired."""
+        return (self.expires - datetime.now(UTC).date()).days if self.expires else math.inf
+
+
+def hash_secret(secret: str) -> str:
+    """Return the hash of a secret that a file of tokens contains. All secrets are long and random."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def read_tokens(path: Path) -> tuple[AccessToken, ...]:
+    """Return the tokens of a file; raise SettingsError if it is not a file of tokens."""
+    try:
+        return parse_tokens(path.read_text("utf-8"), str(path))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse_tokens(text: str, source: str) -> tuple[AccessToken, ...]:
+    """Return the tokens in the text of a file; the errors name `source`."""
+    try:
+        document = parse_toml(text)
+    except ValueError as error:
+        raise SettingsError(f"{source}: not a TOML file: {error}") from error
+    tables = document.get("tokens", {})
+    if document.keys() - {"tokens"} or not isinstance(tables, dict):
+        raise SettingsError(f"{source}: must have only tables [tokens.NAME]; {_MAKE}")
+    for name, table in tables.items():
+        if not re.fullmatch("[a-z0-9-]{1,40}", name):
+            raise SettingsError(f"{source}: tokens.{name}: a name has 1 to 40 of a-z, 0-9 and -")
+        if not _is_token(table):
+            raise SettingsError(
+                f"{source}: tokens.{name}: must have role ({', '.join(Role)}), sha256 (64 hex digits) "
+                f"and, if it expires, expires (a date without quotes); {_MAKE}"
+            )
+    return tuple(
+        AccessToken(name, Role(each["role"]), each["sha256"], each.get("expires"))
+        for name, each in tables.items()
+    )
+
+
+def _is_token(table: Any) -> bool:
+    """Return whether a table of TOML has the entries of a token."""
+    return (
+        isinstance(table, dict)
+        and {"role", "sha256"} <= table.keys() <= {"role", "sha256", "expires"}
+        and table["role"] in list(Role)
+        and re.fullmatch("[0-9a-f]{64}", str(table["sha256"])) is not None
+        and type(table.get("expires", date.min)) is date
+    )
+
+
+def add_token(text: str, source: str, name: str, role: str, expires: date | None) -> tuple[str, str]:
+    """Return the text of a file with a new token, and its secret."""
+    if name in [each.name for each in parse_tokens(text, source)]:
+        raise SettingsError(f"{source}: has a token {name} already: choose another name, or remove it first")
+    secret = secrets.token_hex(16)
+    lines = [f"[tokens.{name}]", f'role = "{role}"', f'sha256 = "{hash_secret(secret)}"']
+    lines += [f"expires = {expires}"] if expires else []
+    text = "\n\n".join(filter(None, [text.rstrip(), "\n".join(lines)])) + "\n"
+    parse_tokens(text, source)
+    return text, secret
+
+
+def remove_token(text: str, source: str, name: str) -> str:
+    """Return the text of a file without a token."""
+    tokens = parse_tokens(text, source)
+    if name not in [each.name for each in tokens]:
+        raise SettingsError(f"{source}: has no token {name}: {', '.join(each.name for each in tokens)}")
+    rest = re.sub(rf"^\[tokens\.{name}\]\n(?:(?!\[).*\n?)*", "", text, flags=re.MULTILINE)
+    if parse_tokens(rest, source) != tuple(each for each in tokens if each.name != name):
+        raise SettingsError(f"{source}: the table [tokens.{name}] cannot be found: remove it with an editor")
+    return rest
+
+
+def log_token_changes(store: Store, tokens: Sequence[AccessToken]) -> None:
+    """Write to the operator's log which tokens differ from those that a collector of this store had last."""
+    former = read_noted_tokens(store)
+    now = [replace(each, sha256=hash_secret(each.sha256)[:8]) for each in tokens]
+    for what, these, others in (("removed", former, now), ("added", now, former)):
+        for each in these:
+            if each not in others:
+                write_log(store, local_account(), f"token {what}", detail=f"{each.name} ({each.role})")
+    if now != former:
+        rows = [[each.name, each.role, each.sha256, each.expires] for each in now]
+        store.set_note(_TOKENS, "all", json.dumps(rows, default=str).encode())
+
+
+def read_noted_tokens(store: Store) -> list[AccessToken]:
+    """Return the tokens that a collector of this store had last, each with a part of a hash of its hash."""
+    rows = json.loads(store.notes(_TOKENS).get("all", b"[]"))
+    return [
+        AccessToken(name, Role(role), mark, date.fromisoformat(day) if day else None)
+        for name, role, mark, day in rows
+    ]
+
+
+def read_operator_token(file: Path | None, variable: str, value: str | None) -> str | None:
+    """Return the operator's token in `file` or, without a file, in an environment variable; None if none is.
 
     Parameters
     ----------
@@ -28,8 +161,6 @@ def read_token(file: Path | None, variable: str, value: str | None, owner: str =
         Name of the environment variable.
     value : str or None
         Value of the environment variable; None or an empty text means no token.
-    owner : str
-        Whose token it is, as in TOKEN_VARIABLES.
 
     Raises
     ------
@@ -37,21 +168,21 @@ def read_token(file: Path | None, variable: str, value: str | None, owner: str =
         If the file is empty or cannot be read, or the token is too short or cannot be sent in a header.
     """
     if file is None:
-        return _check_token(value, variable, owner) if value else None
+        return _check_token(value, variable) if value else None
     try:
-        return _check_token(file.read_bytes().decode("latin-1").rstrip("\r\n"), str(file), owner)
+        return _check_token(file.read_bytes().decode("latin-1").rstrip("\r\n"), str(file))
     except OSError as error:  # without the path: somebody may have written the token in its place
-        raise SettingsError(f"the {owner}'s token file cannot be read: {error.strerror}") from error
+        raise SettingsError(f"the operator's token file cannot be read: {error.strerror}") from error
 
 
-def _check_token(token: str, source: str, owner: str) -> str:
+def _check_token(token: str, source: str) -> str:
     if not token:
-        raise SettingsError(f"{source}: is empty; write the {owner}'s token in it")
+        raise SettingsError(f"{source}: is empty; write the operator's token in it")
     if any(ord(letter) not in _VISIBLE_ASCII for letter in token):
-        raise SettingsError(f"{source}: the {owner}'s token must be visible ASCII characters without spaces")
+        raise SettingsError(f"{source}: the operator's token must be visible ASCII characters without spaces")
     if len(token) < MIN_TOKEN_LENGTH:
         raise SettingsError(
-            f"{source}: the {owner}'s token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "
+            f"{source}: the operator's token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "
             "openssl rand -hex 16"
         )
     return token

@@ -1,4 +1,4 @@
-"""Access control: the tokens of the operator, of gateways and of relays, and the operator's address."""
+"""Access control: the roles of tokens, and the operator's address."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from flask import Response, abort, after_this_request, current_app, request
 
 from encoders.errors import Reason
 from encoders.problem import Problem
+from ldp_aggregator.collector.access_tokens import AccessToken, Role, hash_secret
 from ldp_aggregator.collector.service import Service
 
 OPERATOR_ADDRESS = "LDP_OPERATOR_ADDRESS"
@@ -22,37 +23,27 @@ def require_operator_listener(service: Service) -> None:
         abort(404)
 
 
-def require_operator(service: Service) -> None:
-    """Refuse a request without the operator's token; keep the response out of shared caches."""
+def require_operator(service: Service, other: Role) -> AccessToken:
+    """Return the token of an operator, or of another role; keep the response out of shared caches.
+
+    A request without such a token is refused.
+    """
     require_operator_listener(service)
-    if not service.settings.operator_token:
-        raise Problem(
-            Reason.NOT_AUTHORISED, "this page is closed: it opens when the operator sets LDP_OPERATOR_TOKEN"
-        )
-    _require_token(service, service.settings.operator_token, "operator")
+    token = require_token(service, Role.OPERATOR, other)
     after_this_request(_forbid_shared_caching)
+    return token
 
 
 def has_gateway_token(service: Service) -> bool:
-    """Return whether a request has the gateway's token; refuse any other bearer token.
+    """Return whether a request has the token of a gateway; refuse any other bearer token.
 
-    Return False if this collector has no gateway's token.
+    Return False if this collector has no token for gateways.
     """
-    token = service.settings.gateway_token
-    if token is None or not _authorization().lower().startswith(_PREFIX):
+    is_bearer = _authorization().lower().startswith(_PREFIX)
+    if not is_bearer or Role.GATEWAY not in service.settings.roles:
         return False
-    _require_token(service, token, "gateway")
+    require_token(service, Role.GATEWAY)
     return True
-
-
-def require_relay(service: Service) -> None:
-    """Refuse a request without the relay's token."""
-    if not service.settings.relay_token:
-        raise Problem(
-            Reason.NOT_AUTHORISED,
-            "this collector takes no sealed messages: its operator sets LDP_RELAY_TOKEN",
-        )
-    _require_token(service, service.settings.relay_token, "relay")
 
 
 def require_rate(service: Service) -> None:
@@ -65,23 +56,49 @@ def require_rate(service: Service) -> None:
         )
 
 
-def _require_token(service: Service, expected: str, owner: str) -> None:
-    """Refuse a wrong token, and any token from an address that has sent too many wrong tokens."""
+def require_token(service: Service, *roles: Role) -> AccessToken:
+    """Return the token of a request, which must have one of the roles.
+
+    A wrong token is refused, and so is any token from an address that has sent too many wrong tokens.
+    """
+    wanted = " or ".join(roles)
+    if service.settings.roles.isdisjoint(roles):
+        raise Problem(
+            Reason.NOT_AUTHORISED,
+            f"this page is closed: the collector has no token for {wanted} (see ldp-collector access, or set "
+            "LDP_OPERATOR_TOKEN)",
+        )
     if seconds := service.wrong_token_limit.acquire(*_request_origin(), count=False):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,
             "too many wrong tokens from this address; try again later",
             retry_seconds=seconds,
         )
+    token = _find_token(service)
+    if token is None:
+        why = f"send a token for {wanted}: Authorization: Bearer TOKEN"
+        if _authorization():
+            service.wrong_token_limit.acquire(*_request_origin())
+            why = f"this collector does not have this token; {why}"
+        raise Problem(Reason.NOT_AUTHORISED, why, 401)
+    if token.days_left <= 0:
+        why = f"the token {token.name} expired on {token.expires}: ask the collector's operator for a new one"
+        raise Problem(Reason.NOT_AUTHORISED, why, 401)
+    if token.role not in roles:
+        raise Problem(
+            Reason.NOT_AUTHORISED, f"the token {token.name} is for {token.role}, and not for {wanted}"
+        )
+    return token
+
+
+def _find_token(service: Service) -> AccessToken | None:
+    """Return the collector's token that the request has; all are compared, in constant time."""
     authorization = _authorization()
-    is_bearer = authorization.lower().startswith(_PREFIX)
-    if is_bearer and hmac.compare_digest(authorization[len(_PREFIX) :].encode(), expected.encode()):
-        return
-    why = f"send the {owner}'s token: Authorization: Bearer TOKEN"
-    if authorization:
-        service.wrong_token_limit.acquire(*_request_origin())
-        why = f"this is not the {owner}'s token of this collector, see LDP_{owner.upper()}_TOKEN; {why}"
-    raise Problem(Reason.NOT_AUTHORISED, why, 401)
+    if not authorization.lower().startswith(_PREFIX):
+        return None
+    sent = hash_secret(authorization[len(_PREFIX) :])
+    same = [each for each in service.settings.all_tokens if hmac.compare_digest(each.sha256, sent)]
+    return same[0] if same else None
 
 
 def _request_origin() -> tuple[str | None, str]:

@@ -34,7 +34,8 @@ def form_page(survey: str) -> Response:
     """Send the page on which people answer a survey."""
     service: Service = current_app.extensions["ldp"]
     plan = service.plans.get(survey)
-    if not isinstance(plan, Plan) or plan.relay:  # its host would see who answers
+    # the host of a page of a survey with a relay would see who answers
+    if not isinstance(plan, Plan) or plan.relay or service.is_deleted(survey):
         return Response(_NO_PAGE, 404, {**_HEADERS, **_NO_PAGE_HEADERS}, mimetype="text/html")
     page = render_page(plan, f"../v1/surveys/{plan.id}", max_epsilon=float(plan.epsilon))
     return _respond(CachedResponse(page, MEDIA_TYPES[".html"]))

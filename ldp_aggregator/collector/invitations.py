@@ -19,6 +19,7 @@ from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
 from ldp_aggregator.stores.store import byte_rows, count_reports
+from ldp_aggregator.stores.tombstone import require_living
 
 _TOKENS_PER_BATCH = 10_000
 
@@ -46,6 +47,7 @@ def create_tokens(store: Store, plan: Plan | SiloPlan, count: int, rng: RandomSo
         for counter, token in tokens:
             by_counter.setdefault(counter, []).append(token)
         store.record([_token_batch(plan, counter, ids) for counter, ids in by_counter.items()])
+        require_living(store, plan.id, undo=[token_namespace(plan.id)])
         yield from (format_token(plan, token) for _, token in tokens)
 
 

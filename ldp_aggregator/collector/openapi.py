@@ -21,6 +21,7 @@ from encoders.problem import STATUS, is_retryable
 from encoders.report import MEDIA_TYPE
 from encoders.survey.compiled_plan import SILO
 from encoders.survey.unsealing import MAX_MESSAGES, MESSAGES_TYPE
+from ldp_aggregator.collector.access_tokens import Role
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.cross_origin import OPEN_ENDPOINTS, PREFLIGHT_SUFFIX
 from ldp_aggregator.collector.request_body import PLAIN_TEXT
@@ -158,20 +159,21 @@ class _Page:
     reasons: tuple[Reason, ...] = ()
     media_type: str = _JSON
     rights: str = ""
-    """Whose token the page requires; a gateway's is optional."""
+    """The role of the token that the page requires; a gateway's is optional, and an operator may do all that
+    analysts and metrics may."""
     body: dict[str, Any] | None = None
     """The body of a request."""
     etag: bool = False
 
 
-_SURVEY_REASONS = (Reason.UNKNOWN_SURVEY, Reason.STORE_UNAVAILABLE)
-_TOTALS_REASONS = (*_SURVEY_REASONS, Reason.SURVEY_NOT_OPEN)
+_SURVEY_REASONS = (Reason.UNKNOWN_SURVEY, Reason.SURVEY_CLOSED, Reason.STORE_UNAVAILABLE)
+"""A deleted survey is closed on all of its pages."""
+_OPENED_REASONS = (*_SURVEY_REASONS, Reason.SURVEY_NOT_OPEN)
 _BODY_REASONS = (Reason.INCOMPLETE, Reason.LENGTH_REQUIRED, Reason.TOO_LARGE, Reason.UNSUPPORTED_MEDIA_TYPE)
 _REPORT_REASONS = (
     *(Reason.MALFORMED, Reason.BAD_PAYLOAD, Reason.UNKNOWN_QUESTION, Reason.WRONG_PLAN, Reason.ID_REUSED),
     *(Reason.NOT_ENROLLED, Reason.TOO_MANY_REQUESTS, Reason.TOO_MANY_REPORTS, Reason.RELAY_REQUIRED),
 )
-_PHASE_REASONS = (Reason.SURVEY_NOT_OPEN, Reason.SURVEY_CLOSED)
 _REPORTS = {
     "description": "One or more reports, concatenated; as text/plain exactly one. "
     "Content-Length is required.",
@@ -188,13 +190,13 @@ _PAGES = {
     "page.root": _Page({"type": "string"}, media_type="text/html", etag=True),
     "collector.openapi": _Page({"type": "object"}, etag=True),
     "collector.surveys": _Page(_object(surveys=_SURVEYS), (Reason.STORE_UNAVAILABLE,)),
-    "collector.plan": _Page({"type": "object"}, (*_SURVEY_REASONS, *_PHASE_REASONS), etag=True),
-    "collector.texts": _Page(_TEXTS, (*_SURVEY_REASONS, *_PHASE_REASONS, Reason.NO_TEXTS), etag=True),
-    "collector.signature": _Page({"type": "string"}, (Reason.UNKNOWN_SURVEY, Reason.NO_SIGNATURE), _TEXT),
+    "collector.plan": _Page({"type": "object"}, _OPENED_REASONS, etag=True),
+    "collector.texts": _Page(_TEXTS, (*_OPENED_REASONS, Reason.NO_TEXTS), etag=True),
+    "collector.signature": _Page({"type": "string"}, (*_SURVEY_REASONS, Reason.NO_SIGNATURE), _TEXT),
     "collector.reports": _Page(
         _REPORT_OUTCOMES,
-        (*_SURVEY_REASONS, *_BODY_REASONS, *_REPORT_REASONS, *_PHASE_REASONS),
-        rights="gateway",
+        (*_OPENED_REASONS, *_BODY_REASONS, *_REPORT_REASONS),
+        rights=Role.GATEWAY,
         body=_REPORTS,
     ),
     "collector.sealed": _Page(
@@ -205,25 +207,33 @@ _PAGES = {
             rejected=_COUNT,
             rejected_by_question={"type": "array", "items": _COUNT},
         ),
-        (*_SURVEY_REASONS, *_BODY_REASONS, *_PHASE_REASONS, Reason.MALFORMED),
-        rights="relay",
+        (*_OPENED_REASONS, *_BODY_REASONS, Reason.MALFORMED),
+        rights=Role.RELAY,
         body=_MESSAGES,
     ),
-    "collector.snapshot": _Page(_SNAPSHOT, _TOTALS_REASONS, rights="operator"),
-    "collector.estimates": _Page(_ESTIMATES, _TOTALS_REASONS, rights="operator"),
+    "collector.snapshot": _Page(_SNAPSHOT, _OPENED_REASONS, rights=Role.ANALYST),
+    "collector.estimates": _Page(_ESTIMATES, _OPENED_REASONS, rights=Role.ANALYST),
     "collector.estimates_table": _Page(
-        {"type": "string"}, _TOTALS_REASONS, media_type=_CSV, rights="operator"
+        {"type": "string"}, _OPENED_REASONS, media_type=_CSV, rights=Role.ANALYST
     ),
-    "collector.progress": _Page(_PROGRESS, _TOTALS_REASONS, rights="operator"),
+    "collector.progress": _Page(_PROGRESS, _OPENED_REASONS, rights=Role.ANALYST),
     "collector.progress_page": _Page(
-        {"type": "string"}, _TOTALS_REASONS, media_type="text/html", rights="operator", etag=True
+        {"type": "string"}, _OPENED_REASONS, media_type="text/html", rights=Role.ANALYST, etag=True
     ),
     "collector.livez": _Page(_object(status={"const": "live"})),
     "collector.readyz": _Page(
         _object(status={"const": "ready"}, promise={"type": "string"}), (Reason.STORE_UNAVAILABLE,)
     ),
-    "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, rights="operator"),
+    "collector.metrics": _Page({"type": "string"}, media_type=_TEXT, rights=Role.METRICS),
 }
+_OTHER_RIGHTS: dict[str, list[dict[str, list[str]]]] = {
+    Role.ANALYST: [{Role.OPERATOR: []}],
+    Role.METRICS: [{Role.OPERATOR: []}],
+    Role.RELAY: [],
+    Role.GATEWAY: [{}],
+}
+_ROLES = {role: f"A token for {role}." for role in Role}
+_ROLES[Role.GATEWAY] += " Ignored if the rate is not limited."
 UNDESCRIBED_ENDPOINTS = {"form_pages.form_page", "form_pages.script", "page.asset", "static"}
 """Pages that are not described: the files of the page at /, whose paths change with their content."""
 
@@ -255,13 +265,8 @@ def describe(app: Flask) -> dict[str, Any]:
         "components": {
             "schemas": {"Problem": _PROBLEM, "Reason": {"type": "string", "enum": list(Reason)}},
             "securitySchemes": {
-                "operator": {"type": "http", "scheme": "bearer", "description": "The operator's token."},
-                "relay": {"type": "http", "scheme": "bearer", "description": "A relay's token."},
-                "gateway": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "A gateway's token; ignored if the rate is not limited.",
-                },
+                role: {"type": "http", "scheme": "bearer", "description": text}
+                for role, text in _ROLES.items()
             },
         },
     }
@@ -284,7 +289,7 @@ def _describe_operations(app: Flask, rule: Rule) -> dict[str, Any]:
             for name in sorted(rule.arguments)
         ]
     if page.rights and not is_preflight:
-        operation["security"] = [{page.rights: []}] if page.rights != "gateway" else [{}, {"gateway": []}]
+        operation["security"] = [*_OTHER_RIGHTS[page.rights], {page.rights: []}]
     if page.body and not is_preflight:
         operation["requestBody"] = page.body
     methods = (rule.methods or set()) - {"HEAD"}
@@ -301,11 +306,11 @@ def _describe_responses(page: _Page) -> dict[str, Any]:
     refused: dict[int, list[Reason]] = {}
     for reason in (*page.reasons, Reason.INTERNAL):
         refused.setdefault(STATUS[reason], []).append(reason)
-    if page.rights in ("operator", "relay"):
-        refused.setdefault(STATUS[Reason.NOT_AUTHORISED], []).append(Reason.NOT_AUTHORISED)
-        refused.setdefault(STATUS[Reason.TOO_MANY_REQUESTS], []).append(Reason.TOO_MANY_REQUESTS)
     if page.rights:
+        refused.setdefault(STATUS[Reason.NOT_AUTHORISED], []).append(Reason.NOT_AUTHORISED)
         refused.setdefault(401, []).append(Reason.NOT_AUTHORISED)
+        if Reason.TOO_MANY_REQUESTS not in page.reasons:
+            refused.setdefault(STATUS[Reason.TOO_MANY_REQUESTS], []).append(Reason.TOO_MANY_REQUESTS)
     return responses | {
         str(status): _describe_refusal(status, reasons) for status, reasons in sorted(refused.items())
     }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from flask import Flask, Response, request
+from contextlib import suppress
+
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from encoders.errors import Reason, ReportError
 from encoders.problem import Problem
 from ldp_aggregator.collector.serving.logs import StoreOutage, log_unexpected_error
-from ldp_aggregator.stores import StoreError
+from ldp_aggregator.stores import Store, StoreError
+from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.schedule import IncompleteImportError
+from ldp_aggregator.stores.tombstone import DELETED, DeletedSurveyError
 
 _ENDPOINTS_USING_STORE = {"collector.reports", "collector.sealed", "collector.readyz"}
 
@@ -17,6 +21,20 @@ _ENDPOINTS_USING_STORE = {"collector.reports", "collector.sealed", "collector.re
 def problem_response(problem: Problem) -> Response:
     """Return the response for a problem."""
     return Response(*problem.response)
+
+
+def deleted_problem() -> Problem:
+    """Return the problem of a request about a survey that was deleted."""
+    return Problem(Reason.SURVEY_CLOSED, "the survey was deleted: do not send its reports again")
+
+
+def _is_deleted(error: StoreError) -> bool:
+    """Return whether the store lacks the survey of the current request because it was deleted just now."""
+    if isinstance(error, MissingSurveyError):
+        with suppress(StoreError):
+            store: Store = current_app.extensions["ldp"].store
+            return (request.view_args or {}).get("survey") in store.notes(DELETED)
+    return isinstance(error, DeletedSurveyError)
 
 
 def register_error_handlers(app: Flask) -> None:
@@ -28,6 +46,8 @@ def register_error_handlers(app: Flask) -> None:
         return problem_response(Problem(Reason.INTERNAL, "unexpected error; try again later"))
 
     def handle_store_error(error: StoreError) -> Response:
+        if _is_deleted(error):
+            return problem_response(deleted_problem())
         outage.record_failure(error)
         why = f": {error.reason}" if request.endpoint == "collector.readyz" else "; try again later"
         return problem_response(Problem(Reason.STORE_UNAVAILABLE, f"the store cannot be used now{why}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,19 +21,23 @@ from encoders.survey.sealing import column_bytes
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import BATCH_HEADER, breaks_promise
-from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_relay
+from ldp_aggregator.collector.access_tokens import Role
+from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_token
 from ldp_aggregator.collector.cached_response import CachedResponse
 from ldp_aggregator.collector.dashboard.dashboard_page import HEADERS, MEDIA_TYPES
 from ldp_aggregator.collector.deduplication import DUPLICATE, RECORDED, REJECTED
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.openapi import cached_description
+from ldp_aggregator.collector.problems import deleted_problem
 from ldp_aggregator.collector.report_counts import describe_progress
 from ldp_aggregator.collector.request_body import is_plain_text, read_body, read_sealed_body
 from ldp_aggregator.collector.sealed_reports import has_relay, open_messages
 from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
 from ldp_aggregator.snapshot import AnySnapshot, take_snapshot
+from ldp_aggregator.stores import StoreError
 from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.operator_log import write_log
 from ldp_aggregator.stores.schedule import Phase
 
 if TYPE_CHECKING:
@@ -59,7 +64,8 @@ def service() -> Service:
 @pages.get("/v1/surveys")
 def surveys() -> Response:
     """List the surveys that have opened."""
-    phases = [(plan, service().phase(plan.id)) for plan in service().plans.values()]
+    living = [plan for plan in service().plans.values() if not service().is_deleted(plan.id)]
+    phases = [(plan, service().phase(plan.id)) for plan in living]
     open_surveys = [
         {"id": plan.id, "digest": plan.digest, "phase": phase} | _kind(plan)
         for plan, phase in phases
@@ -143,7 +149,7 @@ _BATCH = re.compile(r"[0-9]{1,9}( [0-9]{1,9})+")
 @pages.post("/v1/surveys/<survey>/sealed")
 def sealed(survey: str) -> Response:
     """Count the reports in the sealed messages that a relay passes on; respond when they are durable."""
-    require_relay(service())
+    require_token(service(), Role.RELAY)
     plan = _plan(survey)
     if not (isinstance(plan, Plan) and plan.relay):
         raise Problem(Reason.UNKNOWN_SURVEY, "the survey has no relay: post its reports to /reports")
@@ -189,6 +195,8 @@ def _breaks_promise_now(plan: Plan, relay: Relay, rejected: Mapping[int, int]) -
 
 def _plan(survey: str) -> Plan | SiloPlan:
     plans = service().plans
+    if service().is_deleted(survey):
+        raise deleted_problem()
     if survey not in plans:
         raise Problem(Reason.UNKNOWN_SURVEY, "no such survey; GET /v1/surveys lists the surveys")
     return plans[survey]
@@ -218,16 +226,18 @@ def openapi() -> Response:
 @pages.get("/v1/surveys/<survey>/snapshot")
 def snapshot(survey: str) -> Response:
     """Send a snapshot of the counters; training needs nothing else."""
-    require_operator(service())
+    token = require_operator(service(), Role.ANALYST)
     plan = _plan(survey)  # with its texts, which the store does not have
     taken = replace(_take_snapshot(plan), plan=plan)  # type: ignore[arg-type]
+    with suppress(StoreError):  # results can be rescued from a store that cannot be written
+        write_log(service().store, token.name, "exported", plan.id, daily=True)
     return Response(taken.to_json(), content_type="application/json")
 
 
 @pages.get("/v1/surveys/<survey>/estimates")
 def estimates(survey: str) -> Response:
     """Send the estimates so far, with their standard errors and intervals."""
-    require_operator(service())
+    require_operator(service(), Role.ANALYST)
     now = _find_results(_plan(survey), poisoning=True)
     found = now.results.estimates
     warnings = list(map(str, _FIND_WARNINGS.load()(found)))
@@ -237,7 +247,7 @@ def estimates(survey: str) -> Response:
 @pages.get("/v1/surveys/<survey>/estimates.csv")
 def estimates_table(survey: str) -> Response:
     """Send the estimates so far as a table, one row per estimated quantity and class."""
-    require_operator(service())
+    require_operator(service(), Role.ANALYST)
     plan, rows = _plan(survey), _ESTIMATE_ROWS.load()
     text = rows.dump_table(rows.build_table(_find_results(plan).results.estimates, plan))
     response = Response(text, content_type="text/csv; charset=utf-8; header=present")
@@ -249,7 +259,7 @@ def estimates_table(survey: str) -> Response:
 @pages.get("/v1/surveys/<survey>/progress")
 def progress(survey: str) -> Response:
     """Send the numbers of reports and of rejections."""
-    require_operator(service())
+    require_operator(service(), Role.ANALYST)
     plan = _plan(survey)
     tokens = count_tokens(service().store, plan.id) if isinstance(plan, SiloPlan) else 0
     return jsonify(describe_progress(_take_snapshot(plan), tokens))
@@ -258,7 +268,7 @@ def progress(survey: str) -> Response:
 @pages.get("/v1/surveys/<survey>/progress.html")
 def progress_page(survey: str) -> Response:
     """Send the part of the dashboard about one survey, at most a few seconds old."""
-    require_operator(service())
+    require_operator(service(), Role.ANALYST)
     plan = _plan(survey)
     content = service().progress.get(plan.id, lambda: _render_progress(plan))
     response = content.make_response("private, no-cache")
@@ -306,7 +316,7 @@ def readyz() -> Response:
 @pages.get("/metrics")
 def metrics() -> Response:
     """Send Prometheus metrics of the whole collector; those of surveys are read from the store."""
-    require_operator(service())
+    require_operator(service(), Role.METRICS)
     of_store = service().store_reader.read(service().store, service().check_ready)
     content = render_metrics(of_store, service().traffic, service().settings.proxy_refusals)
     return Response(content, content_type="text/plain; version=0.0.4; charset=utf-8")

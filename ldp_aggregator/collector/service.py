@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from encoders.survey import Plan
@@ -18,6 +18,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.ttl_cache import TtlCache
 from ldp_aggregator.stores import Store, StoreError
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
+from ldp_aggregator.stores.tombstone import DELETED
 
 SCHEDULE_TTL_SECONDS = 2.0
 """How long a worker caches the schedules; after this time every worker has seen a change in the store."""
@@ -47,10 +48,10 @@ class Service:
     """Limits the reports of each address."""
     wrong_token_limit: RateLimit
     """Limits the wrong tokens of each address."""
-    schedules: TtlCache[dict[str, Schedule]] = field(
+    schedules: TtlCache[tuple[dict[str, Schedule], Collection[str]]] = field(
         default_factory=lambda: TtlCache(SCHEDULE_TTL_SECONDS, stale_on=StoreError)
     )
-    """When each survey is open; while the store cannot be used, the last schedules read."""
+    """When each survey is open, and the deleted surveys; while the store cannot be used, as last read."""
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """The sections of the dashboard, by survey."""
     readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS, repeat=StoreError))
@@ -66,5 +67,11 @@ class Service:
 
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""
-        schedules = self.schedules.get("", lambda: read_all_schedules(self.store))
-        return schedules.get(survey, Schedule()).phase(time.time())
+        return self._read_schedules()[0].get(survey, Schedule()).phase(time.time())
+
+    def is_deleted(self, survey: str) -> bool:
+        """Return whether a survey was deleted from the store."""
+        return survey in self._read_schedules()[1]
+
+    def _read_schedules(self) -> tuple[dict[str, Schedule], Collection[str]]:
+        return self.schedules.get("", lambda: (read_all_schedules(self.store), self.store.notes(DELETED)))

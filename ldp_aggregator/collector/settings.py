@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from ldp_aggregator.collector.access_tokens import TOKEN_VARIABLES, read_token
+from ldp_aggregator.collector.access_tokens import (
+    AccessToken,
+    Role,
+    hash_secret,
+    read_operator_token,
+    read_tokens,
+)
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE, Network
 from ldp_aggregator.stores import StorePolicy
+from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 MAX_BODY_BYTES = 4 << 20
 MAX_PROCESSES = 64
@@ -55,11 +63,9 @@ class CollectorSettings:
     trusted_proxy: tuple[Network, ...] = ()
     """The proxies whose X-Forwarded-For is trusted."""
     operator_token: str | None = field(default=None, repr=False)
-    """Gives access to the operator's pages; without a token they are closed."""
-    gateway_token: str | None = field(default=None, repr=False)
-    """If `rate` is a limit: exempts a post from it, and allows several reports in one post."""
-    relay_token: str | None = field(default=None, repr=False)
-    """Lets the relays of surveys pass on sealed messages."""
+    """Gives access to the operator's pages, like each token of the role operator in `tokens`."""
+    tokens: tuple[AccessToken, ...] = ()
+    """The tokens of the file of tokens."""
     proxy_refusals: Path | None = None
     """The file to which the proxy adds one byte for each request that it refuses with 429."""
     page: bool = False
@@ -73,13 +79,10 @@ class CollectorSettings:
         for name, (least, most) in _RANGES.items():
             if not least <= getattr(self, name) <= most:
                 raise SettingsError(f"{name} must be from {least} to {most}")
-        owners: dict[str, str] = {}
-        for owner in TOKEN_VARIABLES:
-            token = getattr(self, f"{owner}_token")
-            if token is not None and (other := owners.setdefault(token, owner)) != owner:
-                raise SettingsError(
-                    f"the {owner}'s token equals the {other}'s, and would give its rights: make another"
-                )
+        names: dict[str, str] = {}
+        for token in self.all_tokens:
+            if (other := names.setdefault(token.sha256, token.name)) != token.name:
+                raise SettingsError(f"the tokens {other} and {token.name} are equal: make another")
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> CollectorSettings:
@@ -90,17 +93,24 @@ class CollectorSettings:
         SettingsError
             If a setting cannot be used.
         """
-        names = {each.name for each in fields(cls)} & options.keys()
-        tokens: dict[str, Any] = {
-            f"{owner}_token": read_token(
-                options[f"{owner}_token_file"], variable, os.environ.get(variable), owner
-            )
-            for owner, variable in TOKEN_VARIABLES.items()
-        }
-        return cls(
-            **{name: options[name] for name in names},
-            **tokens,
-        )
+        given = {each.name: options[each.name] for each in fields(cls) if each.name in options}
+        given["tokens"] = read_tokens(options["tokens"]) if options["tokens"] else ()
+        variable = os.environ.get(TOKEN_VARIABLE)
+        token = read_operator_token(options["operator_token_file"], TOKEN_VARIABLE, variable)
+        return cls(**given, operator_token=token)
+
+    @cached_property
+    def all_tokens(self) -> tuple[AccessToken, ...]:
+        """The tokens of the file, and the operator's token that was set without it."""
+        if self.operator_token is None:
+            return self.tokens
+        simple = AccessToken(name="operator", role=Role.OPERATOR, sha256=hash_secret(self.operator_token))
+        return (simple, *self.tokens)
+
+    @cached_property
+    def roles(self) -> frozenset[Role]:
+        """The roles of all tokens."""
+        return frozenset(each.role for each in self.all_tokens)
 
     @property
     def addresses(self) -> dict[str, str]:

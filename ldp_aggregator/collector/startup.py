@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flask import Flask
@@ -16,6 +16,7 @@ from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import PrivateKey
+from ldp_aggregator.collector.access_tokens import Role, log_token_changes
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.invitations import count_tokens, token_namespace
@@ -32,6 +33,7 @@ from ldp_aggregator.stores import (
 )
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     count_in_sums,
     read_schedule,
@@ -39,6 +41,7 @@ from ldp_aggregator.stores.schedule import (
     require_no_backup,
 )
 from ldp_aggregator.stores.store import changed_plan_error
+from ldp_aggregator.stores.tombstone import DeletedSurveyError, read_tombstones, require_living
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +60,8 @@ class PublishedSurveys:
     """The plan of each survey in the store, when it was read; also of surveys without a file."""
     report_counts: Mapping[str, int] = field(default_factory=dict)
     """The number of reports of each of these surveys."""
+    deleted: Mapping[str, str] = field(default_factory=dict)
+    """The surveys whose files are left out because the surveys were deleted, with the dates."""
     new_store: bool = False
     """Whether the store had no survey before these were published."""
     store_file: tuple[int, int] | None = None
@@ -101,11 +106,7 @@ def publish_surveys(
         If a file is not a survey or signature, or the store does not satisfy the settings, or has lost a
         survey, or has reports to another plan of a survey.
     """
-    plans = [ANY_PLANS.load(path) for path in settings.surveys]
-    counts = Counter(plan.id for plan in plans)
-    if repeated := [survey for survey, count in counts.items() if count > 1]:
-        raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
-    _require_settings(settings, plans)
+    plans = _load_plans(settings)
     signatures = _load_signatures(settings.surveys, plans)
     former_plans = former.stored_plans if former else {}
     if former:
@@ -121,11 +122,13 @@ def publish_surveys(
     try:
         guarantee = store.check_durability(settings.store_policy)
         _require_surveys(store, former_plans)
+        settings, plans, deleted = _leave_out_deleted(store, settings, plans)
         keys = _check(store, settings, plans)
-        new_store = not store.plans()
+        new_store = not (store.plans() or read_tombstones(store))
         before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
         _publish(store, plans, former_plans)
+        log_token_changes(store, settings.tokens)
         stored_plans = store.plans()
         report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
     finally:
@@ -133,6 +136,7 @@ def publish_surveys(
     return PublishedSurveys(
         settings=settings,
         plans=plans,
+        deleted=deleted,
         signatures=signatures,
         keys=keys,
         guarantee=guarantee,
@@ -143,17 +147,22 @@ def publish_surveys(
     )
 
 
-def _require_settings(settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> None:
-    """Raise an error if no store can be shared, or a survey has a relay and there is no token for it."""
+def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
+    """Return the plans of the files; raise an error if the settings do not suffice to serve them."""
+    plans = [ANY_PLANS.load(path) for path in settings.surveys]
+    counts = Counter(plan.id for plan in plans)
+    if repeated := [survey for survey, count in counts.items() if count > 1]:
+        raise SettingsError(f"two survey files have the id {repeated[0]}: remove one, or change its id")
     if settings.store.startswith("memory:"):
         raise StoreError(
             "memory:// is for tests, because each worker would count separately; use sqlite:///FILE"
         )
-    if settings.relay_token is None and (relayed := [plan.id for plan in plans if has_relay(plan)]):
+    if Role.RELAY not in settings.roles and (relayed := [plan.id for plan in plans if has_relay(plan)]):
         raise SettingsError(
-            f"{relayed[0]} has a relay: make a token for it (openssl rand -hex 16), and set LDP_RELAY_TOKEN "
-            "or --relay-token-file"
+            f"{relayed[0]} has a relay: make a token for it (ldp-collector access add NAME --role relay), "
+            "and add --tokens tokens.toml"
         )
+    return plans
 
 
 def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) -> dict[str, bytes]:
@@ -165,9 +174,10 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) ->
 
 
 def _require_surveys(store: Store, plans: Mapping[str, bytes]) -> None:
-    """Raise MissingSurveyError if the store has lost one of the plans."""
-    stored = store.plans()
-    if missing := [survey for survey, plan in plans.items() if stored.get(survey) != plan]:
+    """Raise MissingSurveyError if the store has lost one of the plans, other than by a deletion."""
+    stored, deleted = store.plans(), read_tombstones(store)
+    missing = {survey for survey, plan in plans.items() if stored.get(survey) != plan} - deleted.keys()
+    if missing:
         raise MissingSurveyError(missing)
 
 
@@ -177,6 +187,27 @@ def _require_whole(store: Store) -> None:
         require_no_backup(survey, read_schedule(store, survey))
         for name in (survey, token_namespace(survey)):
             require_whole(name, store.find_losses(name))
+
+
+def _leave_out_deleted(
+    store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]
+) -> tuple[CollectorSettings, list[Plan | SiloPlan], dict[str, str]]:
+    """Return the settings and plans without deleted surveys, and the dates of their deletion.
+
+    Raises
+    ------
+    DeletedSurveyError
+        If a file is another plan under the id of a deleted survey.
+    """
+    tombstones = read_tombstones(store)
+    living = []
+    for path, plan in zip(settings.surveys, plans, strict=True):
+        if plan.id not in tombstones:
+            living.append((path, plan))
+        elif tombstones[plan.id].digest != plan.digest:
+            require_living(store, plan.id)
+    deleted = {plan.id: tombstones[plan.id].date for plan in plans if plan.id in tombstones}
+    return replace(settings, surveys=tuple(path for path, _ in living)), [plan for _, plan in living], deleted
 
 
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
@@ -203,11 +234,14 @@ def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, by
     All other plans in the store that are new to this collector are published too, so that a cluster marks
     their counters. Counters of a former plan are not marked again: their server may have lost its data.
     """
+    stored = store.plans()
     for plan in plans:
         store.publish(plan.id, plan.json, () if former.get(plan.id) == plan.json else counter_names(plan))
         if plan.texts:
             store.set_texts(plan.id, plan.texts.json)
+        if stored.get(plan.id) != plan.json:
+            write_log(store, local_account(), "published", plan.id, f"digest {plan.digest}")
     for survey in store.plans().keys() - {plan.id for plan in plans} - former.keys():
-        with suppress(SurveyError):  # a plan of another version is not served
+        with suppress(SurveyError, DeletedSurveyError):  # neither a plan of another version is served
             plan = read_stored_plan(store, survey)
             store.publish(survey, plan.json, counter_names(plan))

@@ -24,6 +24,7 @@ from ldp_aggregator.stores.store import (
     changed_plan_error,
     unknown_survey_error,
 )
+from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
 
 class MemoryStore:
@@ -38,10 +39,13 @@ class MemoryStore:
         self._ids: dict[tuple[str, str], dict[bytes, bytes]] = {}
         self._totals: dict[str, dict[str, Total]] = {}
         self._rejections: dict[str, Counter[str]] = {}
+        self._notes: dict[str, dict[str, bytes]] = {}
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Keep or replace a plan in a dict; see :meth:`Store.publish`."""
         with self._lock:
+            if tombstone := self.notes(DELETED).get(survey):
+                raise deleted_survey_error(survey, tombstone)
             if self._plans.setdefault(survey, plan) != plan:
                 if totals := self._totals.get(survey):
                     raise changed_plan_error(survey, totals)
@@ -79,6 +83,27 @@ class MemoryStore:
     def _require_survey(self, survey: str) -> None:
         if survey not in self._plans:
             raise unknown_survey_error(survey, self._plans)
+
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Return a copy of the notes of a kind; see :meth:`Store.notes`."""
+        return dict(self._notes.get(kind, {}))
+
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Keep a note in memory; see :meth:`Store.set_note`."""
+        notes = self._notes.setdefault(kind, {})
+        notes[name] = notes.get(name, note) if once else note
+
+    def unpublish(self, survey: str) -> None:
+        """Forget a plan; see :meth:`Store.unpublish`."""
+        with self._lock:
+            self._plans.pop(survey, None)
+
+    def erase(self, survey: str) -> None:
+        """Forget all else of a survey; see :meth:`Store.erase`."""
+        with self._lock:
+            for each in (self._texts, self._schedules, self._totals, self._rejections):
+                each.pop(survey, None)
+            self._ids = {key: ids for key, ids in self._ids.items() if key[0] != survey}
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Count each batch under the lock; see :meth:`Store.record`."""
@@ -128,7 +153,8 @@ class MemoryStore:
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Count rejections in memory; see :meth:`Store.add_rejections`."""
         with self._lock:
-            self._rejections.setdefault(survey, Counter())[reason] += count
+            if survey not in self.notes(DELETED):
+                self._rejections.setdefault(survey, Counter())[reason] += count
 
     def rejections(self, survey: str) -> dict[str, int]:
         """Return a copy of the rejections by reason; see :meth:`Store.rejections`."""
@@ -137,7 +163,7 @@ class MemoryStore:
 
     def check_ready(self) -> None:
         """Check that no required survey is missing; see :meth:`Store.check_ready`."""
-        self._require_published(self._required)
+        self._require_published(self._required.keys() - self.notes(DELETED).keys())
 
     def _require_published(self, surveys: Iterable[str]) -> None:
         if missing := [each for each in surveys if self._plans.get(each) != self._required[each]]:

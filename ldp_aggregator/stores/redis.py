@@ -15,6 +15,8 @@ from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
 from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
+from ldp_aggregator.stores.redis_errors import FAILURES
+from ldp_aggregator.stores.redis_notes import RedisNotes, note_key
 from ldp_aggregator.stores.redis_scripts import (
     NUMBERS_SCRIPT,
     RECORD_SCRIPT,
@@ -38,6 +40,7 @@ from ldp_aggregator.stores.store import (
     changed_plan_error,
     unknown_survey_error,
 )
+from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
 _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 """How long one publication of a survey may take, and how long the next one waits for it, in seconds."""
@@ -49,7 +52,7 @@ def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
     return RedisStore(url)
 
 
-class RedisStore:
+class RedisStore(RedisNotes):
     """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 
     Parameters
@@ -78,6 +81,8 @@ class RedisStore:
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
+            if tombstone := self._redis.hget(note_key(DELETED), survey):
+                raise deleted_survey_error(survey, tombstone)
             stored = self._redis.hget(_PLANS_KEY, survey)
             if stored not in (None, plan):
                 self._remove_plan(survey, stored)
@@ -92,10 +97,7 @@ class RedisStore:
 
         No report is counted without the marks, so the totals are final once all marks are removed.
         """
-        keys = self._marker_keys(survey, [""])
-        if self._is_cluster:
-            found = self._redis.scan_iter(f"ldp:{{{survey}:*}}:published", count=1000)
-            keys = {key.decode() for key in found}
+        keys = self._find_marker_keys(survey)
         totals = None
         try:
             self._mark(survey, keys, b"")
@@ -106,6 +108,12 @@ class RedisStore:
         if totals:
             raise changed_plan_error(survey, totals)
         self._redis.hdel("ldp:texts", survey)
+
+    def _find_marker_keys(self, survey: str) -> set[str]:
+        """Return the keys of the tables with marks of a survey, whatever its counters are."""
+        if not self._is_cluster:
+            return self._marker_keys(survey, [""])
+        return {key.decode() for key in self._redis.scan_iter(f"ldp:{{{survey}:*}}:published", count=1000)}
 
     def _mark(self, survey: str, keys: Iterable[str], plan: bytes) -> None:
         """Set the marks of a plan, in every table; remove them if it is empty."""
@@ -144,6 +152,17 @@ class RedisStore:
         """Read the schedules from Redis; see :meth:`Store.schedules`."""
         with self._servers.errors():
             return {survey.decode(): data for survey, data in self._redis.hgetall("ldp:windows").items()}
+
+    def unpublish(self, survey: str) -> None:
+        """Remove the marks of a plan, then the plan; see :meth:`Store.unpublish`."""
+        with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
+            self._mark(survey, self._find_marker_keys(survey), b"")
+            self._redis.hdel(_PLANS_KEY, survey)
+
+    def erase(self, survey: str) -> None:
+        """Delete the keys of a survey, then rewrite the append-only file; see :meth:`Store.erase`."""
+        self._erase_keys(survey)
+        self._request_rewrite()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record batches with one script each, in one round trip per server; see :meth:`Store.record`.
@@ -260,8 +279,12 @@ class RedisStore:
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""
+        key = f"ldp:rejections:{survey}"
         with self._servers.errors():
-            self._redis.hincrby(f"ldp:rejections:{survey}", reason, count)
+            self._redis.hincrby(key, reason, count)
+        with suppress(*FAILURES):  # after the addition: of the two deletions, one comes last
+            if self._redis.hexists(note_key(DELETED), survey):
+                self._redis.delete(key)
 
     def rejections(self, survey: str) -> dict[str, int]:
         """Read the rejections by reason from Redis; see :meth:`Store.rejections`."""
@@ -331,12 +354,13 @@ class RedisStore:
         for survey, _, key in indices:
             pipeline.hget(key, survey)
         found = zip(indices, pipeline.execute(), strict=True)
-        if missing := {
+        missing = {
             survey
             for (survey, plan_hash, key), value in found
             if plan_hash != (hash_plan(value) if key == _PLANS_KEY else value)
-        }:
-            raise MissingSurveyError(missing)
+        }
+        if missing and (lost := missing - self.notes(DELETED).keys()):
+            raise MissingSurveyError(lost)
 
     def _keys(self, survey: str, counter: str) -> list[str]:
         """Return the keys of the scripts."""

@@ -25,8 +25,11 @@ from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.losses import Loss, SeenTotals, require_whole
 from ldp_aggregator.stores.sqlite_buckets import find_ids, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
+    delete_part,
     find_counter,
     find_losses,
+    note_row,
+    read_notes,
     read_totals,
     record_batch,
     require_published,
@@ -53,6 +56,7 @@ from ldp_aggregator.stores.store import (
     Total,
     changed_plan_error,
 )
+from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
 _CHECKPOINT_SECONDS = 15.0
 """How long a report may stay in the write-ahead log before the log is emptied."""
@@ -112,6 +116,8 @@ class SQLiteStore:
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Insert the plan, or replace another one without reports; see :meth:`Store.publish`."""
         with self._transaction() as connection:
+            if tombstone := read_notes(connection, DELETED).get(survey):
+                raise deleted_survey_error(survey, tombstone)
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
             if stored and stored[0] != plan:
                 if totals := read_totals(connection, survey):
@@ -150,6 +156,30 @@ class SQLiteStore:
         """Read the schedules from the file; see :meth:`Store.schedules`."""
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
+
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Read the notes of a kind from the file; see :meth:`Store.notes`."""
+        with self._errors(), self._connection() as connection:
+            return read_notes(connection, kind)
+
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write a note to the file; see :meth:`Store.set_note`."""
+        with self._transaction() as connection:
+            verb = "INSERT OR IGNORE" if once else "REPLACE"
+            connection.execute(f"{verb} INTO internal VALUES (?, ?)", (note_row(kind, name), note))
+
+    def unpublish(self, survey: str) -> None:
+        """Delete a plan from the file; see :meth:`Store.unpublish`."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM plans WHERE survey = ?", (survey,))
+
+    def erase(self, survey: str) -> None:
+        """Delete a survey in many transactions, so that other surveys can count; see :meth:`Store.erase`."""
+        remains = True
+        while remains:
+            with self._transaction() as connection:
+                remains = delete_part(connection, survey)
+        self._checkpoint.request(_CHECKPOINT_SECONDS)
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
@@ -204,9 +234,10 @@ class SQLiteStore:
         """Add to the number of rejections in the file; see :meth:`Store.add_rejections`."""
         with self._transaction() as connection:
             connection.execute(
-                "INSERT INTO rejections VALUES (?, ?, ?) "
+                "INSERT INTO rejections SELECT ?, ?, ? "
+                "WHERE NOT EXISTS (SELECT 1 FROM internal WHERE name = ?) "
                 "ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                (survey, reason, count),
+                (survey, reason, count, note_row(DELETED, survey)),
             )
 
     def rejections(self, survey: str) -> dict[str, int]:
@@ -218,8 +249,10 @@ class SQLiteStore:
     def check_ready(self) -> None:
         """Write and sync about as much as a report does, as a test; see :meth:`Store.check_ready`."""
         with self._transaction() as connection:
-            require_published(connection, self._required)
-            for survey in self._required:
+            deleted = read_notes(connection, DELETED)
+            required = {k: v for k, v in self._required.items() if k not in deleted}
+            require_published(connection, required)
+            for survey in required:
                 require_whole(survey, find_losses(connection, survey, self._seen, thorough=False))
             connection.execute(_PROBE_STATEMENT)
 

@@ -40,6 +40,8 @@ _COUNT_BYTES = 4
 
 _MAX_BUCKETS = 1 << 32
 _BUCKETS_PER_QUERY = 64
+_BUCKETS_PER_DELETION = 1000
+"""Each transaction that deletes reports holds the write lock for some milliseconds."""
 
 
 class Buckets:
@@ -192,6 +194,15 @@ def fits_last_bucket(connection: sqlite3.Connection, counter: int, reports: int)
     first = counter * _MAX_BUCKETS
     (last,) = connection.execute(query, (first, first + _MAX_BUCKETS)).fetchone()
     return (last is None and not reports) or last == first + _bucket_count(reports) - 1
+
+
+def delete_buckets(connection: sqlite3.Connection, counter: int) -> bool:
+    """Delete some of a counter's buckets; return whether there were any."""
+    first = counter * _MAX_BUCKETS
+    query = "SELECT number FROM buckets WHERE number >= ? AND number < ? LIMIT ?"
+    statement = f"DELETE FROM buckets WHERE number IN ({query})"  # noqa: S608
+    found = connection.execute(statement, (first, first + _MAX_BUCKETS, _BUCKETS_PER_DELETION))
+    return found.rowcount > 0
 
 
 def _bucket_count(reports: int) -> int:

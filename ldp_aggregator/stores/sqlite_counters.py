@@ -10,7 +10,7 @@ import numpy as np
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
-from ldp_aggregator.stores.sqlite_buckets import Buckets, count_ids, fits_last_bucket
+from ldp_aggregator.stores.sqlite_buckets import Buckets, count_ids, delete_buckets, fits_last_bucket
 from ldp_aggregator.stores.sqlite_file import is_store
 from ldp_aggregator.stores.store import Batch, MarksById, Total, add_counters, unknown_survey_error
 
@@ -92,6 +92,31 @@ def read_totals(connection: sqlite3.Connection, survey: str) -> dict[str, Total]
     """Return every counter of a survey."""
     rows = connection.execute("SELECT name, n, cells FROM counters WHERE survey = ?", (survey,)).fetchall()
     return {counter: Total(n, unpack_cells(cells)) for counter, n, cells in rows}
+
+
+def delete_part(connection: sqlite3.Connection, survey: str) -> bool:
+    """Delete a part of a survey's data; return whether some remain. Its counters go after their ids."""
+    counter = connection.execute("SELECT number FROM counters WHERE survey = ?", (survey,)).fetchone()
+    if counter and delete_buckets(connection, counter[0]):
+        return True
+    if counter:
+        connection.execute("DELETE FROM counters WHERE number = ?", counter)
+        return True
+    for table in ("texts", "windows", "rejections"):
+        connection.execute(f"DELETE FROM {table} WHERE survey = ?", (survey,))  # noqa: S608
+    return False
+
+
+def note_row(kind: str, name: str) -> str:
+    """Return the name that a note has in the table `internal`."""
+    return f"{kind}/{name}"
+
+
+def read_notes(connection: sqlite3.Connection, kind: str) -> dict[str, bytes]:
+    """Return the notes of a kind by name."""
+    prefix = note_row(kind, "")
+    query = "SELECT substr(name, ?), value FROM internal WHERE name > ? AND name < ?"
+    return dict(connection.execute(query, (len(prefix) + 1, prefix, f"{kind}0")).fetchall())  # "0" is "/" + 1
 
 
 def require_survey(connection: sqlite3.Connection, survey: str) -> None:

@@ -96,7 +96,7 @@ class Store(Protocol):
         Raises
         ------
         StoreError
-            If the survey has another plan, and reports.
+            If the survey has another plan, and reports; or (DeletedSurveyError) if it was deleted.
         """
         ...
 
@@ -142,6 +142,25 @@ class Store(Protocol):
 
     def schedules(self) -> dict[str, bytes]:
         """Return the schedules that were set, by survey id."""
+        ...
+
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Return the notes of a kind by name, such as the tombstones of deleted surveys."""
+        ...
+
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write or replace a note; with `once`, keep a note that exists."""
+        ...
+
+    def unpublish(self, survey: str) -> None:
+        """Remove a survey's plan: from then on, no collector that requires the plan counts a report."""
+        ...
+
+    def erase(self, survey: str) -> None:
+        """Delete everything else of a survey: its counters with their ids, texts, schedule and rejections.
+
+        It may be interrupted at any time, and run again.
+        """
         ...
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
@@ -202,7 +221,7 @@ class Store(Protocol):
         ...
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """Add `count` to a survey's number of rejections for a reason."""
+        """Add `count` to a survey's number of rejections for a reason, unless the survey was deleted."""
         ...
 
     def rejections(self, survey: str) -> dict[str, int]:
@@ -210,7 +229,10 @@ class Store(Protocol):
         ...
 
     def check_ready(self) -> None:
-        """Raise StoreError if the store cannot take a report now, or has lost some of a required survey."""
+        """Raise StoreError if the store cannot take a report now, or has lost some of a required survey.
+
+        Deleted surveys are not missing.
+        """
         ...
 
     def space(self) -> dict[str, int]:

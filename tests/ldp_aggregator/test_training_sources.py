@@ -282,8 +282,9 @@ def test_a_collector_is_not_read_without_a_token_or_a_connection():
 
 @pytest.mark.slow
 def test_a_wrong_token_a_missing_one_and_one_that_no_header_takes_are_told_apart():
-    with collector(401, b"{}") as (url, requests):
-        with pytest.raises(SourceError, match=r"LDP_OPERATOR_TOKEN is not the one that the collector was"):
+    problem = b'{"detail": "the token anna expired on 2027-01-31"}'
+    with collector(401, problem) as (url, requests):
+        with pytest.raises(SourceError, match="LDP_OPERATOR_TOKEN: 401 the token anna expired on"):
             read_training_data([url], token="wrong")
         with pytest.raises(SourceError, match="none is set: set the environment variable LDP_OPERATOR_TOKEN"):
             read_training_data([url])

@@ -22,6 +22,7 @@ from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import open_store
 from ldp_relay.held_messages import HeldMessages
 from ldp_relay.relay_settings import read_settings
+from tests.support.access import access, write_tokens
 from tests.support.servers import collector, free_port, inherited_environment, stop
 from tests.support.surveys import RELAYED
 
@@ -145,13 +146,13 @@ class RelayedSite:
         self.plan = read_survey(survey).compile()
         self.survey, self.store = survey, f"sqlite:///{folder}/ldp.db"
         self.url = f"http://127.0.0.1:{self.port}/{self.plan.id}/{self.plan.digest}"
-        (folder / "collector.token").write_text(RELAY_TOKEN)
+        write_tokens(folder / "tokens.toml", access("relay", RELAY_TOKEN))
 
     def settings(self, base: str) -> Path:
         return write_relay_files(self.folder, self.survey, base)
 
     def collector(self, port: int = 0) -> AbstractContextManager[tuple[str, subprocess.Popen[str]]]:
-        options = ["--relay-token-file", self.folder / "collector.token"]
+        options = ["--tokens", self.folder / "tokens.toml"]
         options += ["--bind", f"127.0.0.1:{port}"] if port else []
         return collector([self.folder / "plan.json"], self.store, options=options)
 

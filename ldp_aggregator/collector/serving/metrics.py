@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import accumulate, product
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from types import SimpleNamespace
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from ldp_aggregator.collector.access_tokens import read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.serving.build_info import build_info
 from ldp_aggregator.collector.serving.traffic import (
@@ -29,6 +31,7 @@ from ldp_aggregator.collector.serving.traffic import (
     Traffic,
 )
 from ldp_aggregator.stores import Store, StoreError, StoreFailure
+from ldp_aggregator.stores.retention import read_deletion_dates
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports
 
@@ -103,7 +106,20 @@ def _survey_metrics(store: Store) -> list[Metric]:
         current = schedules.get(survey, Schedule()).phase(now)
         for phase in Phase:
             phases.add_metric([survey, phase], phase is current)
-    return [reports, rejections, tokens, phases]
+    return [reports, rejections, tokens, phases, *_read_dates(store)]
+
+
+def _read_dates(store: Store) -> Iterator[Metric]:
+    """Yield when each survey is to be deleted, and when each token expires, unless there is no date."""
+    tokens = {each.name: each.expires for each in read_noted_tokens(store) if each.expires}
+    for name, text, label, days in (
+        ("ldp_deletion_due", "Start of the day in about.retention", "survey", read_deletion_dates(store)),
+        ("ldp_token_expiry", "Start of the day on which a token expires", "token", tokens),
+    ):
+        times = GaugeMetricFamily(f"{name}_timestamp_seconds", text, labels=[label])
+        for key, day in days.items():
+            times.add_metric([key], datetime.combine(day, datetime.min.time(), UTC).timestamp())
+        yield times
 
 
 def _process_metrics(traffic: Traffic) -> list[Metric]:

@@ -22,6 +22,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from encoders.build import find_build
 from encoders.errors import LdpError
 from encoders.socket_activation import require_no_passed_sockets
+from ldp_aggregator.collector.access_tokens import WARNING_DAYS
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving import logs
@@ -93,6 +94,10 @@ class Server(BaseApplication):  # type: ignore[misc]
         """Log an event with the surveys and the number of workers."""
         surveys = [plan.id for plan in self.published.plans]
         logs.log_event(event, surveys=surveys, workers=self.published.settings.workers, **fields)
+        for token in self.published.settings.tokens:
+            if token.days_left <= WARNING_DAYS:
+                expires = str(token.expires)
+                logs.log_event("token-expires", logging.WARNING, token=token.name, expires=expires)
 
     def run(self) -> None:
         """Serve until stopped."""

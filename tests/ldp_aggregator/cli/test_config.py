@@ -1,15 +1,17 @@
 """The sources of the collector's settings, and the messages about invalid ones."""
 
 import itertools
+from datetime import date
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from ldp_aggregator.collector.access_tokens import read_token
+from ldp_aggregator.collector.access_tokens import read_operator_token
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.stores import open_store
 from tests.ldp_aggregator.collector.conftest import SURVEY
+from tests.support.access import access, write_tokens
 from tests.support.commands import command
 
 VARIABLE = "LDP_COLLECTOR_SERVE_WORKERS"
@@ -155,7 +157,7 @@ def test_a_bad_setting_is_named_by_file_and_key(folder, text, message):
 def test_the_token_s_file_overrides_the_variable(tmp_path, file, variable, token):
     path = tmp_path / "token"
     path.write_bytes(file or b"")
-    assert read_token(path if file else None, "LDP_OPERATOR_TOKEN", variable) == token
+    assert read_operator_token(path if file else None, "LDP_OPERATOR_TOKEN", variable) == token
 
 
 @pytest.mark.parametrize("token", [b"", b"\n", b"two words", b"a\nb", b"\xc3\xa9", b"tab\t", b"nul\0"])
@@ -163,59 +165,45 @@ def test_the_error_of_a_token_that_cannot_be_sent_names_its_source_and_not_the_t
     path = tmp_path / "token"
     path.write_bytes(token)
     with pytest.raises(SettingsError, match="operator's token") as caught:
-        read_token(path, "LDP_OPERATOR_TOKEN", "good")
+        read_operator_token(path, "LDP_OPERATOR_TOKEN", "good")
     assert str(caught.value).startswith(f"{path}: ")
     assert not token.strip() or token.decode() not in str(caught.value)
     if token:
         with pytest.raises(SettingsError, match=r"^LDP_OPERATOR_TOKEN: "):
-            read_token(None, "LDP_OPERATOR_TOKEN", token.decode())
+            read_operator_token(None, "LDP_OPERATOR_TOKEN", token.decode())
 
 
-@pytest.mark.parametrize("owner", ["operator", "gateway"])
-def test_the_error_of_a_short_token_names_its_source_and_not_the_token(tmp_path, owner):
+def test_the_error_of_a_short_token_names_its_source_and_not_the_token(tmp_path):
     path, short = tmp_path / "token", "fifteen-letters"
     path.write_text(f"{short}\n")
     for place, arguments in ((path, (path, "VARIABLE", None)), ("VARIABLE", (None, "VARIABLE", short))):
-        with pytest.raises(SettingsError, match=f"the {owner}'s token needs at least 16 .*openssl") as caught:
-            read_token(*arguments, owner)  # type: ignore[arg-type]
+        with pytest.raises(SettingsError, match=r"operator's token needs at least 16 .*openssl") as caught:
+            read_operator_token(*arguments)  # type: ignore[arg-type]
         assert str(caught.value).startswith(f"{place}: ")
         assert short not in str(caught.value)
 
 
 def test_a_short_token_stops_the_start(folder):
     words = ["serve", folder / "survey.toml", "--store", f"sqlite:///{folder}/ldp.db"]
-    for variable in ("LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"):
-        result = run(*words, **{variable: "a"})
-        assert result.exit_code == 1
-        assert f"{variable}: " in result.output
-        assert "at least 16 characters" in result.output
+    result = run(*words, LDP_OPERATOR_TOKEN="a")
+    assert result.exit_code == 1
+    assert "LDP_OPERATOR_TOKEN: " in result.output
+    assert "at least 16 characters" in result.output
     assert not (folder / "ldp.db").exists()
 
 
-def test_one_token_for_operator_and_gateway_is_refused(folder):
-    words = ["serve", folder / "survey.toml", "--store", f"sqlite:///{folder}/ldp.db"]
-    both = dict.fromkeys(["LDP_OPERATOR_TOKEN", "LDP_GATEWAY_TOKEN"], "one-token-for-both")
-    result = run(*words, **both)
-    assert result.exit_code == 1
-    assert "make another" in result.output
-    assert "one-token" not in result.output
-
-
-def test_the_operator_s_address_and_the_gateway_s_token_are_settings_like_any_other(folder):
-    path = config(
-        folder, 'surveys = ["survey.toml"]\noperator_bind = "127.0.0.1:8001"\ngateway_token_file = "g"'
-    )
+def test_the_operator_s_address_and_the_file_of_tokens_are_settings_like_any_other(folder):
+    tokens = [access("gateway", "hush-hush"), access("analyst", "hush", "anna", date(2999, 1, 31))]
+    write_tokens(folder / "t.toml", *tokens)
+    path = config(folder, 'surveys = ["survey.toml"]\noperator_bind = "127.0.0.1:8001"\ntokens = "t.toml"')
     result = show("--config", path)
     assert f"operator_bind = 127.0.0.1:8001  ({path})\n" in result.output
-    assert f"gateway_token_file = {folder}/g  ({path})\n" in result.output
-    result = show(
-        folder / "survey.toml",
-        LDP_COLLECTOR_SERVE_OPERATOR_BIND="[::1]:1",
-        LDP_GATEWAY_TOKEN="hush-hush-hush-hush",
-    )
+    assert f"tokens = {folder}/t.toml  ({path})\n" in result.output
+    assert "the operator's token is not set  (environment, LDP_OPERATOR_TOKEN)\n" in result.output
+    assert "the token gateway is for gateway, and does not expire\n" in result.output
+    assert "the token anna is for analyst, and expires 2999-01-31\n" in result.output
+    result = show(folder / "survey.toml", LDP_COLLECTOR_SERVE_OPERATOR_BIND="[::1]:1")
     assert "operator_bind = [::1]:1  (environment, LDP_COLLECTOR_SERVE_OPERATOR_BIND)\n" in result.output
-    assert "the gateway's token is set  (environment, LDP_GATEWAY_TOKEN)\n" in result.output
-    assert "hush" not in result.output
     result = show("--config", config(folder, "operator_bind = 'x'"))
     assert "operator_bind: must be HOST:PORT" in result.output
 

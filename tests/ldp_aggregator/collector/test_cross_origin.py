@@ -23,6 +23,7 @@ from ldp_aggregator.stores.store import count_reports
 from ldp_client import make_report
 from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, make_client, rejected
+from tests.support.access import access, write_tokens
 from tests.support.servers import TOKEN, collector, wait_for
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
@@ -204,10 +205,10 @@ def test_a_duplicate_and_a_reused_id_are_readable_from_every_origin(base):
 
 @pytest.mark.slow
 def test_refusals_with_a_limited_rate_are_readable_from_every_origin(tmp_path):
-    (tmp_path / "token").write_text(GATEWAY)
+    tokens = write_tokens(tmp_path / "tokens.toml", access("gateway", GATEWAY))
     (tmp_path / "sleep.toml").write_text(SLEEP)
     plan = read_survey(SLEEP).compile()
-    options = ["--rate", "1", "--gateway-token-file", tmp_path / "token"]
+    options = ["--rate", "1", "--tokens", tokens]
     url = f"sqlite:///{tmp_path}/store.db"
     with collector([tmp_path / "sleep.toml"], url, workers=1, options=options) as (base, _):
         for media_type in ({}, AS_TEXT):
@@ -329,7 +330,7 @@ def test_a_report_as_text_is_the_same_report(web, store, plan, media_type):
 
 
 def test_several_reports_as_text_are_refused_completely(store, plan):
-    limited = make_client(store, operator_token=TOKEN, gateway_token=GATEWAY, rate=9)
+    limited = make_client(store, operator_token=TOKEN, tokens=(access("gateway", GATEWAY),), rate=9)
     for web in (make_client(store), limited):
         for headers in ({}, {"Authorization": f"Bearer {GATEWAY}"}):
             body = one_report(plan) + one_report(plan)

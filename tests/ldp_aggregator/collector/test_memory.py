@@ -27,6 +27,7 @@ from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, ROW, SURVEY, make_client
+from tests.support.access import access
 from tests.support.relays import ALL, COLLECTOR, RELAY_TOKEN, inner_message, relayed_plan, relayed_reports
 
 OPERATOR = "the-token-of-the-operator"
@@ -128,11 +129,11 @@ class Web:
 
     def __init__(self, plan: Plan, store: Store, token: str) -> None:
         self.plan, self.store, self.token = plan, store, token
-        tokens = {"operator_token": OPERATOR, "relay_token": RELAY_TOKEN}
-        self.app = create_app(CollectorSettings(**tokens), store, keys={RELAYED.id: COLLECTOR}).test_client()
+        tokens = access("relay", RELAY_TOKEN), access("gateway", "of-gateways")
+        settings = CollectorSettings(operator_token=OPERATOR, tokens=tokens)
+        self.app = create_app(settings, store, keys={RELAYED.id: COLLECTOR}).test_client()
         self.once = make_client(store, rate=1)
-        tokens = {"operator_token": OPERATOR, "gateway_token": "of-gateways"}
-        self.limited = make_client(store, rate=60_000, **tokens)
+        self.limited = make_client(store, rate=60_000, operator_token=OPERATOR, tokens=tokens)
 
     def ask(self, method: str, path: str, web: FlaskClient | None = None, **options: object) -> Reason | None:
         """Send a request that is refused; return the reason."""

@@ -19,6 +19,7 @@ from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import ROW, SURVEY, make_client, make_store
+from tests.support.access import access
 from tests.support.silo_surveys import make_message, make_rows, read_silo_survey
 
 PLAN = read_survey(f'{SURVEY}[about]\ntitle = "Sleep"\n').compile()
@@ -39,8 +40,8 @@ def described(store: MemoryStore, wrong_tokens: int = 0, **options: object) -> s
     store.publish(PLAN.id, PLAN.json)
     assert PLAN.texts
     store.set_texts(PLAN.id, PLAN.texts.json)
-    tokens = {"operator_token": "the-token", "relay_token": "the-relay-s-token"}
-    app = create_app(CollectorSettings(**tokens, **options), store, {"sleep": bytes(64)})
+    options = {"tokens": (access("relay", "the-relay-s-token"),), **options}
+    app = create_app(CollectorSettings(operator_token="the-token", **options), store, {"sleep": bytes(64)})
     app.extensions["ldp"].wrong_token_limit._limit = wrong_tokens
     return schemathesis.openapi.from_wsgi("/openapi.json", app, config=CONFIG)
 
@@ -101,7 +102,7 @@ class Failing(MemoryStore):
 def test_responses_with_a_failing_store_match_the_description(error, expected):
     found = request_each(described(Failing(error)))
     serving = {"metrics"} if isinstance(error, StoreError) else set()  # its response reports the outage
-    others = {"livez", "root", "sealed", "signature"} | PREFLIGHTS | serving
+    others = {"livez", "root", "sealed"} | PREFLIGHTS | serving
     assert {name for name, response in found.items() if response != expected} == others
 
 
@@ -142,7 +143,7 @@ def test_the_operator_response_during_an_import_matches_the_description():
         assert found[page] == (403, "survey-not-open")
 
 
-LIMITED = {"rate": 5, "gateway_token": "the-gateway-s-token"}
+LIMITED = {"rate": 5, "tokens": (access("gateway", "the-gateway-s-token"),)}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from encoders.survey import read_survey
 from ldp_aggregator.stores import Total, open_store
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY, ask, some_reports
+from tests.support.access import access, write_tokens
 from tests.support.servers import collector, free_port, wait_for, workers_of
 
 pytestmark = pytest.mark.slow
@@ -196,8 +197,8 @@ def test_a_reload_keeps_the_operator_s_address_and_activates_a_gateway_s_token(f
     configure(folder, "sleep.toml", **limited)
     with serving(folder) as (base, process):
         assert (get(base, "/"), get(operator_address, "/"), post(base, both)) == (404, 200, 403)
-        (folder / "token").write_text(token)
-        configure(folder, "sleep.toml", **limited, gateway_token_file="token")
+        write_tokens(folder / "tokens.toml", access("gateway", token))
+        configure(folder, "sleep.toml", **limited, tokens="tokens.toml")
         first = set(workers_of(process))
         reload(folder, process)
         wait_for(lambda: not first & set(workers_of(process)) and len(workers_of(process)) == 2)

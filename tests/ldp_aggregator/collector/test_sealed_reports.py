@@ -32,6 +32,7 @@ from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_aggregator.stores.store import count_reports
 from tests.ldp_aggregator.collector.conftest import make_store, rejected
+from tests.support.access import access, write_tokens
 from tests.support.commands import command
 from tests.support.relays import (
     ALL,
@@ -58,7 +59,7 @@ def store() -> MemoryStore:
 
 
 def make_web(store: MemoryStore, **settings: object) -> FlaskClient:
-    settings = {"relay_token": RELAY_TOKEN, **settings}
+    settings = {"tokens": (access("relay", RELAY_TOKEN),), **settings}
     return create_app(CollectorSettings(**settings), store, keys={PLAN.id: COLLECTOR}).test_client()
 
 
@@ -167,7 +168,9 @@ def test_two_reports_in_one_message_are_refused():
     values = ", ".join(f'"{value}"' for value in range(900))
     wide = relayed_plan(f"{RELAYED}[features.work]\nvalues = [{values}]\n")
     store = make_store(wide)
-    app = create_app(CollectorSettings(relay_token=RELAY_TOKEN), store, keys={wide.id: COLLECTOR})
+    app = create_app(
+        CollectorSettings(tokens=(access("relay", RELAY_TOKEN),)), store, keys={wide.id: COLLECTOR}
+    )
     made = [relayed_report(wide, work="7") for _ in range(60)]
     first, second = [each for each in made if 2 * len(each) <= wide.longest_report][:2]
     assert post(app.test_client(), inner_message(wide, first + second)) == counts(rejected=1)
@@ -203,11 +206,11 @@ def test_an_outer_message_is_refused(web):
     [
         ({}, {}, (401, "not-authorised")),
         ({"Authorization": "Bearer wrong"}, {}, (401, "not-authorised")),
-        (BEARER, {"relay_token": None}, (403, "not-authorised")),
+        (BEARER, {"tokens": ()}, (403, "not-authorised")),
         (
             {"Authorization": "Bearer the-operator-s-token"},
             {"operator_token": "the-operator-s-token"},
-            (401, "not-authorised"),
+            (403, "not-authorised"),
         ),
     ],
 )
@@ -233,7 +236,7 @@ def test_a_direct_report_is_refused_for_good(web, store):
 def test_a_survey_without_a_relay_or_without_its_key_takes_no_sealed_message(web, store):
     body = inner_message(PLAN, relayed_report(PLAN))
     assert post(web, body, "/v1/surveys/sleep/sealed") == (404, "unknown-survey")
-    keyless = create_app(CollectorSettings(relay_token=RELAY_TOKEN), store).test_client()
+    keyless = create_app(CollectorSettings(tokens=(access("relay", RELAY_TOKEN),)), store).test_client()
     assert post(keyless, body) == (404, "unknown-survey")
     assert post(web, body, content_type=MEDIA_TYPE) == (415, "unsupported-media-type")
 
@@ -272,7 +275,7 @@ run = partial(command, "ldp-collector", check=False)
 
 
 def publish(survey: Path, **settings: object) -> object:
-    settings = {"relay_token": RELAY_TOKEN, **settings}
+    settings = {"tokens": (access("relay", RELAY_TOKEN),), **settings}
     return publish_surveys(
         CollectorSettings(surveys=(survey,), store=f"sqlite:///{survey.parent}/s.db", **settings)
     )
@@ -315,7 +318,7 @@ def refusal(survey: Path, **settings: object) -> str:
 
 
 def test_a_missing_or_wrong_key_or_token_is_named_at_the_start(survey):
-    assert "LDP_RELAY_TOKEN or --relay-token-file" in refusal(survey, relay_token=None)
+    assert "ldp-collector access add NAME --role relay" in refusal(survey, tokens=())
     key_path(survey).write_bytes(make_private_key().pem)
     assert refusal(survey).startswith("survey.toml.key: this is not the private key of night-work")
     key_path(survey).write_text("no key")
@@ -355,12 +358,8 @@ def test_closing_too_early_is_said(survey):
 
 @pytest.mark.slow
 def test_a_served_collector_counts_what_its_relay_passes_on(survey, tmp_path):
-    token = tmp_path / "relay.token"
-    token.write_text(RELAY_TOKEN)
-    with collector([survey], f"sqlite:///{tmp_path}/ldp.db", options=["--relay-token-file", token]) as (
-        base,
-        _,
-    ):
+    tokens = write_tokens(tmp_path / "tokens.toml", access("relay", RELAY_TOKEN))
+    with collector([survey], f"sqlite:///{tmp_path}/ldp.db", options=["--tokens", tokens]) as (base, _):
         body = b"".join(inner_message(PLAN, relayed_report(PLAN)) for _ in range(1000))
         request = urllib.request.Request(base + SEALED, body, BEARER | {"Content-Type": MESSAGES_TYPE})
         with urllib.request.urlopen(request, timeout=30) as response:

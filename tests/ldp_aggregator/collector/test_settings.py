@@ -4,6 +4,7 @@ import pytest
 
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.settings import CollectorSettings
+from tests.support.access import access
 
 
 @pytest.mark.parametrize(
@@ -24,15 +25,18 @@ def test_a_setting_that_cannot_be_used_is_named(setting, value):
         CollectorSettings(**{setting: value})
 
 
-def test_the_gateway_token_must_differ_from_the_operator_token():
-    with pytest.raises(SettingsError, match="the gateway's token equals the operator's"):
-        CollectorSettings(operator_token="a" * 16, gateway_token="a" * 16)
+def test_tokens_must_differ_from_each_other_and_from_the_operator_token():
+    with pytest.raises(SettingsError, match="the tokens operator and gateway are equal: make another"):
+        CollectorSettings(operator_token="a" * 16, tokens=(access("gateway", "a" * 16),))
+    with pytest.raises(SettingsError, match="the tokens relay and metrics are equal"):
+        CollectorSettings(tokens=(access("relay", "a" * 16), access("metrics", "a" * 16)))
 
 
 def test_the_tokens_are_not_in_the_repr():
-    settings = CollectorSettings(operator_token="a" * 16, gateway_token="b" * 16)
-    assert "aaaa" not in repr(settings)
-    assert "bbbb" not in repr(settings)
+    token = access("gateway", "b" * 16)
+    settings = CollectorSettings(operator_token="a" * 16, tokens=(token,))
+    assert len(settings.all_tokens) == 2
+    assert not any(each in repr(settings) for each in ("aaaa", "bbbb", token.sha256))
 
 
 def test_addresses_are_listed_by_option():

@@ -28,6 +28,7 @@ import redis
 
 from encoders.report import MEDIA_TYPE, unpack
 from encoders.survey import Plan
+from ldp_aggregator.collector.access_tokens import hash_secret
 from ldp_aggregator.reports.batch_reader import compute_marks
 from ldp_aggregator.stores import open_store
 from ldp_client import make_report
@@ -56,6 +57,8 @@ _LONG_PAYLOAD = 16
 """Minimum length in bytes of a payload to search for: shorter ones occur by chance."""
 _COUNTED = ("--rate", "60000", "--trusted-proxy", "127.0.0.0/8")
 """Makes the collector read addresses, also those in X-Forwarded-For."""
+_OPERATOR_TIME = re.compile(rb'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?: \d{9}|", ")')
+"""The times of the operator's log: in the name of a note, and in the note."""
 _LOG_LINE = re.compile(rb"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ ", re.MULTILINE)
 """The prefix of each line of Redis's log."""
 
@@ -162,8 +165,13 @@ def secrecy(folder: Path, kind: str, reports: int, people: int = 4) -> Searched:
     sent = _make(plan, reports, rng, sent_data)
     (folder / "survey.toml").write_text(SURVEY)
     (folder / "temporary").mkdir()
+    tokens = folder / "tokens.toml"
+    tokens.write_text(f'[tokens.gateway]\nrole = "gateway"\nsha256 = "{hash_secret(_GATEWAY_TOKEN)}"\n')
     with _store(folder, kind) as (url, server):
-        environment = os.environ | {"TMPDIR": str(folder / "temporary"), "LDP_GATEWAY_TOKEN": _GATEWAY_TOKEN}
+        environment = os.environ | {
+            "TMPDIR": str(folder / "temporary"),
+            "LDP_COLLECTOR_SERVE_TOKENS": str(tokens),
+        }
         collector = KillableCollector(
             folder / "survey.toml", url, folder / "printed", options=_COUNTED, environment=environment
         )
@@ -280,6 +288,8 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
         "ldp:published",
         "ldp:ready",
         "ldp:rewriting",
+        "ldp:{ldp:windows}:log",
+        "ldp:{ldp:windows}:tokens",
     }, keys
 
 
@@ -289,7 +299,11 @@ def _files(folder: Path, url: str) -> dict[str, bytes]:
         with redis.Redis.from_url(url) as client:
             client.save()
     kept = [folder / "printed", *(folder / "store").rglob("*"), *(folder / "temporary").rglob("*")]
-    files = {str(path.relative_to(folder)): path.read_bytes() for path in kept if path.is_file()}
+    files = {
+        str(path.relative_to(folder)): _OPERATOR_TIME.sub(b"", path.read_bytes())
+        for path in kept
+        if path.is_file()
+    }
     if "store/redis.log" in files:
         files["store/redis.log"] = _LOG_LINE.sub(b"", files["store/redis.log"])
     return files

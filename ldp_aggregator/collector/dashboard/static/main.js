@@ -148,10 +148,10 @@ async function download() {
 
 function handleFailure(error) {
   if (!(error instanceof api.Problem)) console.error(error); // an error of this page itself
-  if (error.status === 401) {
+  if (error.status === 401 && !error.message.includes(" expired on ")) {
     refuse(WRONG_TOKEN);
   } else if (error.reason === "not-authorised") {
-    refuse("This collector was started without LDP_OPERATOR_TOKEN, so nobody can see its estimates.");
+    refuse(`Access denied: ${error.message}.`);
   } else {
     const stale = state.counts ? " The numbers below are from the last successful refresh; trying again." : " Trying again.";
     showProblem(error.message.replace(/\.?$/, ".") + stale);

@@ -106,7 +106,7 @@ TOO_MANY = "too many wrong tokens from this address; try again later"
     ("status", "reason", "detail", "place", "shown"),
     [
         (429, "too-many-requests", TOO_MANY, "#problem", TOO_MANY),
-        (403, "not-authorised", "", "#token-problem", "without LDP_OPERATOR_TOKEN"),
+        (403, "not-authorised", "", "#token-problem", "Access denied"),
     ],
 )
 def test_a_refusal_is_reported_instead_of_estimates(visit, status, reason, detail, place, shown):

@@ -161,8 +161,8 @@ def test_operator_pages_of_a_replaced_plan_show_no_counts_of_the_new_plan(plan):
     [
         ("bad.toml", SURVEY.replace("epsilon = 1.0", "epsilon = -1"), [], "survey.epsilon"),
         ("same.toml", SURVEY, [], "two survey files have the id sleep"),
-        ("relayed.json", relayed_plan().json.decode(), [], "LDP_RELAY_TOKEN"),
-        ("relayed.json", relayed_plan().json.decode(), ["--relay-token-file", "token"], "relayed.json.key"),
+        ("relayed.json", relayed_plan().json.decode(), [], "--role relay"),
+        ("relayed.json", relayed_plan().json.decode(), ["--tokens", "token"], "relayed.json.key"),
         ("other.toml", SURVEY.replace('"sleep"', '"b"'), ["--operator-token-file", "none"], "cannot be read"),
         ("other.toml", SURVEY.replace('"sleep"', '"b"'), ["--config", "bad-config"], "no such setting"),
         ("other.toml", SURVEY.replace('"sleep"', '"b"'), ["--bind", "192.0.2.1:0"], "cannot listen there"),
@@ -172,7 +172,11 @@ def test_a_start_that_fails_leaves_no_file_and_no_survey(
     serve, survey, tmp_path, monkeypatch, plan, name, content, options, why
 ):
     monkeypatch.chdir(tmp_path)
-    for file, text in {name: content, "token": "token-of-the-relay", "bad-config": "x = 1\n"}.items():
+    for file, text in {
+        name: content,
+        "token": f'[tokens.relay]\nrole = "relay"\nsha256 = "{"0" * 64}"',
+        "bad-config": "x = 1\n",
+    }.items():
         Path(file).write_text(text)
     before = sorted(os.listdir())
     result = serve("--bind", "127.0.0.1:0", *options, survey, name)

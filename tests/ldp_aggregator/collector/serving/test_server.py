@@ -12,6 +12,7 @@ from encoders.survey.signature import read_signature, signature_text, verify
 from ldp_client import make_report
 from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SHORT_RETRY, SURVEY, ask
+from tests.support.access import access, write_tokens
 from tests.support.servers import collector, wait_for, workers_of
 
 pytestmark = pytest.mark.slow
@@ -73,8 +74,8 @@ UNREAD_BYTES = 60_000
 
 
 def test_a_refused_client_gets_its_response_although_its_body_was_not_read(survey, tmp_path):
-    (tmp_path / "token").write_text("the-token-of-the-gateways")
-    options = ("--rate", "3", "--gateway-token-file", str(tmp_path / "token"))
+    tokens = write_tokens(tmp_path / "tokens.toml", access("gateway", "the-token-of-the-gateways"))
+    options = ("--rate", "3", "--tokens", str(tokens))
     wrong_token = {"Authorization": "Bearer wrong"}
     with collector([survey], f"sqlite:///{tmp_path}/ldp.db", options=options, workers=1) as (base, _):
         parts = urlsplit(base)

@@ -1,0 +1,53 @@
+"""The operator's log: who did what to a survey, and when. It never contains anything about people."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import time
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ldp_aggregator.stores.store import Store
+
+_LOG = "log"
+"""The kind of a store's notes that are entries of the log. Their names sort them by time."""
+
+
+class LogEntry(NamedTuple):
+    """One action of an operator."""
+
+    time: str
+    """In UTC, to the second."""
+    who: str
+    """The local account that ran a command, or the name of the token of a request."""
+    what: str
+    """A verb, such as "closed"."""
+    survey: str
+    """Id of the survey, or empty."""
+    detail: str
+
+
+def write_log(
+    store: Store, who: str, what: str, survey: str = "", detail: str = "", *, daily: bool = False
+) -> None:
+    """Add an entry to the log of a store; if `daily`, in place of the same action's entry of the same day."""
+    seconds, fraction = divmod(time.time_ns(), 10**9)
+    now = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    name = f"{now[:10]} {who} {what} {survey}" if daily else f"{now} {fraction:09}"
+    store.set_note(_LOG, name, json.dumps(LogEntry(now, who, what, survey, detail)).encode())
+
+
+def read_log(store: Store) -> list[LogEntry]:
+    """Return the entries of the log of a store, the oldest first."""
+    entries = [LogEntry(*json.loads(data)) for _, data in sorted(store.notes(_LOG).items())]
+    return sorted(entries, key=lambda entry: entry.time)
+
+
+def local_account() -> str:
+    """Return the name of the account that runs this process, or that ran sudo."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # a container need not have a name for its user
+        return f"user {os.getuid()}"

@@ -1,0 +1,58 @@
+"""Tombstones: what a store keeps of a deleted survey, so that nobody publishes or counts it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from ldp_aggregator.stores.failure import StoreError, StoreFailure
+
+if TYPE_CHECKING:
+    from ldp_aggregator.stores.store import Store
+
+DELETED = "deleted"
+"""The kind of a store's notes that are tombstones, by survey id."""
+
+
+class DeletedSurveyError(StoreError):
+    """The survey was deleted from the store; it cannot come back."""
+
+
+class Tombstone(NamedTuple):
+    """What a store keeps of a deleted survey."""
+
+    digest: str
+    """Digest of its plan."""
+    time: int
+    """When its deletion began, in Unix seconds."""
+    complete: bool = False
+    """Whether its data are deleted; otherwise the deletion was interrupted, or is running."""
+
+    @property
+    def date(self) -> str:
+        """The day of the deletion, in UTC."""
+        return f"{datetime.fromtimestamp(self.time, UTC):%Y-%m-%d}"
+
+
+def deleted_survey_error(survey: str, data: bytes) -> DeletedSurveyError:
+    """Return the error for a survey with this tombstone, as the store keeps it."""
+    return DeletedSurveyError(
+        f"survey {survey!r} was deleted from this store on {Tombstone(*json.loads(data)).date}, and its id "
+        "cannot be used again: give a new survey another id",
+        StoreFailure.SURVEY_MISSING,
+    )
+
+
+def read_tombstones(store: Store) -> dict[str, Tombstone]:
+    """Return the tombstone of every deleted survey, by survey id."""
+    return {survey: Tombstone(*json.loads(data)) for survey, data in store.notes(DELETED).items()}
+
+
+def require_living(store: Store, survey: str, undo: Sequence[str] = ()) -> None:
+    """Raise DeletedSurveyError for a survey whose deletion has begun; erase what was written under `undo`."""
+    if data := store.notes(DELETED).get(survey):
+        for name in undo:
+            store.erase(name)
+        raise deleted_survey_error(survey, data)

@@ -46,8 +46,10 @@ def create_tokens(store: Store, plan: Plan | SiloPlan, count: int, rng: RandomSo
         by_counter: dict[str, list[bytes]] = {}
         for counter, token in tokens:
             by_counter.setdefault(counter, []).append(token)
-        store.record([_token_batch(plan, counter, ids) for counter, ids in by_counter.items()])
-        require_living(store, plan.id, undo=[token_namespace(plan.id)])
+        try:
+            store.record([_token_batch(plan, counter, ids) for counter, ids in by_counter.items()])
+        finally:  # a deletion that began meanwhile is also an error
+            require_living(store, plan.id, undo=[token_namespace(plan.id)])
         yield from (format_token(plan, token) for _, token in tokens)
 
 

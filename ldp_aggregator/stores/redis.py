@@ -299,7 +299,9 @@ class RedisStore(RedisNotes):
             self._require_published()
         self._check.check_servers()
         with self._servers.errors():
-            for survey, (_, counters) in self._required.items():
+            deleted = self.notes(DELETED)
+            living = {survey: each for survey, each in self._required.items() if survey not in deleted}
+            for survey, (_, counters) in living.items():
                 require_whole(survey, self._compare_numbers(survey, counters, durable=True))
 
     def space(self) -> dict[str, int]:

@@ -30,7 +30,7 @@ from ldp_aggregator.stores.operator_log import read_log, write_log
 from ldp_aggregator.stores.schedule import Schedule
 from ldp_aggregator.stores.tombstone import DELETED, DeletedSurveyError, Tombstone, read_tombstones
 from tests.support.batches import record
-from tests.support.servers import redis_server
+from tests.support.servers import redis_server, wait_for
 from tests.support.surveys import SLEEP
 from tests.support.threads import in_threads
 
@@ -252,12 +252,11 @@ def test_a_report_beside_a_deletion_is_counted_before_it_or_refused(store, url):
     senders = [threading.Thread(target=send, args=[number]) for number in range(3)]
     for each in senders:
         each.start()
-    time.sleep(0.5)
+    wait_for(lambda: min(counted) > 0)
     found = delete(store)
     for each in senders:
         each.join(30)
     assert found["reports"] == 160 + sum(counted)
-    assert min(counted) > 0
     assert contents(store, SURVEY) == NOTHING
     for each in collectors:
         each.close()

@@ -88,13 +88,15 @@ def run_all(server: Server, folder: Path, plans: Sequence[Plan], paths: Sequence
         command("ldp-collector", "open", "sleep", LDP_STORE=url)
         command("ldp-collector", "close", "sleep", "--grace", 1, LDP_STORE=url)
         wait_for(lambda: all("cmdstat_bgrewriteaof" in one.info("commandstats") for one in server.clients))
-    for words in (["status"], ["export", "sleep", "-o", folder / "snapshot.json"]):
+    files = {"export": ["sleep", "-o", folder / "snapshot.json"], "backup": ["-o", folder / "backup.db"]}
+    for words in (["status"], ["log"], *([name, *each] for name, each in files.items())):
         command("ldp-collector", *words, LDP_STORE=reader)
     command("ldp-train", reader, "--survey", "sleep", "-o", folder / "model.json")
     command("ldp-collector", "import", "sleep", LDP_OLD_STORE=reader, LDP_STORE=copy)
     for client in server.clients:
         client.flushall()
     command("ldp-collector", "import", "sleep", LDP_OLD_STORE=copy, LDP_STORE=url)
+    command("ldp-collector", "delete", "sleep", "--even-open", LDP_STORE=url)
     store = open_store(url)
     for plan in (b"{}", b"[]"):
         store.publish("replaced", plan, ["q"])
@@ -107,7 +109,7 @@ def test_a_user_with_the_permissions_of_the_table_can_do_everything(server: Serv
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
     run_all(server, tmp_path, [read_survey(text).compile() for text in texts], paths)
-    assert server.denied() == []
+    assert set(server.denied()) <= {"command hset"}  # an export by the reader is not in the operators' log
 
 
 def test_the_example_has_the_commands_of_the_table():

@@ -49,7 +49,8 @@ def become_replica(server: TcpRedis, primary: int) -> None:
 
 def promote(pair: Pair) -> None:
     """Make the replica a second primary, once it has all data."""
-    pair.old.client.wait(1, 5000)
+    offset = pair.old.client.info("replication")["master_repl_offset"]
+    wait_for(lambda: pair.new.client.info("replication")["slave_repl_offset"] >= offset)
     pair.new.client.replicaof("NO", "ONE")
 
 

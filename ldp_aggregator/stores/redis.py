@@ -45,6 +45,8 @@ from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 """How long one publication of a survey may take, and how long the next one waits for it, in seconds."""
 _PLANS_KEY = "ldp:plans"
+_MAX_PROBE_KEYS = 1000
+"""Of so many keys, every server of a cluster has one, unless it has less than about 1% of the slots."""
 
 
 def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
@@ -335,12 +337,16 @@ class RedisStore(RedisNotes):
             raise unknown_survey_error(survey, plans)
 
     def _write_probes(self) -> None:
-        """Write a key to each server that counts: a full or read-only Redis still answers PING."""
-        counters = [(survey, counter) for survey, (_, names) in self._required.items() for counter in names]
-        keys = ["ldp:ready", *(f"ldp:{{{survey}:{counter}}}:ready" for survey, counter in counters)]
+        """Write a key to each server that keeps counters: a full or read-only Redis still answers PING."""
         pipeline = self._servers.pipeline()
-        for key in {node_name(self._servers.node_of_key(key)): key for key in reversed(keys)}.values():
-            pipeline.set(key, 1)
+        untried = {node_name(node) for node in self._servers.primaries()}
+        for number in range(_MAX_PROBE_KEYS):
+            key = f"ldp:ready:{number}"
+            if (name := node_name(self._servers.node_of_key(key))) in untried:
+                untried.remove(name)
+                pipeline.set(key, 1)
+            if not untried:
+                break
         pipeline.execute()
 
     def _require_published(self) -> None:

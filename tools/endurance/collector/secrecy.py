@@ -286,7 +286,7 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
         "ldp:windows",
         f"ldp:rejections:{plan.id}",
         "ldp:published",
-        "ldp:ready",
+        "ldp:ready:0",
         "ldp:rewriting",
         "ldp:{ldp:windows}:log",
         "ldp:{ldp:windows}:tokens",

@@ -9,10 +9,6 @@ local AT_ONCE = 1000 -- below Lua's limit on the arguments of a call
 local entries, d = ARGV[1], tonumber(ARGV[2])
 local reports = #entries / 24
 
-if KEYS[3] and redis.call('HGET', KEYS[3], ARGV[4]) ~= ARGV[5] then
-  return redis.error_reply('LDP missing ' .. ARGV[4])
-end
-
 -- Calls visit(ids, {id, mark, ...}) for each slice of the batch.
 local function slices(visit)
   for first = 0, reports - 1, AT_ONCE do
@@ -38,6 +34,12 @@ slices(function(ids)
   end
 end)
 if #known > 0 then return known end
+
+-- After the known ids: when a deletion begins during a round trip of several batches, those that were counted
+-- are sent again, and must not be refused.
+if KEYS[3] and redis.call('HGET', KEYS[3], ARGV[4]) ~= ARGV[5] then
+  return redis.error_reply('LDP missing ' .. ARGV[4])
+end
 
 local length = redis.call('STRLEN', KEYS[2])
 if length > 0 and length ~= 8 * (d + 1) then

@@ -176,6 +176,16 @@ def test_only_a_closed_survey_is_deleted(store):
     assert [(each.who, each.what, each.survey) for each in read_log(store)] == [("anna", "deleted", SURVEY)]
 
 
+def test_redis_recognises_a_counted_report_when_a_deletion_has_begun(store, url):
+    if url.startswith(("memory", "sqlite")):
+        pytest.skip("counts all batches of a call or none")
+    fill(store)
+    store.unpublish(SURVEY)
+    assert record(store, SURVEY, COUNTERS[3], entries(1, 2), ONE) == entries(1, 2)
+    with pytest.raises(MissingSurveyError):
+        record(store, SURVEY, COUNTERS[3], entries(5), ONE)
+
+
 def test_a_deletion_that_runs_again_changes_nothing(store):
     first = delete(fill(store))
     assert delete(store) == first

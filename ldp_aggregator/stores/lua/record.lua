@@ -10,13 +10,12 @@ local AT_ONCE = 1000 -- below Lua's limit on the arguments of a call
 local entries, d = ARGV[1], tonumber(ARGV[2])
 local reports = #entries / 24
 
-if ARGV[5] ~= '' and redis.call('HGET', KEYS[3], ARGV[4]) ~= ARGV[5] then
-  return redis.error_reply('LDP missing ' .. ARGV[4])
-end
-local ids, n, published = read_numbers(ARGV[6])
+-- A deletion removes the plan first. A report that it overtook, and that is sent again, is still a known one.
+local has_plan = ARGV[5] == '' or redis.call('HGET', KEYS[3], ARGV[4]) == ARGV[5]
+local stored, n, published = read_numbers(ARGV[6])
 local acknowledged = math.max(published, tonumber(ARGV[7]))
-if ids ~= n or n < acknowledged then
-  return redis.error_reply(string.format('LDP lost %s %d %d %d', ARGV[4], ids, n, acknowledged))
+if has_plan and (stored ~= n or n < acknowledged) then
+  return redis.error_reply(string.format('LDP lost %s %d %d %d', ARGV[4], stored, n, acknowledged))
 end
 
 -- Calls visit(ids, {id, mark, ...}) for each slice of the batch.
@@ -44,6 +43,8 @@ slices(function(ids)
   end
 end)
 if #known > 0 then return known end
+
+if not has_plan then return redis.error_reply('LDP missing ' .. ARGV[4]) end
 
 local length = redis.call('STRLEN', KEYS[2])
 if length > 0 and length ~= 8 * (d + 1) then

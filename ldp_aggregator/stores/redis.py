@@ -308,13 +308,9 @@ class RedisStore(RedisNotes):
 
     def space(self) -> dict[str, int]:
         """Ask every server for its memory; see :meth:`Store.space`."""
-        sizes = []
-        with suppress(StoreError), self._servers.errors():
-            for node in self._servers.primaries():
-                info = self._redis.info("memory", **node)
-                sizes.append((info["used_memory"], info["maxmemory"] or info["total_system_memory"]))
-        fullest = max(sizes, key=lambda size: size[0] / size[1], default=())
-        return dict(zip(("memory_used", "memory_max"), fullest, strict=False))
+        with suppress(StoreError):
+            return self._servers.read_memory()
+        return {}
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""

@@ -71,18 +71,24 @@ class Cell:
         return np.array(PRIORS[self.k])
 
     def make_plan(self) -> Plan:
-        relayed = WORLDS[self.world].is_relayed
-        text = f'[survey]\nid = "coverage"\nepsilon = {10 if relayed else self.epsilon}\n'
-        if relayed:
+        world = WORLDS[self.world]
+        if not world.is_relayed:
+            return self._compile(self.epsilon)
+        features = world.body.count("[features.")
+        plan = self._compile(float(self.epsilon) * features)
+        if len(plan.questions) == features:
+            return plan
+        return self._compile(float(self.epsilon) * len(plan.questions))  # numbers can have two questions
+
+    def _compile(self, epsilon: str | float) -> Plan:
+        world = WORLDS[self.world]
+        text = f'[survey]\nid = "coverage"\nepsilon = {epsilon}\n'
+        if world.is_relayed:
             text += f"users = {self.people}\n" + RELAY.format(batch=int(0.6 * self.people))
         if self.k > 1:
             text += f'[label]\nname = "class"\nvalues = {name_values(self.k)}\n'
-        kind = "numeric" if WORLDS[self.world].is_numeric else "frequency"
-        text += f'[mechanism]\n{kind} = "{self.mechanism}"\n{WORLDS[self.world].body}'
-        if relayed:
-            questions = len(read_survey(text).compile().questions)
-            text = text.replace("epsilon = 10", f"epsilon = {float(self.epsilon) * questions}")
-        return read_survey(text).compile()
+        kind = "numeric" if world.is_numeric else "frequency"
+        return read_survey(f'{text}[mechanism]\n{kind} = "{self.mechanism}"\n{world.body}').compile()
 
     def simulate(self, plan: Plan, seed: int) -> Estimates:
         rng = np.random.default_rng([seed, 1])
@@ -413,6 +419,8 @@ def main() -> None:
     parser.add_argument("--surveys", type=int, default=400)
     arguments = parser.parse_args()
     cells = [cell for name in arguments.worlds or WORLDS for cell in WORLDS[name].list_cells(name)]
+    for cell in cells:
+        cell.make_plan()  # a mistake in a survey ends the run now, not after an hour
     jobs, found = [(cell, arguments.surveys) for cell in cells], {}
     with ProcessPoolExecutor() as pool, show_progress("simulating", len(jobs), "cells") as progress:
         for cell, each in zip(cells, pool.map(work, jobs), strict=True):

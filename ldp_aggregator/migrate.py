@@ -26,7 +26,14 @@ from ldp_aggregator.snapshot_entries import cell_counts, counter_names
 from ldp_aggregator.stores import Batch, Store, StoreError, Total
 from ldp_aggregator.stores.losses import Loss, compare_numbers, require_whole
 from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
-from ldp_aggregator.stores.store import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
+from ldp_aggregator.stores.store import (
+    SCHEDULES,
+    TEXTS,
+    IdsAndMarks,
+    byte_rows,
+    count_reports,
+    unknown_survey_error,
+)
 from ldp_aggregator.stores.tombstone import require_living
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
@@ -123,7 +130,7 @@ class _Migration:
             target.add_rejections(survey, reason, count)
         self._require_lock()
         schedule = schedule.after_import(losses, backup)
-        target.set_schedule(survey, schedule.to_json())
+        target.set_note(SCHEDULES, survey, schedule.to_json())
         return count_in_sums(target, survey)
 
     def _require_whole(self, schedule: Schedule) -> None:
@@ -168,15 +175,15 @@ class _Migration:
         target.publish(survey, plan, counters)
         if counters:  # from now on, another plan that replaces this one stops the import
             target.require_survey(survey, plan, counters)
-        target.set_schedule(survey, self._lock.to_json())
-        if texts := self._source.texts().get(survey):
-            target.set_texts(survey, texts)
+        target.set_note(SCHEDULES, survey, self._lock.to_json())
+        if texts := self._source.notes(TEXTS).get(survey):
+            target.set_note(TEXTS, survey, texts)
         if not served:
             return
         time.sleep(LOCK_VISIBLE_SECONDS)
         if self._lacks_reports(self._source, target):
             if not former.import_run:
-                target.set_schedule(survey, former.to_json())  # it contains nothing of the source yet
+                target.set_note(SCHEDULES, survey, former.to_json())  # it contains nothing of the source yet
             raise self._foreign_reports_error()
 
     def _require_unused_target(self) -> None:
@@ -206,7 +213,7 @@ class _Migration:
                 f"the source now has {self._count_reports(self._source):,}: import into a new store, or run "
                 "collectors on the source only"
             )
-        if self._survey in self._target.schedules():
+        if self._survey in self._target.notes(SCHEDULES):
             raise MigrationError(
                 f"the target has opening times for {self._survey}: import into a store without this survey"
             )
@@ -241,7 +248,7 @@ class _Migration:
         self._target.record([Batch(*key, no_ids, no_marks, cells) for key, cells in missing.items()])
         if read_schedule(self._target, self._survey) != self._lock:
             # both runs may have added them, and the other one has opened the survey
-            self._target.set_schedule(self._survey, self._lock.to_json())
+            self._target.set_note(SCHEDULES, self._survey, self._lock.to_json())
             raise self._concurrent_run_error()
 
     def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:

@@ -37,7 +37,7 @@ from ldp_aggregator.stores.schedule import (
     require_complete_import,
     require_no_backup,
 )
-from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.store import SCHEDULES, count_reports
 from ldp_aggregator.stores.tombstone import Tombstone, read_tombstones, require_living
 
 _DAY_SECONDS = 86_400
@@ -225,7 +225,7 @@ COMMANDS = (status, open_, close)
 def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str) -> None:
     require_living(store, survey)
     require_no_backup(survey, require_complete_import(store, survey))
-    store.set_schedule(survey, schedule.to_json())
+    store.set_note(SCHEDULES, survey, schedule.to_json())
     phase = schedule.phase(time.time())
     states = {
         Phase.WAITING: f"opens {_format_time(schedule.opens)}",

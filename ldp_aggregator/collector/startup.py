@@ -40,7 +40,7 @@ from ldp_aggregator.stores.schedule import (
     require_complete_import,
     require_no_backup,
 )
-from ldp_aggregator.stores.store import changed_plan_error
+from ldp_aggregator.stores.store import TEXTS, changed_plan_error
 from ldp_aggregator.stores.tombstone import DeletedSurveyError, read_tombstones, require_living
 
 
@@ -213,7 +213,7 @@ def _leave_out_deleted(
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
     """Raise an error if the plans cannot be published in the store; return the keys of their relays."""
     _require_whole(store)
-    stored, texts = store.plans(), store.texts()
+    stored, texts = store.plans(), store.notes(TEXTS)
     for plan in plans:
         if is_changed := stored.get(plan.id, plan.json) != plan.json:
             require_complete_import(store, plan.id)
@@ -238,7 +238,7 @@ def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, by
     for plan in plans:
         store.publish(plan.id, plan.json, () if former.get(plan.id) == plan.json else counter_names(plan))
         if plan.texts:
-            store.set_texts(plan.id, plan.texts.json)
+            store.set_note(TEXTS, plan.id, plan.texts.json)
         if stored.get(plan.id) != plan.json:
             write_log(store, local_account(), "published", plan.id, f"digest {plan.digest}")
     for survey in store.plans().keys() - {plan.id for plan in plans} - former.keys():

@@ -16,7 +16,6 @@ from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreF
 from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
 from ldp_aggregator.stores.redis_errors import FAILURES
-from ldp_aggregator.stores.redis_notes import RedisNotes, note_key
 from ldp_aggregator.stores.redis_scripts import (
     NUMBERS_SCRIPT,
     RECORD_SCRIPT,
@@ -30,6 +29,8 @@ from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, n
 from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
+    SURVEY_KINDS,
+    TEXTS,
     Batch,
     IdsAndMarks,
     MarksById,
@@ -54,7 +55,12 @@ def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
     return RedisStore(url)
 
 
-class RedisStore(RedisNotes):
+def _note_key(kind: str) -> str:
+    """Return the key of the notes of a kind, on the server of the schedules: collectors read both at once."""
+    return f"ldp:{kind}" if kind in SURVEY_KINDS else f"ldp:{{ldp:windows}}:{kind}"
+
+
+class RedisStore:
     """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 
     Parameters
@@ -83,7 +89,7 @@ class RedisStore(RedisNotes):
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
-            if tombstone := self._redis.hget(note_key(DELETED), survey):
+            if tombstone := self._redis.hget(_note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = self._redis.hget(_PLANS_KEY, survey)
             if stored not in (None, plan):
@@ -109,7 +115,7 @@ class RedisStore(RedisNotes):
                 self._mark(survey, keys, plan)
         if totals:
             raise changed_plan_error(survey, totals)
-        self._redis.hdel("ldp:texts", survey)
+        self._redis.hdel(_note_key(TEXTS), survey)
 
     def _find_marker_keys(self, survey: str) -> set[str]:
         """Return the keys of the tables with marks of a survey, whatever its counters are."""
@@ -133,27 +139,17 @@ class RedisStore(RedisNotes):
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = hash_plan(plan), counters
 
-    def set_texts(self, survey: str, texts: bytes) -> None:
-        """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
-        self._require_survey(survey)
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Read the hash of a kind from Redis; see :meth:`Store.notes`."""
         with self._servers.errors():
-            self._redis.hset("ldp:texts", survey, texts)
+            return {name.decode(): note for name, note in self._redis.hgetall(_note_key(kind)).items()}
 
-    def texts(self) -> dict[str, bytes]:
-        """Read the texts from Redis; see :meth:`Store.texts`."""
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write a note to the hash of its kind; see :meth:`Store.set_note`."""
+        if kind in SURVEY_KINDS and name not in (plans := self.plans()):
+            raise unknown_survey_error(name, plans)
         with self._servers.errors():
-            return {survey.decode(): texts for survey, texts in self._redis.hgetall("ldp:texts").items()}
-
-    def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """Replace a schedule in Redis; see :meth:`Store.set_schedule`."""
-        self._require_survey(survey)
-        with self._servers.errors():
-            self._redis.hset("ldp:windows", survey, schedule)
-
-    def schedules(self) -> dict[str, bytes]:
-        """Read the schedules from Redis; see :meth:`Store.schedules`."""
-        with self._servers.errors():
-            return {survey.decode(): data for survey, data in self._redis.hgetall("ldp:windows").items()}
+            (self._redis.hsetnx if once else self._redis.hset)(_note_key(kind), name, note)
 
     def unpublish(self, survey: str) -> None:
         """Remove the marks of a plan, then the plan; see :meth:`Store.unpublish`."""
@@ -163,7 +159,15 @@ class RedisStore(RedisNotes):
 
     def erase(self, survey: str) -> None:
         """Delete the keys of a survey, then rewrite the append-only file; see :meth:`Store.erase`."""
-        self._erase_keys(survey)
+        with self._servers.errors():
+            for key in self._redis.scan_iter(f"ldp:{{{survey}:*}}:*", count=1000):
+                if key.endswith((b":ids", b":sums", b":published")):  # no note of a survey "ldp"
+                    self._redis.unlink(key)  # DEL would block Redis while it frees millions of ids
+            for field, _ in self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000):
+                self._redis.hdel("ldp:published", field)
+            for kind in SURVEY_KINDS:
+                self._redis.hdel(_note_key(kind), survey)
+            self._redis.delete(f"ldp:rejections:{survey}")
         self._request_rewrite()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
@@ -285,7 +289,7 @@ class RedisStore(RedisNotes):
         with self._servers.errors():
             self._redis.hincrby(key, reason, count)
         with suppress(*FAILURES):  # after the addition: of the two deletions, one comes last
-            if self._redis.hexists(note_key(DELETED), survey):
+            if self._redis.hexists(_note_key(DELETED), survey):
                 self._redis.delete(key)
 
     def rejections(self, survey: str) -> dict[str, int]:
@@ -326,11 +330,6 @@ class RedisStore(RedisNotes):
             raise StoreError(message, error.reason) from error
         self._request_rewrite()  # a killed collector may have left reports in order of arrival
         return guarantee + self._check.describe_evictions()
-
-    def _require_survey(self, survey: str) -> None:
-        plans = self.plans()
-        if survey not in plans:
-            raise unknown_survey_error(survey, plans)
 
     def _write_probes(self) -> None:
         """Write a key to each server that keeps counters: a full or read-only Redis still answers PING."""

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from datetime import date
 
-from ldp_aggregator.stores.store import Store
+from ldp_aggregator.stores.store import TEXTS, Store
 
 _DATE = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?![\d-])", re.ASCII)
 
@@ -18,7 +18,7 @@ def read_deletion_dates(store: Store) -> dict[str, date]:
     Surveys are left out if this text has no date in the form YYYY-MM-DD.
     """
     found = {}
-    for survey, texts in store.texts().items():
+    for survey, texts in store.notes(TEXTS).items():
         dates = []
         with suppress(ValueError, KeyError, TypeError):  # no texts, or no retention in them
             for text in _DATE.findall(json.loads(texts)["about"]["retention"]):

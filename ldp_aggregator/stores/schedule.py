@@ -16,7 +16,7 @@ from typing import Any
 from encoders.errors import LdpError
 from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.losses import NO_LOSS, Loss
-from ldp_aggregator.stores.store import Store, Total, count_reports
+from ldp_aggregator.stores.store import SCHEDULES, Store, Total, count_reports
 
 
 class IncompleteImportError(LdpError):
@@ -114,12 +114,12 @@ _FIELDS = {"opens": "opens", "closes": "closes", "grace": "grace", "arriving": "
 
 def read_all_schedules(store: Store) -> dict[str, Schedule]:
     """Return the schedule of every survey that has one."""
-    return {survey: Schedule.from_json(data) for survey, data in store.schedules().items()}
+    return {survey: Schedule.from_json(data) for survey, data in store.notes(SCHEDULES).items()}
 
 
 def read_schedule(store: Store, survey: str) -> Schedule:
     """Return the schedule of a survey, without limits if it has none."""
-    data = store.schedules().get(survey)
+    data = store.notes(SCHEDULES).get(survey)
     return Schedule.from_json(data) if data else Schedule()
 
 

@@ -33,7 +33,7 @@ from ldp_aggregator.stores.sqlite_counters import (
     read_totals,
     record_batch,
     require_published,
-    require_survey,
+    write_note,
 )
 from ldp_aggregator.stores.sqlite_file import (
     FileIdentity,
@@ -131,31 +131,9 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
-    def set_texts(self, survey: str, texts: bytes) -> None:
-        """Replace the texts of a survey in the file; see :meth:`Store.set_texts`."""
-        with self._transaction() as connection:
-            require_survey(connection, survey)
-            connection.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (survey, texts))
-
-    def texts(self) -> dict[str, bytes]:
-        """Read the texts from the file; see :meth:`Store.texts`."""
-        with self._errors(), self._connection() as connection:
-            return dict(connection.execute("SELECT survey, texts FROM texts").fetchall())
-
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Look for the plan in each transaction that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = plan
-
-    def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """Replace a schedule in the file; see :meth:`Store.set_schedule`."""
-        with self._transaction() as connection:
-            require_survey(connection, survey)
-            connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, schedule))
-
-    def schedules(self) -> dict[str, bytes]:
-        """Read the schedules from the file; see :meth:`Store.schedules`."""
-        with self._errors(), self._connection() as connection:
-            return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
 
     def notes(self, kind: str) -> dict[str, bytes]:
         """Read the notes of a kind from the file; see :meth:`Store.notes`."""
@@ -165,8 +143,7 @@ class SQLiteStore:
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write a note to the file; see :meth:`Store.set_note`."""
         with self._transaction() as connection:
-            verb = "INSERT OR IGNORE" if once else "REPLACE"
-            connection.execute(f"{verb} INTO internal VALUES (?, ?)", (note_row(kind, name), note))
+            write_note(connection, kind, name, note, "INSERT OR IGNORE" if once else "REPLACE")
 
     def unpublish(self, survey: str) -> None:
         """Delete a plan from the file; see :meth:`Store.unpublish`."""

@@ -62,6 +62,10 @@ MarksById = dict[bytes, bytes]
 """Known ids with the marks of their first reports; empty if a batch was counted."""
 
 
+TEXTS, SCHEDULES = SURVEY_KINDS = ("texts", "windows")
+"""The kinds of a store's notes about surveys, which are deleted with them: the texts of a plan, which the
+caller checks against it, and the schedule. The other kinds stay."""
+
 DURABLE = "a report is on disk before it is acknowledged"
 
 
@@ -104,20 +108,6 @@ class Store(Protocol):
         """Return the canonical JSON of every plan, by survey id."""
         ...
 
-    def set_texts(self, survey: str, texts: bytes) -> None:
-        """Keep the texts of a survey's plan, unchecked; the caller checks them against the plan.
-
-        Raises
-        ------
-        StoreError
-            If there is no such survey.
-        """
-        ...
-
-    def texts(self) -> dict[str, bytes]:
-        """Return the texts that are kept, by survey id."""
-        ...
-
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this plan.
 
@@ -130,26 +120,18 @@ class Store(Protocol):
         """
         ...
 
-    def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """Replace the schedule of a survey.
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Return the notes of a kind by name, such as the texts of surveys by survey id."""
+        ...
+
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write or replace a note, unchecked; with `once`, keep a note that exists.
 
         Raises
         ------
         StoreError
-            If there is no such survey.
+            If the kind is one of `SURVEY_KINDS`, and there is no survey with this name.
         """
-        ...
-
-    def schedules(self) -> dict[str, bytes]:
-        """Return the schedules that were set, by survey id."""
-        ...
-
-    def notes(self, kind: str) -> dict[str, bytes]:
-        """Return the notes of a kind by name, such as the tombstones of deleted surveys."""
-        ...
-
-    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        """Write or replace a note; with `once`, keep a note that exists."""
         ...
 
     def unpublish(self, survey: str) -> None:
@@ -157,7 +139,7 @@ class Store(Protocol):
         ...
 
     def erase(self, survey: str) -> None:
-        """Delete everything else of a survey: its counters with their ids, texts, schedule and rejections.
+        """Delete all else of a survey: its counters with their ids, rejections and notes of `SURVEY_KINDS`.
 
         It may be interrupted at any time, and run again.
         """

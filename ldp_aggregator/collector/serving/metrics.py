@@ -17,11 +17,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from prometheus_client import generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 
+from encoders.build import find_build
 from ldp_aggregator.collector.access_tokens import read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens
-from ldp_aggregator.collector.serving.build_info import build_info
 from ldp_aggregator.collector.serving.traffic import (
     DURATIONS,
     RESTARTS,
@@ -164,5 +170,6 @@ def _resident_bytes(process: int) -> int:
 
 def render_metrics(of_store: Iterable[Metric], traffic: Traffic, proxy_refusals: Path | None) -> bytes:
     """Return the metrics of the collector in the text format of Prometheus."""
-    metrics = [build_info(), *of_store, *_process_metrics(traffic), *_proxy_metrics(proxy_refusals)]
+    build = InfoMetricFamily("ldp_build", "The build that runs", value=vars(find_build()))
+    metrics = [build, *of_store, *_process_metrics(traffic), *_proxy_metrics(proxy_refusals)]
     return generate_latest(SimpleNamespace(collect=lambda: metrics))

@@ -14,6 +14,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_aggregator.stores.store import TEXTS
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import ask, make_client, make_store
 from tests.support.servers import collector
@@ -41,7 +42,7 @@ def texts_of(plan: Plan) -> bytes:
 
 def published(plan: Plan, texts: bytes) -> MemoryStore:
     store = make_store(plan)
-    store.set_texts(plan.id, texts)
+    store.set_note(TEXTS, plan.id, texts)
     return store
 
 

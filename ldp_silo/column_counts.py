@@ -60,11 +60,9 @@ class ColumnCounts(Protocol):
 
     def add(self, label: int, cells: Sequence[str]) -> None:
         """Count the cells of rows that have the same label; raise UnfitTextError if one does not fit."""
-        ...
 
     def finish(self) -> list[Counter[int]]:
         """Return the number of rows with each cell index, for each label."""
-        ...
 
 
 def count_column(feature: Feature, labels: int) -> ColumnCounts:

@@ -94,12 +94,7 @@ class PublicClient:
 
 
 class RequestReporter:
-    """Makes the reports of a device from the requests that it sends.
-
-    Parameters
-    ----------
-    device : RequestDevice
-    """
+    """Makes the reports of a device from the requests that it sends."""
 
     def __init__(self, device: RequestDevice) -> None:
         self._device = device

@@ -41,10 +41,6 @@ Node = Mapping[str, Any]
 class RedisServers:
     """The Redis servers of a store.
 
-    Parameters
-    ----------
-    url : str
-
     Attributes
     ----------
     client : redis.Redis or redis.RedisCluster
@@ -174,12 +170,7 @@ class _OneTryCluster(redis.RedisCluster):  # type: ignore[misc]  # see redis-py 
 
 
 class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyproject.toml
-    """Sends commands to several servers, in one round trip for each; stops at the first failure.
-
-    Parameters
-    ----------
-    servers : RedisServers
-    """
+    """Sends commands to several servers, in one round trip for each; stops at the first failure."""
 
     def __init__(self, servers: RedisServers) -> None:
         self._servers = servers

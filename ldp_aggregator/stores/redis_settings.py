@@ -39,10 +39,6 @@ class DurabilityCheck:
     It checks now and then, so it overlooks an operator who turns ``appendonly`` off and on again between two
     checks. After that the server can acknowledge reports that its file does not contain yet.
 
-    Parameters
-    ----------
-    servers : RedisServers
-
     Attributes
     ----------
     policy : StorePolicy

@@ -143,12 +143,7 @@ PARTS = 256
 
 
 class Spill:
-    """Collects accepted reports and counts each once; a context manager, since it may use temporary files.
-
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    """
+    """Collects accepted reports and counts each once; a context manager, since it may use temporary files."""
 
     def __init__(self, plan: Plan | SiloPlan) -> None:
         self._plan = plan

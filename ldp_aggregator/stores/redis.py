@@ -312,8 +312,11 @@ class RedisStore:
 
     def space(self) -> dict[str, int]:
         """Ask every server for its memory; see :meth:`Store.space`."""
-        with suppress(StoreError):
-            return self._servers.read_memory()
+        with suppress(StoreError), self._servers.errors():
+            found = [self._redis.info("memory", **node) for node in self._servers.primaries()]
+            sizes = [(one["used_memory"], one["maxmemory"] or one["total_system_memory"]) for one in found]
+            used, most = max(sizes, key=lambda size: size[0] / size[1])
+            return {"memory_used": used, "memory_max": most}
         return {}
 
     def check_durability(self, policy: StorePolicy) -> str:

@@ -87,14 +87,6 @@ class RedisServers:
         """Return an empty pipeline for any number of servers."""
         return OneTryPipeline(self)
 
-    def read_memory(self) -> dict[str, int]:
-        """Return the memory in use and its limit, in bytes, of the server that is fullest."""
-        with self.errors():
-            found = [self.client.info("memory", **node) for node in self.primaries()]
-        sizes = [(each["used_memory"], each["maxmemory"] or each["total_system_memory"]) for each in found]
-        fullest = max(sizes, key=lambda size: size[0] / size[1])
-        return dict(zip(("memory_used", "memory_max"), fullest, strict=True))
-
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Raise StoreError in place of redis-py's errors.

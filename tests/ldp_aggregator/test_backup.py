@@ -23,8 +23,8 @@ from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.schedule import BackupError, Phase, Schedule, read_schedule
-from ldp_aggregator.stores.store import SCHEDULES, count_reports
-from tests.ldp_aggregator.test_migrate import HALF, INVITED, PLAN, TEXTS, fill, open_sqlite, whole
+from ldp_aggregator.stores.store import SCHEDULES, TEXTS, count_reports
+from tests.ldp_aggregator.test_migrate import HALF, INVITED, PLAN, SOME_TEXTS, fill, open_sqlite, whole
 from tests.support.commands import command
 from tests.support.servers import inherited_environment, redis_server, wait_for
 from tools.endurance.collector.reports import Sent, make_reports, plan_of, require_equal
@@ -90,7 +90,7 @@ def test_a_backup_has_everything_and_is_restored(url, tmp_path, sent):
     assert read_schedule(restored, PLAN.id) == Schedule(opens=5, restored=(made,))
     restored.set_note(SCHEDULES, PLAN.id, OPENED.to_json())
     assert whole(restored) == whole(store)
-    assert restored.texts() == {PLAN.id: TEXTS}
+    assert restored.notes(TEXTS) == {PLAN.id: SOME_TEXTS}
     for each in (store, restored):
         each.close()
 

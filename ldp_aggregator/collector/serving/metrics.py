@@ -149,14 +149,6 @@ def _process_metrics(traffic: Traffic) -> list[Metric]:
     ]
 
 
-def _proxy_metrics(file: Path | None) -> list[Metric]:
-    """Return the number of requests that the proxy has refused, which is the size of its file in bytes."""
-    with suppress(OSError):
-        what = "Requests refused by the proxy"
-        return [CounterMetricFamily("ldp_proxy_refusals", what, file.stat().st_size)] if file else []
-    return []
-
-
 def _bytes(name: str, what: str, size: int) -> Metric:
     return GaugeMetricFamily(name, f"{what}, in whole MiB", size // _MIB * _MIB)
 
@@ -171,5 +163,9 @@ def _resident_bytes(process: int) -> int:
 def render_metrics(of_store: Iterable[Metric], traffic: Traffic, proxy_refusals: Path | None) -> bytes:
     """Return the metrics of the collector in the text format of Prometheus."""
     build = InfoMetricFamily("ldp_build", "The build that runs", value=vars(find_build()))
-    metrics = [build, *of_store, *_process_metrics(traffic), *_proxy_metrics(proxy_refusals)]
+    metrics = [build, *of_store, *_process_metrics(traffic)]
+    with suppress(OSError):
+        if proxy_refusals:  # its size in bytes is the number of requests
+            what, size = "Requests refused by the proxy", proxy_refusals.stat().st_size
+            metrics.append(CounterMetricFamily("ldp_proxy_refusals", what, size))
     return generate_latest(SimpleNamespace(collect=lambda: metrics))

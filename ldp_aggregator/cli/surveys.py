@@ -27,7 +27,6 @@ from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.failure import describe_loss
 from ldp_aggregator.stores.losses import NO_LOSS
 from ldp_aggregator.stores.operator_log import local_account, write_log
-from ldp_aggregator.stores.retention import read_deletion_dates
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
@@ -38,7 +37,7 @@ from ldp_aggregator.stores.schedule import (
     require_no_backup,
 )
 from ldp_aggregator.stores.store import SCHEDULES, count_reports
-from ldp_aggregator.stores.tombstone import read_tombstones, require_living
+from ldp_aggregator.stores.tombstone import read_deletion_dates, read_tombstones, require_living
 from ldp_aggregator.training_sources import open_existing_store
 
 _DAY_SECONDS = 86_400

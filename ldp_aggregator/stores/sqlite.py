@@ -178,7 +178,7 @@ class SQLiteStore:
         with self._snapshot() as connection:
             counters = {name: find_counter(connection, survey, name) for name in ids}
             return {
-                name: find_ids(connection, *counter, ids[name]) if counter else {}
+                name: find_ids(connection, *counter[:2], ids[name]) if counter else {}
                 for name, counter in counters.items()
             }
 

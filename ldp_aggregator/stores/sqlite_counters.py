@@ -68,18 +68,16 @@ def find_losses(
     return {name: loss for name, loss in found.items() if loss}
 
 
-def find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int] | None:
-    """Return a counter's row number and its number of reports."""
-    query = "SELECT number, n FROM counters WHERE survey = ? AND name = ?"
-    row: tuple[int, int] | None = connection.execute(query, (survey, name)).fetchone()
+def find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int, bytes] | None:
+    """Return a counter's row number, its number of reports, and its cells as bytes."""
+    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
+    row: tuple[int, int, bytes] | None = connection.execute(query, (survey, name)).fetchone()
     return row
 
 
 def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
     """Return a counter's row number and total; create it if it is new."""
-    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
-    row = connection.execute(query, (batch.survey, batch.counter)).fetchone()
-    if row:
+    if row := find_counter(connection, batch.survey, batch.counter):
         return row[0], Total(row[1], unpack_cells(row[2]))
     empty = Total(0, np.zeros_like(batch.tally))
     inserted = connection.execute(

@@ -37,9 +37,9 @@ from ldp_aggregator.collector.serving.traffic import (
     Traffic,
 )
 from ldp_aggregator.stores import Store, StoreError, StoreFailure
-from ldp_aggregator.stores.retention import read_deletion_dates
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.tombstone import read_deletion_dates
 
 STORE_SECONDS = 3.0
 """How long a response waits for the store; Prometheus waits 10 s for a response by default."""

@@ -21,6 +21,7 @@ from ldp_aggregator.stores.redis_scripts import (
     RECORD_SCRIPT,
     counter_keys,
     hash_plan,
+    note_key,
     number_field,
     script_arguments,
     unpack_total,
@@ -55,11 +56,6 @@ def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
     return RedisStore(url)
 
 
-def _note_key(kind: str) -> str:
-    """Return the key of the notes of a kind, on the server of the schedules: collectors read both at once."""
-    return f"ldp:{kind}" if kind in SURVEY_KINDS else f"ldp:{{ldp:windows}}:{kind}"
-
-
 class RedisStore:
     """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 
@@ -89,7 +85,7 @@ class RedisStore:
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
-            if tombstone := self._redis.hget(_note_key(DELETED), survey):
+            if tombstone := self._redis.hget(note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = self._redis.hget(_PLANS_KEY, survey)
             if stored not in (None, plan):
@@ -115,7 +111,7 @@ class RedisStore:
                 self._mark(survey, keys, plan)
         if totals:
             raise changed_plan_error(survey, totals)
-        self._redis.hdel(_note_key(TEXTS), survey)
+        self._redis.hdel(note_key(TEXTS), survey)
 
     def _find_marker_keys(self, survey: str) -> set[str]:
         """Return the keys of the tables with marks of a survey, whatever its counters are."""
@@ -142,14 +138,14 @@ class RedisStore:
     def notes(self, kind: str) -> dict[str, bytes]:
         """Read the hash of a kind from Redis; see :meth:`Store.notes`."""
         with self._servers.errors():
-            return {name.decode(): note for name, note in self._redis.hgetall(_note_key(kind)).items()}
+            return {name.decode(): note for name, note in self._redis.hgetall(note_key(kind)).items()}
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write a note to the hash of its kind; see :meth:`Store.set_note`."""
         if kind in SURVEY_KINDS and name not in (plans := self.plans()):
             raise unknown_survey_error(name, plans)
         with self._servers.errors():
-            (self._redis.hsetnx if once else self._redis.hset)(_note_key(kind), name, note)
+            (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 
     def unpublish(self, survey: str) -> None:
         """Remove the marks of a plan, then the plan; see :meth:`Store.unpublish`."""
@@ -166,7 +162,7 @@ class RedisStore:
             for field, _ in self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000):
                 self._redis.hdel("ldp:published", field)
             for kind in SURVEY_KINDS:
-                self._redis.hdel(_note_key(kind), survey)
+                self._redis.hdel(note_key(kind), survey)
             self._redis.delete(f"ldp:rejections:{survey}")
         self._request_rewrite()
 
@@ -289,7 +285,7 @@ class RedisStore:
         with self._servers.errors():
             self._redis.hincrby(key, reason, count)
         with suppress(*FAILURES):  # after the addition: of the two deletions, one comes last
-            if self._redis.hexists(_note_key(DELETED), survey):
+            if self._redis.hexists(note_key(DELETED), survey):
                 self._redis.delete(key)
 
     def rejections(self, survey: str) -> dict[str, int]:

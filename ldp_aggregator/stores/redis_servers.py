@@ -41,12 +41,6 @@ Node = Mapping[str, Any]
 class RedisServers:
     """The Redis servers of a store.
 
-    Attributes
-    ----------
-    client : redis.Redis or redis.RedisCluster
-    is_cluster : bool
-    tries : _Tries
-
     Raises
     ------
     StoreError

@@ -33,8 +33,7 @@ from ldp_aggregator.stores.schedule import (
     format_time,
     read_all_schedules,
     read_schedule,
-    require_complete_import,
-    require_no_backup,
+    require_usable,
 )
 from ldp_aggregator.stores.store import SCHEDULES, count_reports
 from ldp_aggregator.stores.tombstone import read_deletion_dates, read_tombstones, require_living
@@ -218,7 +217,7 @@ COMMANDS = (status, open_, close)
 
 def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str) -> None:
     require_living(store, survey)
-    require_no_backup(survey, require_complete_import(store, survey))
+    require_usable(store, survey)
     store.set_note(SCHEDULES, survey, schedule.to_json())
     phase = schedule.phase(time.time())
     states = {
@@ -272,7 +271,7 @@ def create(survey: str, url: str, count: int) -> None:
     """
     with closing(open_existing_store(url)) as store:
         plan = read_stored_plan(store, survey)
-        require_no_backup(survey, require_complete_import(store, survey))
+        require_usable(store, survey)
         if not plan.by_invitation:
             raise click.ClickException(
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'

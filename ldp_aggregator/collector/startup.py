@@ -36,8 +36,8 @@ from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     count_in_sums,
     read_schedule,
-    require_complete_import,
     require_no_backup,
+    require_usable,
 )
 from ldp_aggregator.stores.store import TEXTS, changed_plan_error
 from ldp_aggregator.stores.tombstone import DeletedSurveyError, read_tombstones, require_living
@@ -209,7 +209,7 @@ def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPla
     stored, texts = store.plans(), store.notes(TEXTS)
     for plan in plans:
         if is_changed := stored.get(plan.id, plan.json) != plan.json:
-            require_complete_import(store, plan.id)
+            require_usable(store, plan.id)
             totals, tokens = store.totals(plan.id), count_tokens(store, plan.id)
             if totals or tokens:
                 raise changed_plan_error(plan.id, totals, tokens)

@@ -128,19 +128,22 @@ def count_in_sums(store: Store, survey: str) -> int:
     return count_reports(read_schedule(store, survey).correct(store.totals(survey)))
 
 
-def require_complete_import(store: Store, survey: str) -> Schedule:
-    """Return the schedule of a survey whose import is complete.
+def require_usable(store: Store, survey: str) -> Schedule:
+    """Return the schedule of a survey whose import is complete, and whose store is no backup.
 
     Raises
     ------
     IncompleteImportError
         If an import is running or was interrupted.
+    BackupError
+        If the store is a backup.
     """
     schedule = read_schedule(store, survey)
     if schedule.import_run:
         raise IncompleteImportError(
             f"the import of {survey} into this store is incomplete: run it again (ldp-collector import)"
         )
+    require_no_backup(survey, schedule)
     return schedule
 
 

@@ -187,10 +187,7 @@ def _leave_out_deleted(
 ) -> tuple[CollectorSettings, list[Plan | SiloPlan], dict[str, str]]:
     """Return the settings and plans without deleted surveys, and the dates of their deletion.
 
-    Raises
-    ------
-    DeletedSurveyError
-        If a file is another plan under the id of a deleted survey.
+    Another plan under the id of a deleted survey raises DeletedSurveyError.
     """
     tombstones = read_tombstones(store)
     living = []

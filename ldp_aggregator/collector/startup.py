@@ -106,9 +106,7 @@ def publish_surveys(
         survey, or has reports to another plan of a survey.
     """
     plans = _load_plans(settings)
-    files = zip(settings.surveys, plans, strict=True)
-    found = {plan.id: load_signature_file(signature_path(path)) for path, plan in files}
-    signatures = {survey: signature for survey, signature in found.items() if signature}
+    signatures = _load_signatures(settings.surveys, plans)
     former_plans = former.stored_plans if former else {}
     if former:
         identify_file(former.settings.store, former.store_file)
@@ -164,6 +162,13 @@ def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
             "and add --tokens tokens.toml"
         )
     return plans
+
+
+def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) -> dict[str, bytes]:
+    """Return the signatures beside the survey files, by survey id."""
+    files = zip(surveys, plans, strict=True)
+    signatures = {plan.id: load_signature_file(signature_path(path)) for path, plan in files}
+    return {survey: signature for survey, signature in signatures.items() if signature}
 
 
 def _require_surveys(store: Store, plans: Mapping[str, bytes]) -> None:

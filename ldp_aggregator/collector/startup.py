@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from flask import Flask
 

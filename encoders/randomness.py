@@ -21,7 +21,6 @@ class RandomSource(Protocol):
 
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
-        ...
 
 
 class SystemEntropy:

@@ -11,6 +11,7 @@ from ldp_aggregator.atomic_file import sync_folder
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.stores import Store, StoreError, StoreFailure, open_store
 from ldp_aggregator.stores.schedule import read_schedule, require_no_backup
+from ldp_aggregator.stores.sqlite_file import remove_file
 
 
 def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) -> int:
@@ -38,7 +39,7 @@ def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) 
     started, partial = int(time.time()), path.with_name(f"{path.name}.part")
     if path.exists():
         raise StoreError(f"{path} exists: give each backup a new name")
-    _remove(partial)  # of a backup that was killed
+    remove_file(str(partial))  # of a backup that was killed
     try:
         with closing(open_store(f"sqlite:///{partial}")) as target:
             for survey in source.plans():
@@ -49,15 +50,10 @@ def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) 
         partial.rename(path)
         sync_folder(path.parent)
     except BaseException as error:
-        _remove(partial)
+        remove_file(str(partial))
         if isinstance(error, StoreError) and error.reason is StoreFailure.DISK_FULL:
             raise StoreError(
                 f"{path}: the disk is full: give a folder with more space", error.reason
             ) from error
         raise
     return started
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)

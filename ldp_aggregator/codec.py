@@ -10,7 +10,8 @@ exact numbers (decimals and fractions) are texts. A dataclass may add to this:
 - `check_entries()`: raises ValueError if values that have the right types do not fit each other.
 
 In an array null is NaN. A number may be null only if it is annotated with :class:`Unknown`, which states the
-number that null means. A field whose metadata are HIDDEN is not written.
+number that null means. A field whose metadata are HIDDEN is not written. If they are OPTIONAL, its default is
+not written, and stands for a missing entry.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, Ind
 
 HIDDEN = {"hidden": True}
 """The metadata of a field that is not stored."""
+OPTIONAL = {"optional": True}
+"""The metadata of a field that is not stored if it has its default."""
 
 T = TypeVar("T")
 
@@ -82,8 +85,9 @@ def require_probabilities(array: FloatArray, name: str) -> None:
 def to_json(value: Any) -> Any:
     """Convert an object to dicts, lists, numbers, texts and None."""
     if is_dataclass(value):
-        omitted = getattr(value, "omitted_entries", ())
         kind: Any = type(value)
+        omitted = [name for name, default in _list_defaults(kind).items() if getattr(value, name) == default]
+        omitted += getattr(value, "omitted_entries", ())
         names = [*_list_fields(kind), *getattr(value, "JSON_DERIVED", ())]
         return {name: to_json(getattr(value, name)) for name in names if name not in omitted}
     if isinstance(value, np.ndarray):
@@ -121,14 +125,16 @@ def from_json(kind: type[T], entry: Any) -> T:
     a_dataclass: Any = kind
     completed = hasattr(kind, "complete_entries")
     for name, field_kind in _list_fields(a_dataclass).items():
-        if completed and name not in entry:
+        if name not in entry and (completed or name in _list_defaults(a_dataclass)):
             continue
         require(name in entry, f"it has no entry {name!r}")
         with reading(name):
             values[name] = _read(field_kind, entry[name])
     if completed:
         a_dataclass.complete_entries(values)
-        missing = [name for name in _list_fields(a_dataclass) if name not in values]
+        missing = [
+            name for name in _list_fields(a_dataclass) if name not in values | _list_defaults(a_dataclass)
+        ]
         require(not missing, f"it has no entry {', '.join(map(repr, missing))}")
     found = kind(**values)
     if hasattr(found, "check_entries"):
@@ -141,6 +147,12 @@ def _list_fields(kind: Any) -> dict[str, Any]:
     """Return the types of the fields of a dataclass that are stored, by their names."""
     types = get_type_hints(kind, include_extras=True)
     return {each.name: types[each.name] for each in fields(kind) if not each.metadata.get("hidden")}
+
+
+@cache
+def _list_defaults(kind: Any) -> dict[str, Any]:
+    """Return the defaults of the fields of a dataclass that are optional, by their names."""
+    return {each.name: each.default for each in fields(kind) if each.metadata.get("optional")}
 
 
 def _read(kind: Any, value: Any) -> Any:

@@ -19,14 +19,20 @@ import numpy as np
 from encoders.errors import LdpError, SurveyError
 from encoders.explain.text import Counted
 from encoders.survey.any_survey import ANY_PLANS
-from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
 from ldp_aggregator.snapshot_entries import cell_counts, counter_names
 from ldp_aggregator.stores import Batch, Store, StoreError, Total
 from ldp_aggregator.stores.losses import Loss, compare_numbers, require_whole
 from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
-from ldp_aggregator.stores.store import IdsAndMarks, byte_rows, count_reports, unknown_survey_error
+from ldp_aggregator.stores.store import (
+    SCHEDULES,
+    TEXTS,
+    IdsAndMarks,
+    byte_rows,
+    count_reports,
+    unknown_survey_error,
+)
 from ldp_aggregator.stores.tombstone import require_living
 
 LOCK_VISIBLE_SECONDS = SCHEDULE_TTL_SECONDS + 1.0
@@ -123,7 +129,7 @@ class _Migration:
             target.add_rejections(survey, reason, count)
         self._require_lock()
         schedule = schedule.after_import(losses, backup)
-        target.set_schedule(survey, schedule.to_json())
+        target.set_note(SCHEDULES, survey, schedule.to_json())
         return count_in_sums(target, survey)
 
     def _require_whole(self, schedule: Schedule) -> None:
@@ -143,15 +149,13 @@ class _Migration:
         for name in (self._survey, token_namespace(self._survey)):
             totals = store.totals(name)
             for counter, loss in store.find_losses(name).items():
-                total = totals.get(counter) or Total(0, self._zeros(counter if name == self._survey else ""))
-                totals[counter] = replace(total, n=total.n + loss.excess_ids)
+                if counter not in totals:  # all its sums are lost; tokens have none
+                    plan = ANY_PLANS.from_json(self._source.plans()[self._survey])
+                    cells = cell_counts(plan).get(counter, 0) if name == self._survey else 0
+                    totals[counter] = Total(0, np.zeros(cells, np.int64))
+                totals[counter] = replace(totals[counter], n=totals[counter].n + loss.excess_ids)
             found |= {(name, counter): total for counter, total in totals.items()}
         return found
-
-    def _zeros(self, counter: str) -> IntArray:
-        """Return the cells of a counter whose sums are lost; tokens have none."""
-        plan = ANY_PLANS.from_json(self._source.plans()[self._survey])
-        return np.zeros(cell_counts(plan).get(counter, 0), np.int64)
 
     def _lock_target(self, plan: bytes) -> None:
         """Publish and lock the survey in the target, which must have no reports that the source lacks."""
@@ -168,15 +172,15 @@ class _Migration:
         target.publish(survey, plan, counters)
         if counters:  # from now on, another plan that replaces this one stops the import
             target.require_survey(survey, plan, counters)
-        target.set_schedule(survey, self._lock.to_json())
-        if texts := self._source.texts().get(survey):
-            target.set_texts(survey, texts)
+        target.set_note(SCHEDULES, survey, self._lock.to_json())
+        if texts := self._source.notes(TEXTS).get(survey):
+            target.set_note(TEXTS, survey, texts)
         if not served:
             return
         time.sleep(LOCK_VISIBLE_SECONDS)
         if self._lacks_reports(self._source, target):
             if not former.import_run:
-                target.set_schedule(survey, former.to_json())  # it contains nothing of the source yet
+                target.set_note(SCHEDULES, survey, former.to_json())  # it contains nothing of the source yet
             raise self._foreign_reports_error()
 
     def _require_unused_target(self) -> None:
@@ -206,7 +210,7 @@ class _Migration:
                 f"the source now has {self._count_reports(self._source):,}: import into a new store, or run "
                 "collectors on the source only"
             )
-        if self._survey in self._target.schedules():
+        if self._survey in self._target.notes(SCHEDULES):
             raise MigrationError(
                 f"the target has opening times for {self._survey}: import into a store without this survey"
             )
@@ -239,10 +243,7 @@ class _Migration:
             return
         no_ids, no_marks = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
         self._target.record([Batch(*key, no_ids, no_marks, cells) for key, cells in missing.items()])
-        if read_schedule(self._target, self._survey) != self._lock:
-            # both runs may have added them, and the other one has opened the survey
-            self._target.set_schedule(self._survey, self._lock.to_json())
-            raise self._concurrent_run_error()
+        self._require_lock(lock_again=True)  # both may have added them, and the other one opened it
 
     def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
         """Record ids of reports whose tallies the target has; skip ids that it has already."""
@@ -281,15 +282,15 @@ class _Migration:
             "import at the same time"
         )
 
-    def _require_lock(self) -> None:
+    def _require_lock(self, lock_again: bool = False) -> None:
         """Raise an error if another run has locked the survey."""
         if read_schedule(self._target, self._survey) != self._lock:
-            raise self._concurrent_run_error()
-
-    def _concurrent_run_error(self) -> MigrationError:
-        return MigrationError(
-            f"another import of {self._survey} has started: wait for its end, then run the same command again"
-        )
+            if lock_again:
+                self._target.set_note(SCHEDULES, self._survey, self._lock.to_json())
+            raise MigrationError(
+                f"another import of {self._survey} has started: wait for its end, then run the same command "
+                "again"
+            )
 
     def _foreign_reports_error(self) -> MigrationError:
         return MigrationError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +19,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.relay import ALL, ONE
 from encoders.survey.relay_promise import shuffled_epsilon
-from ldp_aggregator.codec import require
+from ldp_aggregator.codec import OPTIONAL, require
 from ldp_aggregator.estimation.raw_estimates import total_of
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 from ldp_aggregator.stores.losses import NO_LOSS, Loss
@@ -57,7 +57,7 @@ class ReportsPrivacy:
     questions: tuple[QuestionPrivacy, ...]
     rejected: Mapping[str, int]
     """Numbers of rejected reports by reason."""
-    ask: str = ONE
+    ask: str = field(default=ONE, metadata=OPTIONAL)
     """Whether each person answers "one" question, or "all"."""
 
     @property
@@ -70,16 +70,6 @@ class ReportsPrivacy:
         """The largest exact epsilon of any question, or the sum if each person answers all."""
         exact = [Decimal(each.epsilon) for each in self.questions]
         return sum(exact, Decimal()) if self.asks_all else max(exact, default=Decimal(self.epsilon))
-
-    @property
-    def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey does not store in which each person answers one question."""
-        return () if self.asks_all else ("ask",)
-
-    @staticmethod
-    def complete_entries(values: dict[str, Any]) -> None:
-        """Add what such a survey does not store."""
-        values.setdefault("ask", ONE)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -199,18 +189,8 @@ class PrivacyStatement:
     """The promise of the survey of people, if its reports came through a relay."""
     curator: CuratorPrivacy | None = None
     """What a trusted curator promises; None for people and silos."""
-    losses: Loss = NO_LOSS
+    losses: Loss = field(default=NO_LOSS, metadata=OPTIONAL)
     """What is missing in the counts of all snapshots."""
-
-    @property
-    def omitted_entries(self) -> tuple[str, ...]:
-        """What results do not store that lack nothing."""
-        return ("losses",) if self.losses == NO_LOSS else ()
-
-    @staticmethod
-    def complete_entries(values: dict[str, Any]) -> None:
-        """Add what such results do not store."""
-        values.setdefault("losses", NO_LOSS)
 
     @property
     def rounds(self) -> tuple[ReportsPrivacy, ...]:

@@ -264,13 +264,7 @@ def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
 
 
 def _parse_content(data: bytes, name: str) -> dict[str, Any]:
-    """Return the content of a model file without its checksum.
-
-    Raises
-    ------
-    ModelError
-        If the bytes are no model file, are truncated, were edited by hand, or have another version.
-    """
+    """Return the content of a model file without its checksum; raise ModelError for anything else."""
     if other := describe_other(data, "model", "json", "empty", "text", "binary"):
         raise ModelError(f"{name}: this is not a model file{other}")
     content = _parse_json(data, name)

@@ -34,7 +34,7 @@ from ldp_aggregator.snapshot_entries import (
     read_totals,
 )
 from ldp_aggregator.stores.losses import NO_LOSS, Loss, require_whole
-from ldp_aggregator.stores.schedule import require_complete_import, require_no_backup
+from ldp_aggregator.stores.schedule import require_usable
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.tombstone import require_living
 
@@ -288,8 +288,7 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
         If the store is a backup.
     """
     plan = read_stored_plan(store, survey)
-    schedule = require_complete_import(store, survey)
-    require_no_backup(survey, schedule)
+    schedule = require_usable(store, survey)
     losses = store.find_losses(survey, thorough)
     totals = schedule.correct(store.totals(survey))
     snapshot = make_snapshot(plan, totals, store.rejections(survey), losses=schedule.loss)

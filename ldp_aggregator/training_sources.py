@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -198,11 +199,8 @@ def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnaps
     StoreError
         If the store cannot be used or lacks the survey.
     """
-    store = open_existing_store(url, read_only=True)
-    try:
+    with closing(open_existing_store(url, read_only=True)) as store:
         return [take_snapshot(store, each) for each in surveys or [_find_only_survey(store)]]
-    finally:
-        store.close()
 
 
 def open_existing_store(url: str, read_only: bool = False) -> Store:

@@ -30,7 +30,6 @@ class Reporter(Protocol):
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return the body that one person's device would send; empty if it sends nothing."""
-        ...
 
 
 class Device(Reporter, Protocol):
@@ -38,7 +37,6 @@ class Device(Reporter, Protocol):
 
     def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         """Return all bodies that a person's device posts while the network fails and the app is restarted."""
-        ...
 
 
 @runtime_checkable
@@ -47,7 +45,6 @@ class RequestDevice(Protocol):
 
     def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
         """Return all requests of a new device on which the person answers the surveys of `plans` in turn."""
-        ...
 
 
 class PublicClient:
@@ -97,12 +94,7 @@ class PublicClient:
 
 
 class RequestReporter:
-    """Makes the reports of a device from the requests that it sends.
-
-    Parameters
-    ----------
-    device : RequestDevice
-    """
+    """Makes the reports of a device from the requests that it sends."""
 
     def __init__(self, device: RequestDevice) -> None:
         self._device = device

@@ -169,13 +169,7 @@ def _count_bytes(column: np.ndarray) -> np.ndarray:
 
 
 def _open_reports(audited: _AuditedRelay, inner: Sequence[bytes]) -> list[list[Report]]:
-    """Return the reports of each device, in the order of the columns.
-
-    Raises
-    ------
-    LdpError
-        If a message does not open, or has no report of its column.
-    """
+    """Return the reports of each device, by column; raise LdpError if a message does not have one each."""
     plan, found = audited.plan, []
     for envelope in inner:
         opened = [

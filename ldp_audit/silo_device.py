@@ -25,11 +25,9 @@ class SiloDevice(Protocol):
 
     def messages(self, plan: SiloPlan, rows: Path, person: str | None, count: int) -> Iterator[bytes]:
         """Yield the messages of `count` silos that all have these rows; `person` names a column."""
-        ...
 
     def attempts(self, plan: SiloPlan, rows: Path, person: str | None) -> list[bytes]:
         """Return all bodies that one silo posts for these rows while the network fails."""
-        ...
 
 
 class PublicSilo:

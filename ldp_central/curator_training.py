@@ -226,13 +226,7 @@ def _make_results(plan: Plan, training: Training, *, are_rows_public: bool) -> R
 def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> None:
     """Raise CentralError if a person has more than `most` rows; the message names the first row too many.
 
-    Parameters
-    ----------
-    people : sequence of str
-        Who each row belongs to. An empty cell is an error too: nobody can count that person's rows.
-    most : int
-    column : str
-        The name of the column.
+    An empty cell in the column of people is an error too: nobody can count that person's rows.
     """
     seen: Counter[str] = Counter()
     for number, person in enumerate(map(normalise_person, people), 1):

@@ -167,7 +167,6 @@ class TrialModel(Protocol):
 
     def scores(self, codes: IntArray) -> FloatArray:
         """Return a score for each row and label; the largest one is predicted."""
-        ...
 
 
 Fit = Callable[[str, CodedRows, int, Fraction, RandomSource], tuple[TrialModel, list[Spending]]]

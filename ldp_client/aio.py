@@ -56,7 +56,6 @@ class AsyncTransport(Protocol):
 
     async def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Return the server's response, or raise if there is none."""
-        ...
 
 
 class AsyncClient:

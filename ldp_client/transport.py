@@ -58,7 +58,6 @@ class Transport(Protocol):
 
         A body is sent as `encoders.report.MEDIA_TYPE`, unchanged; redirects are not followed.
         """
-        ...
 
 
 def post_report(

@@ -91,7 +91,7 @@ class HourlyRelease:
         self._wait_for_hour(time())  # a start never releases
 
     def _wait_for_hour(self, now: float) -> None:
-        self._next_hour = _full_hour_after(now)
+        self._next_hour = (now // release.HOUR_SECONDS + 1) * release.HOUR_SECONDS
         self._difference = now - monotonic()
 
     def run(self) -> None:
@@ -278,7 +278,3 @@ def _read_answer(body: bytes, records: int, columns: int) -> Answer | None:
         return None
     fits = whole and len(rejected) == columns and sum(rejected) == counts["rejected"]
     return (counts, rejected) if fits and sum(counts.values()) == records * columns else None
-
-
-def _full_hour_after(now: float) -> float:
-    return (now // release.HOUR_SECONDS + 1) * release.HOUR_SECONDS

@@ -331,7 +331,9 @@ class HeldMessages:
             survey = self._number(digest)
             sql = "SELECT COUNT(*), COUNT(batch) FROM messages WHERE survey = ? AND content NOT NULL"
             held, leaving = self._database.execute(sql, (survey,)).fetchone()
-            found = {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving} | self._read_events(survey)
+            sql = "SELECT event, count FROM events WHERE survey = ? ORDER BY event"
+            events = dict(self._database.execute(sql, (survey,)).fetchall())
+            found = {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving} | events
             sql = "SELECT COUNT(*), SUM(is_used) FROM codes WHERE survey = ?"
             codes, used = self._database.execute(sql, (survey,)).fetchone()
             return found | ({"codes": codes, "codes used": used} if codes else {})
@@ -358,10 +360,6 @@ class HeldMessages:
     def _count(self, survey: int, event: str, count: int) -> None:
         sql = "INSERT INTO events VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count"
         self._database.execute(sql, (survey, event, count))
-
-    def _read_events(self, survey: int) -> dict[str, int]:
-        sql = "SELECT event, count FROM events WHERE survey = ? ORDER BY event"
-        return dict(self._database.execute(sql, (survey,)).fetchall())
 
     def forget_arrivals(self) -> None:
         """Write all rows anew in the order of their names, because a page shows in which order they came."""

@@ -336,16 +336,13 @@ _GOOD_STATES = (State.READY, State.SENT, State.DUPLICATE, State.ALREADY_REPORTED
 def _describe_epoch(epoch: Epoch) -> str:
     if epoch.reason == CLOSED_ONCE:
         return "waits; the collector said once that the survey is closed"
-    return _STATE_TEXTS[epoch.state] + (f" ({_explain_reason(epoch.reason)})" if epoch.reason else "")
+    reason = ": ".join(filter(None, (epoch.reason, _REASON_TEXTS.get(epoch.reason, ""))))
+    return _STATE_TEXTS[epoch.state] + (f" ({reason})" if reason else "")
 
 
 def _describe_cause(receipt: Receipt) -> str:
     cause = ": ".join(filter(None, (receipt.reason, receipt.why or _REASON_TEXTS.get(receipt.reason, ""))))
     return f" ({cause})" if cause else ""
-
-
-def _explain_reason(reason: str) -> str:
-    return f"{reason}: {_REASON_TEXTS[reason]}" if reason in _REASON_TEXTS else reason
 
 
 def _print(*lines: str) -> None:

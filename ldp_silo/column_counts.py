@@ -60,11 +60,9 @@ class ColumnCounts(Protocol):
 
     def add(self, label: int, cells: Sequence[str]) -> None:
         """Count the cells of rows that have the same label; raise UnfitTextError if one does not fit."""
-        ...
 
     def finish(self) -> list[Counter[int]]:
         """Return the number of rows with each cell index, for each label."""
-        ...
 
 
 def count_column(feature: Feature, labels: int) -> ColumnCounts:
@@ -77,12 +75,7 @@ def count_column(feature: Feature, labels: int) -> ColumnCounts:
 class _TextCounts:
     """Counts the distinct texts of a column by label, and codes each of them once.
 
-    Parameters
-    ----------
-    labels : int
-        Number of labels of the survey.
-    code : callable
-        Returns the cell index of a text; raises RowError if it does not fit the survey.
+    `code` returns the cell index of a text, or raises RowError if it does not fit the survey.
     """
 
     def __init__(self, labels: int, code: Callable[[str], int]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ from encoders.explain.text import Counted, format_table
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, json_option, option
-from ldp_aggregator.cli.store_option import open_for_command, store_option
+from ldp_aggregator.cli.store_option import store_option
 from ldp_aggregator.cli.surveys import survey_argument
 from ldp_aggregator.deletion import delete_survey
 from ldp_aggregator.stores.operator_log import LogEntry, local_account, read_log
@@ -50,7 +50,7 @@ def delete(survey: str, url: str, even_open: bool, output: Path | None) -> None:
     $ ldp-collector delete health-2027 -o receipt.json
     """
     require_no_input(output, [url])
-    with open_for_command(url) as store:
+    with closing(open_existing_store(url)) as store:
         found = delete_survey(store, survey, local_account(), even_open)
         exports = [each for each in read_log(store) if (each.survey, each.what) == (survey, "exported")]
     store_kind = "sqlite" if url.startswith("sqlite:") else "redis"
@@ -81,7 +81,7 @@ def log(url: str, as_json: bool) -> None:
     $ ldp-collector log
     $ ldp-collector log --json
     """
-    with open_for_command(url, partial(open_existing_store, read_only=True)) as store:
+    with closing(open_existing_store(url, read_only=True)) as store:
         entries = read_log(store)
     if as_json:
         click.echo(json.dumps([each._asdict() for each in entries]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -18,8 +18,8 @@ from encoders.explain.text import format_table
 from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
-from ldp_aggregator.cli.store_option import open_for_command, store_option
-from ldp_aggregator.collector.access_tokens import WARNING_DAYS, AccessToken, read_noted_tokens
+from ldp_aggregator.cli.store_option import store_option
+from ldp_aggregator.collector.access_tokens import WARNING_DAYS, read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens, token_namespace
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
@@ -27,18 +27,17 @@ from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.failure import describe_loss
 from ldp_aggregator.stores.losses import NO_LOSS
 from ldp_aggregator.stores.operator_log import local_account, write_log
-from ldp_aggregator.stores.retention import read_deletion_dates
 from ldp_aggregator.stores.schedule import (
     Phase,
     Schedule,
     format_time,
     read_all_schedules,
     read_schedule,
-    require_complete_import,
-    require_no_backup,
+    require_usable,
 )
-from ldp_aggregator.stores.store import count_reports
-from ldp_aggregator.stores.tombstone import Tombstone, read_tombstones, require_living
+from ldp_aggregator.stores.store import SCHEDULES, count_reports
+from ldp_aggregator.stores.tombstone import read_deletion_dates, read_tombstones, require_living
+from ldp_aggregator.training_sources import open_existing_store
 
 _DAY_SECONDS = 86_400
 
@@ -80,54 +79,48 @@ def status(url: str, as_json: bool) -> None:
     $ ldp-collector status --store redis://127.0.0.1:6379/0
     $ ldp-collector status --json
     """
-    with open_for_command(url) as store:
+    with closing(open_existing_store(url)) as store:
         schedules, tombstones = read_all_schedules(store), read_tombstones(store)
         due, access = read_deletion_dates(store), read_noted_tokens(store)
         found: list[dict[str, Any]] = []
-        notes: dict[str, list[str]] = {}
         for survey in sorted(store.plans().keys() - tombstones.keys()):
             schedule = schedules.get(survey, Schedule())
-            numbers = {
-                "grace": schedule.grace / _DAY_SECONDS,
-                "reports": count_reports(schedule.correct(store.totals(survey))),
-                "rejected": sum(store.rejections(survey).values()),
-                "tokens": count_tokens(store, survey),
-                "delete_by": due.get(survey),
-            }
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
-            phase = "backup" if schedule.backup else phase
-            times = {"opens": schedule.opens, "closes": schedule.closes}
-            found.append({"survey": survey, "phase": phase} | times | numbers)
-            notes[survey] = list(describe_losses(store, survey, schedule))
+            found.append(
+                {
+                    "survey": survey,
+                    "phase": "backup" if schedule.backup else phase,
+                    "opens": schedule.opens,
+                    "closes": schedule.closes,
+                    "grace": schedule.grace / _DAY_SECONDS,
+                    "reports": count_reports(schedule.correct(store.totals(survey))),
+                    "rejected": sum(store.rejections(survey).values()),
+                    "tokens": count_tokens(store, survey),
+                    "delete_by": due.get(survey),
+                    "notes": list(describe_losses(store, survey, schedule)),
+                }
+            )
     if as_json:
-        noted = [each | {"notes": notes[each["survey"]]} for each in found]
-        deleted = [
-            {"survey": survey, "phase": "deleted"} | each._asdict() for survey, each in tombstones.items()
-        ]
-        click.echo(json.dumps(noted + deleted, default=str))
+        found += [{"survey": name, "phase": "deleted"} | each._asdict() for name, each in tombstones.items()]
+        click.echo(json.dumps(found, default=str))
         return
     if found:
-        click.echo("\n".join(format_table([list(found[0])[:-1], *map(_format_status, found)], "<<<<>>>>")))
-        for survey, each in notes.items():
-            click.echo("".join(f"{survey}: {note}\n" for note in each), nl=False)
+        click.echo("\n".join(format_table([list(found[0])[:-2], *map(_format_status, found)], "<<<<>>>>")))
     elif not tombstones:
         click.echo("the store does not contain a survey yet")
-    _print_dates(due, tombstones, access)
-
-
-def _print_dates(
-    due: Mapping[str, date], tombstones: Mapping[str, Tombstone], tokens: list[AccessToken]
-) -> None:
-    """Print when surveys are to be deleted or were, and which tokens expire soon."""
+    lines = [f"{each['survey']}: {note}" for each in found for note in each["notes"]]
     for survey, day in sorted(due.items()):
         late = " (overdue)" * (day <= datetime.now(UTC).date())
-        click.echo(f"{survey}: to be deleted by {day}{late}, says about.retention")
+        lines.append(f"{survey}: to be deleted by {day}{late}, says about.retention")
     for survey, tombstone in sorted(tombstones.items()):
         rest = "" if tombstone.complete else f", but not completely: run ldp-collector delete {survey} again"
-        click.echo(f"{survey}: deleted on {tombstone.date}{rest}")
-    for token in tokens:
+        lines.append(f"{survey}: deleted on {tombstone.date}{rest}")
+    for token in access:
         if token.days_left <= WARNING_DAYS:
-            click.echo(f"token {token.name} ({token.role}): expires on {token.expires}; add another in time")
+            lines.append(
+                f"token {token.name} ({token.role}): expires on {token.expires}; add another in time"
+            )
+    click.echo("".join(f"{line}\n" for line in lines), nl=False)
 
 
 def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[str]:
@@ -148,7 +141,7 @@ def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[s
 
 def _format_status(status: dict[str, Any]) -> list[str]:
     """Return the cells of a survey's row."""
-    survey, phase, opens, closes, grace, *counts, tokens, _ = status.values()
+    survey, phase, opens, closes, grace, *counts, tokens, _, _ = status.values()
     times = [_format_time(opens), _format_time(closes), f"{grace:g} days"]
     return [survey, phase, *times, *(f"{each:,}" for each in counts), f"{tokens:,}" if tokens else "-"]
 
@@ -165,7 +158,7 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     $ ldp-collector open health-2027
     $ ldp-collector open health-2027 --at 2027-02-15T18:00
     """
-    with open_for_command(url) as store:
+    with closing(open_existing_store(url)) as store:
         former = read_schedule(store, survey)
         was_open = survey in store.plans() and former.phase(time.time()) is Phase.OPEN
         _set_schedule(store, survey, replace(former, opens=_seconds(at), closes=None, grace=0), "opened")
@@ -202,7 +195,7 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
     $ ldp-collector close health-2027
     $ ldp-collector close health-2027 --at 2027-03-01 --grace 7
     """
-    with open_for_command(url) as store:
+    with closing(open_existing_store(url)) as store:
         schedule, closes = read_schedule(store, survey), _seconds(at)
         if at and schedule.opens is not None and closes <= schedule.opens:
             raise click.ClickException(
@@ -224,8 +217,8 @@ COMMANDS = (status, open_, close)
 
 def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str) -> None:
     require_living(store, survey)
-    require_no_backup(survey, require_complete_import(store, survey))
-    store.set_schedule(survey, schedule.to_json())
+    require_usable(store, survey)
+    store.set_note(SCHEDULES, survey, schedule.to_json())
     phase = schedule.phase(time.time())
     states = {
         Phase.WAITING: f"opens {_format_time(schedule.opens)}",
@@ -276,9 +269,9 @@ def create(survey: str, url: str, count: int) -> None:
     $ ldp-collector tokens create health-2027 --count 500
     $ ldp-collector tokens create health-2027 --count 500 --store redis://127.0.0.1:6379/0
     """
-    with open_for_command(url) as store:
+    with closing(open_existing_store(url)) as store:
         plan = read_stored_plan(store, survey)
-        require_no_backup(survey, require_complete_import(store, survey))
+        require_usable(store, survey)
         if not plan.by_invitation:
             raise click.ClickException(
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -13,18 +13,17 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.backup import back_up
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
-from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, open_for_command, store_option
+from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, store_option
 from ldp_aggregator.cli.surveys import describe_losses, survey_argument
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import (
-    AnySnapshot,
     read_snapshot,
     read_stored_plan,
     require_different,
     sum_snapshots,
     take_snapshot,
 )
-from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
+from ldp_aggregator.stores import MemoryStore, StoreError, StorePolicy, open_store
 from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import format_time, read_schedule
 from ldp_aggregator.stores.store import count_reports
@@ -45,7 +44,7 @@ def export(survey: str, url: str, output: Path) -> None:
     $ ldp-collector export health-2027 -o snapshot.json
     """
     require_no_input(output, [url])
-    with open_for_command(url) as store:
+    with closing(open_existing_store(url)) as store:
         snapshot = take_snapshot(store, survey)
         write_atomically(output, snapshot.to_json())
         try:
@@ -72,7 +71,7 @@ def merge(snapshots: tuple[Path, ...], output: Path) -> None:
         raise click.ClickException(
             "a snapshot is given twice, so its reports would count twice: give it once"
         )
-    read = [_read_snapshot(path) for path in snapshots]
+    read = [read_snapshot(path.read_bytes(), str(path)) for path in snapshots]
     require_different(dict(zip(map(str, snapshots), read, strict=True)))
     pooled = sum_snapshots(read)
     write_atomically(output, pooled.to_json())
@@ -121,10 +120,17 @@ def import_(survey: str, source: str, url: str, durability: str, accept_loss: bo
     """
     if source == url:
         raise click.ClickException("--from and --store are the same store: nothing to copy")
-    with open_for_command(source, partial(open_existing_store, read_only=True)) as old:
+    with closing(open_existing_store(source, read_only=True)) as old:
         read_stored_plan(old, survey)  # before the new store is made
-        with open_for_command(url, open_store) as new:
-            reports = _import_survey(old, new, survey, durability, accept_loss)
+        with closing(open_store(url)) as new:
+            if isinstance(new, MemoryStore):
+                raise StoreError(
+                    "memory:// loses everything on a restart: import into sqlite:///FILE or Redis"
+                )
+            new.check_durability(StorePolicy(durability, allow_open=True))
+            length = count_reports(old.totals(survey))
+            with show_progress("importing", length, "reports") as progress:
+                reports = migrate_survey(old, new, survey, progress.advance, accept_loss=accept_loss)
             write_log(new, local_account(), "imported", survey, f"{Counted(reports, 'report')}")
             notes = list(describe_losses(new, survey, read_schedule(new, survey)))
     click.echo(
@@ -150,7 +156,7 @@ def backup(url: str, output: Path) -> None:
     $ ldp-collector backup -o backup-2027-02-15.db
     $ ldp-collector backup -o backup.db --store redis://127.0.0.1:6379/0
     """
-    with open_for_command(url, partial(open_existing_store, read_only=True)) as store:
+    with closing(open_existing_store(url, read_only=True)) as store:
         surveys = store.plans()
         length = sum(count_reports(store.totals(survey)) for survey in surveys)
         with show_progress("copying", length, "reports") as progress:
@@ -162,16 +168,3 @@ def backup(url: str, output: Path) -> None:
 
 
 COMMANDS = (export, merge, import_, backup)
-
-
-def _import_survey(old: Store, new: Store, survey: str, durability: str, accept_loss: bool) -> int:
-    if isinstance(new, MemoryStore):
-        raise StoreError("memory:// loses everything on a restart: import into sqlite:///FILE or Redis")
-    new.check_durability(StorePolicy(durability, allow_open=True))
-    length = count_reports(old.totals(survey))
-    with show_progress("importing", length, "reports") as progress:
-        return migrate_survey(old, new, survey, progress.advance, accept_loss=accept_loss)
-
-
-def _read_snapshot(path: Path) -> AnySnapshot:
-    return read_snapshot(path.read_bytes(), str(path))

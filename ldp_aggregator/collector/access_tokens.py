@@ -167,15 +167,13 @@ def read_operator_token(file: Path | None, variable: str, value: str | None) -> 
     SettingsError
         If the file is empty or cannot be read, or the token is too short or cannot be sent in a header.
     """
-    if file is None:
-        return _check_token(value, variable) if value else None
+    if file is None and not value:
+        return None
+    source = str(file or variable)
     try:
-        return _check_token(file.read_bytes().decode("latin-1").rstrip("\r\n"), str(file))
+        token = file.read_bytes().decode("latin-1").rstrip("\r\n") if file else str(value)
     except OSError as error:  # without the path: somebody may have written the token in its place
         raise SettingsError(f"the operator's token file cannot be read: {error.strerror}") from error
-
-
-def _check_token(token: str, source: str) -> str:
     if not token:
         raise SettingsError(f"{source}: is empty; write the operator's token in it")
     if any(ord(letter) not in _VISIBLE_ASCII for letter in token):

@@ -31,6 +31,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.group_commit import GroupCommit
+from ldp_aggregator.stores.store import TEXTS
 
 
 def create_app(
@@ -96,7 +97,7 @@ def create_app(
 def _read_plans(store: Store) -> dict[str, Plan | SiloPlan]:
     """Read the plans with their texts; log and skip those that this version cannot read."""
     plans: dict[str, Plan | SiloPlan] = {}
-    texts = store.texts()
+    texts = store.notes(TEXTS)
     for survey, plan in store.plans().items():
         try:
             plans[survey] = ANY_PLANS.from_json(plan)

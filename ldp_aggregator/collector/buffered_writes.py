@@ -26,13 +26,7 @@ MAX_BUFFERED_PAYLOADS = 5_000
 
 
 class BufferedWrites:
-    """Buffers the delayed writes of one survey, and writes them to the store some seconds later.
-
-    Parameters
-    ----------
-    survey : str
-    store : Store
-    """
+    """Buffers the delayed writes of one survey, and writes them to the store some seconds later."""
 
     def __init__(self, survey: str, store: Store) -> None:
         self._survey, self._store = survey, store

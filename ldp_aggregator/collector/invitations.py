@@ -78,7 +78,9 @@ def _draw_questions(plan: Plan | SiloPlan, count: int, rng: RandomSource) -> Seq
     if isinstance(plan, SiloPlan):
         return [plan.question] * count
     shares = _divide_by_weight(plan, count, rng)
-    return _shuffle([question for question, share in shares for _ in range(share)], rng)
+    drawn = [question for question, share in shares for _ in range(share)]
+    keys = np.frombuffer(rng.take(8 * len(drawn)), "<u8")
+    return [drawn[index] for index in np.argsort(keys, kind="stable").tolist()]
 
 
 def _divide_by_weight(plan: Plan, count: int, rng: RandomSource) -> Iterator[tuple[Question, int]]:
@@ -89,11 +91,6 @@ def _divide_by_weight(plan: Plan, count: int, rng: RandomSource) -> Iterator[tup
         cumulative += question.weight * count
         yield question, cumulative // total - previous // total
         previous = cumulative
-
-
-def _shuffle(questions: list[Question], rng: RandomSource) -> list[Question]:
-    keys = np.frombuffer(rng.take(8 * len(questions)), "<u8")
-    return [questions[index] for index in np.argsort(keys, kind="stable").tolist()]
 
 
 def _token_batch(plan: AnyPlan, counter: str, ids: Sequence[bytes]) -> Batch:

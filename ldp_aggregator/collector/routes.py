@@ -67,7 +67,7 @@ def surveys() -> Response:
     living = [plan for plan in service().plans.values() if not service().is_deleted(plan.id)]
     phases = [(plan, service().phase(plan.id)) for plan in living]
     open_surveys = [
-        {"id": plan.id, "digest": plan.digest, "phase": phase} | _kind(plan)
+        {"id": plan.id, "digest": plan.digest, "phase": phase} | ({"kind": SILO} if plan.kind == SILO else {})
         for plan, phase in phases
         if phase is not Phase.WAITING
     ]
@@ -200,10 +200,6 @@ def _plan(survey: str) -> Plan | SiloPlan:
     if survey not in plans:
         raise Problem(Reason.UNKNOWN_SURVEY, "no such survey; GET /v1/surveys lists the surveys")
     return plans[survey]
-
-
-def _kind(plan: Plan | SiloPlan) -> dict[str, str]:
-    return {"kind": SILO} if plan.kind == SILO else {}
 
 
 def _require_phase(survey: str, *wanted: Phase) -> None:

@@ -37,10 +37,10 @@ from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     count_in_sums,
     read_schedule,
-    require_complete_import,
     require_no_backup,
+    require_usable,
 )
-from ldp_aggregator.stores.store import changed_plan_error
+from ldp_aggregator.stores.store import TEXTS, changed_plan_error
 from ldp_aggregator.stores.tombstone import DeletedSurveyError, read_tombstones, require_living
 
 
@@ -167,9 +167,8 @@ def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
 
 def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) -> dict[str, bytes]:
     """Return the signatures beside the survey files, by survey id."""
-    signatures = {
-        plan.id: load_signature_file(signature_path(path)) for path, plan in zip(surveys, plans, strict=True)
-    }
+    files = zip(surveys, plans, strict=True)
+    signatures = {plan.id: load_signature_file(signature_path(path)) for path, plan in files}
     return {survey: signature for survey, signature in signatures.items() if signature}
 
 
@@ -194,10 +193,7 @@ def _leave_out_deleted(
 ) -> tuple[CollectorSettings, list[Plan | SiloPlan], dict[str, str]]:
     """Return the settings and plans without deleted surveys, and the dates of their deletion.
 
-    Raises
-    ------
-    DeletedSurveyError
-        If a file is another plan under the id of a deleted survey.
+    Another plan under the id of a deleted survey raises DeletedSurveyError.
     """
     tombstones = read_tombstones(store)
     living = []
@@ -213,10 +209,10 @@ def _leave_out_deleted(
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
     """Raise an error if the plans cannot be published in the store; return the keys of their relays."""
     _require_whole(store)
-    stored, texts = store.plans(), store.texts()
+    stored, texts = store.plans(), store.notes(TEXTS)
     for plan in plans:
         if is_changed := stored.get(plan.id, plan.json) != plan.json:
-            require_complete_import(store, plan.id)
+            require_usable(store, plan.id)
             totals, tokens = store.totals(plan.id), count_tokens(store, plan.id)
             if totals or tokens:
                 raise changed_plan_error(plan.id, totals, tokens)
@@ -238,7 +234,7 @@ def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, by
     for plan in plans:
         store.publish(plan.id, plan.json, () if former.get(plan.id) == plan.json else counter_names(plan))
         if plan.texts:
-            store.set_texts(plan.id, plan.texts.json)
+            store.set_note(TEXTS, plan.id, plan.texts.json)
         if stored.get(plan.id) != plan.json:
             write_log(store, local_account(), "published", plan.id, f"digest {plan.digest}")
     for survey in store.plans().keys() - {plan.id for plan in plans} - former.keys():

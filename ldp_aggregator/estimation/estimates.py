@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from encoders.survey import Plan
 from encoders.survey.features import NumericFeature
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
-from ldp_aggregator.codec import require, to_json
+from ldp_aggregator.codec import OPTIONAL, require, to_json
 from ldp_aggregator.estimation.class_prior import pool_prior
 from ldp_aggregator.estimation.discrete.frequencies import project_simplex
 from ldp_aggregator.estimation.estimators import (
@@ -88,7 +88,7 @@ class Estimates:
     features that the round selects."""
     silos: SiloSummary | None = None
     """What the estimates contain from silos; None for a survey of people alone."""
-    class_counts: IntervalEstimate | None = None
+    class_counts: IntervalEstimate | None = field(default=None, metadata=OPTIONAL)
     """Number of rows of each class, (k,), of which noise is the only error; of a curator alone."""
 
     JSON_DERIVED = ("non_uniform",)
@@ -127,16 +127,14 @@ class Estimates:
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store; only a curator has numbers of rows."""
-        counts = ("class_counts",) if self.class_counts is None else ()
-        return counts if self.has_label else (*counts, *_OF_LABEL)
+        """What a survey without a label does not store."""
+        return () if self.has_label else _OF_LABEL
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
         """Add the entries of a survey without a label, in which all people are one class."""
         if not values.keys() & set(_OF_LABEL):
             values.update(label="", classes=("",), label_n=None, raw_prior=_ONE_CLASS)
-        values.setdefault("class_counts", None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all estimates for JSON; unknown and infinite values become None."""

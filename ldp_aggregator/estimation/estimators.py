@@ -252,13 +252,7 @@ def _default_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditio
 
 
 def _paper_prior(raw: RawEstimates) -> PriorEstimate:
-    """Return the prior from the label question; negative counts become 1 (Yilmaz et al. 2019, section 3.1.1).
-
-    Raises
-    ------
-    EstimationError
-        If the survey does not ask the label question.
-    """
+    """Return the prior from the label question; negative counts become 1 (Yilmaz et al. 2019, 3.1.1)."""
     if raw.silos:
         raise EstimationError(
             "the paper's estimator is for reports of people, and these estimates contain messages of silos: "

@@ -61,12 +61,7 @@ class Rejection(NamedTuple):
 
 
 class BatchReader:
-    """Reads bodies of one plan's reports.
-
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    """
+    """Reads bodies of one plan's reports."""
 
     def __init__(self, plan: AnyPlan) -> None:
         self._plan = plan

@@ -79,12 +79,7 @@ class QuestionFormat:
 
 
 class PlanFormat:
-    """The formats of all questions of a plan.
-
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    """
+    """The formats of all questions of a plan."""
 
     def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan

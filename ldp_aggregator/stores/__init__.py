@@ -7,6 +7,7 @@ import re
 from encoders.late_imports import LateImport
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
 from ldp_aggregator.stores.memory import MemoryStore
+from ldp_aggregator.stores.sqlite_file import identify
 from ldp_aggregator.stores.store import Batch, MarksById, Store, StorePolicy, Total
 
 __all__ = [
@@ -30,8 +31,7 @@ STORES = {
     "unix": _REDIS,
     "redis+cluster": _REDIS,
 }
-"""By the scheme of a store's URL, the function that opens it; users of one store load no other."""
-_IDENTIFY = LateImport("ldp_aggregator.stores.sqlite_file:identify")
+"""By the scheme of a store's URL, the function that opens it; redis-py loads only if it is used."""
 
 
 def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
@@ -42,10 +42,7 @@ def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int,
     StoreError
         If the file does not exist, or is another one than `former`.
     """
-    if not url.startswith("sqlite:///"):
-        return None
-    identity: tuple[int, int] = _IDENTIFY.load()(url.removeprefix("sqlite:///"), former)
-    return identity
+    return identify(url.removeprefix("sqlite:///"), former) if url.startswith("sqlite:///") else None
 
 
 def open_store(url: str, read_only: bool = False, create: bool = True) -> Store:

@@ -34,10 +34,6 @@ class GroupCommit:
     The first thread records immediately; threads that arrive meanwhile wait and share the next round trip.
     So a single request does not wait for others, and many requests share one sync of the disk. Each server of
     the store has its own round trips.
-
-    Parameters
-    ----------
-    store : Store
     """
 
     def __init__(self, store: Store) -> None:

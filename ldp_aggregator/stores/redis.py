@@ -16,12 +16,12 @@ from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreF
 from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
 from ldp_aggregator.stores.redis_errors import FAILURES
-from ldp_aggregator.stores.redis_notes import RedisNotes, note_key
 from ldp_aggregator.stores.redis_scripts import (
     NUMBERS_SCRIPT,
     RECORD_SCRIPT,
     counter_keys,
     hash_plan,
+    note_key,
     number_field,
     script_arguments,
     unpack_total,
@@ -30,6 +30,8 @@ from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, n
 from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
+    SURVEY_KINDS,
+    TEXTS,
     Batch,
     IdsAndMarks,
     MarksById,
@@ -54,7 +56,7 @@ def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
     return RedisStore(url)
 
 
-class RedisStore(RedisNotes):
+class RedisStore:
     """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 
     Parameters
@@ -109,7 +111,7 @@ class RedisStore(RedisNotes):
                 self._mark(survey, keys, plan)
         if totals:
             raise changed_plan_error(survey, totals)
-        self._redis.hdel("ldp:texts", survey)
+        self._redis.hdel(note_key(TEXTS), survey)
 
     def _find_marker_keys(self, survey: str) -> set[str]:
         """Return the keys of the tables with marks of a survey, whatever its counters are."""
@@ -133,27 +135,17 @@ class RedisStore(RedisNotes):
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = hash_plan(plan), counters
 
-    def set_texts(self, survey: str, texts: bytes) -> None:
-        """Replace the texts of a survey in Redis; see :meth:`Store.set_texts`."""
-        self._require_survey(survey)
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Read the hash of a kind from Redis; see :meth:`Store.notes`."""
         with self._servers.errors():
-            self._redis.hset("ldp:texts", survey, texts)
+            return {name.decode(): note for name, note in self._redis.hgetall(note_key(kind)).items()}
 
-    def texts(self) -> dict[str, bytes]:
-        """Read the texts from Redis; see :meth:`Store.texts`."""
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write a note to the hash of its kind; see :meth:`Store.set_note`."""
+        if kind in SURVEY_KINDS and name not in (plans := self.plans()):
+            raise unknown_survey_error(name, plans)
         with self._servers.errors():
-            return {survey.decode(): texts for survey, texts in self._redis.hgetall("ldp:texts").items()}
-
-    def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """Replace a schedule in Redis; see :meth:`Store.set_schedule`."""
-        self._require_survey(survey)
-        with self._servers.errors():
-            self._redis.hset("ldp:windows", survey, schedule)
-
-    def schedules(self) -> dict[str, bytes]:
-        """Read the schedules from Redis; see :meth:`Store.schedules`."""
-        with self._servers.errors():
-            return {survey.decode(): data for survey, data in self._redis.hgetall("ldp:windows").items()}
+            (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 
     def unpublish(self, survey: str) -> None:
         """Remove the marks of a plan, then the plan; see :meth:`Store.unpublish`."""
@@ -163,7 +155,15 @@ class RedisStore(RedisNotes):
 
     def erase(self, survey: str) -> None:
         """Delete the keys of a survey, then rewrite the append-only file; see :meth:`Store.erase`."""
-        self._erase_keys(survey)
+        with self._servers.errors():
+            for key in self._redis.scan_iter(f"ldp:{{{survey}:*}}:*", count=1000):
+                if key.endswith((b":ids", b":sums", b":published")):  # no note of a survey "ldp"
+                    self._redis.unlink(key)  # DEL would block Redis while it frees millions of ids
+            for field, _ in self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000):
+                self._redis.hdel("ldp:published", field)
+            for kind in SURVEY_KINDS:
+                self._redis.hdel(note_key(kind), survey)
+            self._redis.delete(f"ldp:rejections:{survey}")
         self._request_rewrite()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
@@ -308,8 +308,11 @@ class RedisStore(RedisNotes):
 
     def space(self) -> dict[str, int]:
         """Ask every server for its memory; see :meth:`Store.space`."""
-        with suppress(StoreError):
-            return self._servers.read_memory()
+        with suppress(StoreError), self._servers.errors():
+            found = [self._redis.info("memory", **node) for node in self._servers.primaries()]
+            sizes = [(one["used_memory"], one["maxmemory"] or one["total_system_memory"]) for one in found]
+            used, most = max(sizes, key=lambda size: size[0] / size[1])
+            return {"memory_used": used, "memory_max": most}
         return {}
 
     def check_durability(self, policy: StorePolicy) -> str:
@@ -326,11 +329,6 @@ class RedisStore(RedisNotes):
             raise StoreError(message, error.reason) from error
         self._request_rewrite()  # a killed collector may have left reports in order of arrival
         return guarantee + self._check.describe_evictions()
-
-    def _require_survey(self, survey: str) -> None:
-        plans = self.plans()
-        if survey not in plans:
-            raise unknown_survey_error(survey, plans)
 
     def _write_probes(self) -> None:
         """Write a key to each server that keeps counters: a full or read-only Redis still answers PING."""

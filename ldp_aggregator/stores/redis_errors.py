@@ -52,32 +52,18 @@ def explain_permissions(text: str) -> str:
     return f"{script}; {PERMISSIONS_ADVICE}"
 
 
-_FAILURES_BY_TYPE = {
-    redis.exceptions.TimeoutError: StoreFailure.TIMEOUT,
-    redis.exceptions.BusyLoadingError: StoreFailure.LOADING,
-    redis.exceptions.AuthenticationError: StoreFailure.NO_PERMISSION,
-    redis.exceptions.NoPermissionError: StoreFailure.NO_PERMISSION,
-    redis.exceptions.LockError: StoreFailure.LOCKED,
-    redis.exceptions.ReadOnlyError: StoreFailure.READ_ONLY,
-    redis.exceptions.MasterDownError: StoreFailure.READ_ONLY,
-    redis.exceptions.ClusterDownError: StoreFailure.CLUSTER_DOWN,
-    redis.exceptions.AskError: StoreFailure.CLUSTER_DOWN,
-    redis.exceptions.TryAgainError: StoreFailure.CLUSTER_DOWN,
-    redis.exceptions.RedisClusterException: StoreFailure.CLUSTER_DOWN,
+_FAILURES = {
+    StoreFailure.TIMEOUT: ("TimeoutError",),
+    StoreFailure.DISK_FULL: ("No space left",),
+    StoreFailure.DISK_ERROR: ("MISCONF",),
+    StoreFailure.OUT_OF_MEMORY: ("OOM", "used memory >"),  # redis-py removes the prefix OOM
+    StoreFailure.NO_PERMISSION: ("AuthenticationError", "NoPermissionError", "NOPERM", "NOAUTH", "WRONGPASS"),
+    StoreFailure.LOADING: ("BusyLoadingError", "LOADING"),
+    StoreFailure.LOCKED: ("LockError",),
+    StoreFailure.READ_ONLY: ("ReadOnlyError", "MasterDownError", "READONLY", "NOREPLICAS"),
+    StoreFailure.CLUSTER_DOWN: ("ClusterDown", "AskError", "TryAgain", "ClusterException", "CLUSTERDOWN"),
 }
-_FAILURES_BY_TEXT = {
-    "No space left": StoreFailure.DISK_FULL,
-    "MISCONF": StoreFailure.DISK_ERROR,
-    "OOM": StoreFailure.OUT_OF_MEMORY,
-    "used memory >": StoreFailure.OUT_OF_MEMORY,  # redis-py removes the prefix OOM
-    "NOPERM": StoreFailure.NO_PERMISSION,
-    "NOAUTH": StoreFailure.NO_PERMISSION,
-    "WRONGPASS": StoreFailure.NO_PERMISSION,
-    "LOADING": StoreFailure.LOADING,
-    "READONLY": StoreFailure.READ_ONLY,
-    "NOREPLICAS": StoreFailure.READ_ONLY,
-    "CLUSTERDOWN": StoreFailure.CLUSTER_DOWN,
-}
+"""The reasons by names of classes of redis-py, and parts of messages of Redis."""
 
 
 def classify_failure(error: Exception) -> StoreFailure:
@@ -85,12 +71,11 @@ def classify_failure(error: Exception) -> StoreFailure:
     text = str(error).rpartition("caused error: ")[2]
     if explain_permissions(text):
         return StoreFailure.NO_PERMISSION
-    for kind, failure in _FAILURES_BY_TYPE.items():
-        if isinstance(error, kind):
-            return failure
-    for part, failure in _FAILURES_BY_TEXT.items():
-        if part in text:
-            return failure
+    names = " ".join(each.__name__ for each in type(error).__mro__)
+    for where in (names, text):
+        for failure, words in _FAILURES.items():
+            if any(word in where for word in words):
+                return failure
     is_connection = isinstance(error, redis.exceptions.ConnectionError)
     return StoreFailure.CONNECTION_FAILED if is_connection else StoreFailure.OTHER
 

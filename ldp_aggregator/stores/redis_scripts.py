@@ -1,4 +1,4 @@
-"""The scripts of the Redis store, their keys and arguments, and the formats of what they write."""
+"""The scripts and keys of the Redis store, and the formats of what they write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from ldp_aggregator.stores.store import Batch, Total, merge_batches
+from ldp_aggregator.stores.store import SURVEY_KINDS, Batch, Total, merge_batches
 
 
 def _read_script(name: str) -> str:
@@ -21,6 +21,11 @@ NUMBERS_SCRIPT = _read_script("numbers") + _read_script("read_numbers")
 def counter_keys(survey: str, counter: str) -> list[str]:
     """Return the two keys of a question; the tag in braces keeps them on one server."""
     return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
+
+
+def note_key(kind: str) -> str:
+    """Return the key of the notes of a kind, on the server of the schedules: collectors read both at once."""
+    return f"ldp:{kind}" if kind in SURVEY_KINDS else f"ldp:{{ldp:windows}}:{kind}"
 
 
 def number_field(survey: str, counter: str) -> str:

@@ -41,16 +41,6 @@ Node = Mapping[str, Any]
 class RedisServers:
     """The Redis servers of a store.
 
-    Parameters
-    ----------
-    url : str
-
-    Attributes
-    ----------
-    client : redis.Redis or redis.RedisCluster
-    is_cluster : bool
-    tries : _Tries
-
     Raises
     ------
     StoreError
@@ -90,14 +80,6 @@ class RedisServers:
     def pipeline(self) -> OneTryPipeline:
         """Return an empty pipeline for any number of servers."""
         return OneTryPipeline(self)
-
-    def read_memory(self) -> dict[str, int]:
-        """Return the memory in use and its limit, in bytes, of the server that is fullest."""
-        with self.errors():
-            found = [self.client.info("memory", **node) for node in self.primaries()]
-        sizes = [(each["used_memory"], each["maxmemory"] or each["total_system_memory"]) for each in found]
-        fullest = max(sizes, key=lambda size: size[0] / size[1])
-        return dict(zip(("memory_used", "memory_max"), fullest, strict=True))
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -174,12 +156,7 @@ class _OneTryCluster(redis.RedisCluster):  # type: ignore[misc]  # see redis-py 
 
 
 class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyproject.toml
-    """Sends commands to several servers, in one round trip for each; stops at the first failure.
-
-    Parameters
-    ----------
-    servers : RedisServers
-    """
+    """Sends commands to several servers, in one round trip for each; stops at the first failure."""
 
     def __init__(self, servers: RedisServers) -> None:
         self._servers = servers

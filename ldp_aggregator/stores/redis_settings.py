@@ -38,20 +38,11 @@ class DurabilityCheck:
 
     It checks now and then, so it overlooks an operator who turns ``appendonly`` off and on again between two
     checks. After that the server can acknowledge reports that its file does not contain yet.
-
-    Parameters
-    ----------
-    servers : RedisServers
-
-    Attributes
-    ----------
-    policy : StorePolicy
-        What the operator requires; nothing is checked until the store sets it.
     """
 
     def __init__(self, servers: RedisServers) -> None:
         self._servers = servers
-        self.policy = StorePolicy("unchecked")
+        self.policy = StorePolicy("unchecked")  # nothing is checked until the store sets it
         self._unwritten: dict[str, object] = {}  # by node; a new object whenever appendonly was off
 
     def add_queries(self, pipeline: Any, nodes: Sequence[Node], extra: Sequence[str] = ()) -> list[Node]:

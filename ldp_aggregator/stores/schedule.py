@@ -16,7 +16,7 @@ from typing import Any
 from encoders.errors import LdpError
 from ldp_aggregator.stores.failure import StoreError
 from ldp_aggregator.stores.losses import NO_LOSS, Loss
-from ldp_aggregator.stores.store import Store, Total, count_reports
+from ldp_aggregator.stores.store import SCHEDULES, Store, Total, count_reports
 
 
 class IncompleteImportError(LdpError):
@@ -114,12 +114,12 @@ _FIELDS = {"opens": "opens", "closes": "closes", "grace": "grace", "arriving": "
 
 def read_all_schedules(store: Store) -> dict[str, Schedule]:
     """Return the schedule of every survey that has one."""
-    return {survey: Schedule.from_json(data) for survey, data in store.schedules().items()}
+    return {survey: Schedule.from_json(data) for survey, data in store.notes(SCHEDULES).items()}
 
 
 def read_schedule(store: Store, survey: str) -> Schedule:
     """Return the schedule of a survey, without limits if it has none."""
-    data = store.schedules().get(survey)
+    data = store.notes(SCHEDULES).get(survey)
     return Schedule.from_json(data) if data else Schedule()
 
 
@@ -128,19 +128,22 @@ def count_in_sums(store: Store, survey: str) -> int:
     return count_reports(read_schedule(store, survey).correct(store.totals(survey)))
 
 
-def require_complete_import(store: Store, survey: str) -> Schedule:
-    """Return the schedule of a survey whose import is complete.
+def require_usable(store: Store, survey: str) -> Schedule:
+    """Return the schedule of a survey whose import is complete, and whose store is no backup.
 
     Raises
     ------
     IncompleteImportError
         If an import is running or was interrupted.
+    BackupError
+        If the store is a backup.
     """
     schedule = read_schedule(store, survey)
     if schedule.import_run:
         raise IncompleteImportError(
             f"the import of {survey} into this store is incomplete: run it again (ldp-collector import)"
         )
+    require_no_backup(survey, schedule)
     return schedule
 
 

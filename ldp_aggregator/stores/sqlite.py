@@ -33,7 +33,7 @@ from ldp_aggregator.stores.sqlite_counters import (
     read_totals,
     record_batch,
     require_published,
-    require_survey,
+    write_note,
 )
 from ldp_aggregator.stores.sqlite_file import (
     FileIdentity,
@@ -111,7 +111,7 @@ class SQLiteStore:
                     create_tables(connection)
             undo.pop_all()
         if not read_only:
-            self._checkpoint.request(_CHECKPOINT_SECONDS)  # a killed process may have left a log
+            self._request_checkpoint()  # a killed process may have left a log
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Insert the plan, or replace another one without reports; see :meth:`Store.publish`."""
@@ -131,31 +131,9 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
-    def set_texts(self, survey: str, texts: bytes) -> None:
-        """Replace the texts of a survey in the file; see :meth:`Store.set_texts`."""
-        with self._transaction() as connection:
-            require_survey(connection, survey)
-            connection.execute("INSERT OR REPLACE INTO texts VALUES (?, ?)", (survey, texts))
-
-    def texts(self) -> dict[str, bytes]:
-        """Read the texts from the file; see :meth:`Store.texts`."""
-        with self._errors(), self._connection() as connection:
-            return dict(connection.execute("SELECT survey, texts FROM texts").fetchall())
-
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Look for the plan in each transaction that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = plan
-
-    def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """Replace a schedule in the file; see :meth:`Store.set_schedule`."""
-        with self._transaction() as connection:
-            require_survey(connection, survey)
-            connection.execute("INSERT OR REPLACE INTO windows VALUES (?, ?)", (survey, schedule))
-
-    def schedules(self) -> dict[str, bytes]:
-        """Read the schedules from the file; see :meth:`Store.schedules`."""
-        with self._errors(), self._connection() as connection:
-            return dict(connection.execute("SELECT survey, window FROM windows").fetchall())
 
     def notes(self, kind: str) -> dict[str, bytes]:
         """Read the notes of a kind from the file; see :meth:`Store.notes`."""
@@ -165,8 +143,7 @@ class SQLiteStore:
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write a note to the file; see :meth:`Store.set_note`."""
         with self._transaction() as connection:
-            verb = "INSERT OR IGNORE" if once else "REPLACE"
-            connection.execute(f"{verb} INTO internal VALUES (?, ?)", (note_row(kind, name), note))
+            write_note(connection, kind, name, note, "INSERT OR IGNORE" if once else "REPLACE")
 
     def unpublish(self, survey: str) -> None:
         """Delete a plan from the file; see :meth:`Store.unpublish`."""
@@ -179,7 +156,7 @@ class SQLiteStore:
         while remains:
             with self._transaction() as connection:
                 remains = delete_part(connection, survey)
-        self._checkpoint.request(_CHECKPOINT_SECONDS)
+        self._request_checkpoint()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
@@ -189,7 +166,7 @@ class SQLiteStore:
             counted = [record_batch(connection, batch, self._seen) for batch in batches]
         for batch, (_, n) in zip(batches, counted, strict=True):
             self._seen[batch.survey, batch.counter] = n
-        self._checkpoint.request(_CHECKPOINT_SECONDS)
+        self._request_checkpoint()
         return [known for known, _ in counted]
 
     def server_of(self, _batch: Batch) -> str:
@@ -201,7 +178,7 @@ class SQLiteStore:
         with self._snapshot() as connection:
             counters = {name: find_counter(connection, survey, name) for name in ids}
             return {
-                name: find_ids(connection, *counter, ids[name]) if counter else {}
+                name: find_ids(connection, *counter[:2], ids[name]) if counter else {}
                 for name, counter in counters.items()
             }
 
@@ -281,10 +258,13 @@ class SQLiteStore:
             while self._empty_log() is not None and time.monotonic() < end:
                 time.sleep(_CHECKPOINT_BUSY_SECONDS)
 
+    def _request_checkpoint(self) -> None:
+        self._checkpoint.request(_CHECKPOINT_SECONDS)
+
     def _empty_log(self) -> float | None:
         """Copy the log into the file and empty it; return the seconds until the next try if that fails."""
         with suppress(sqlite3.Error, StoreError):
-            identify(self._path, self._file)  # the log of another file has the same name
+            self._require_file()  # the log of another file has the same name
             with closing(connect(self._path, _CHECKPOINT_BUSY_SECONDS)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 # the log's index keeps the order of pages until a new log begins; the probe begins one
@@ -294,6 +274,9 @@ class SQLiteStore:
                         return None
         return _RETRY_SECONDS
 
+    def _require_file(self) -> None:
+        self._file = identify(self._path, self._file)
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._errors(), self._connection() as connection:
@@ -301,7 +284,7 @@ class SQLiteStore:
             try:
                 yield connection
                 connection.execute("COMMIT")
-                identify(self._path, self._file)  # else the transaction may be in a deleted file
+                self._require_file()  # else the transaction may be in a deleted file
             finally:
                 # leave no transaction open after an error; a full disk has ended it already
                 if connection.in_transaction:
@@ -321,7 +304,7 @@ class SQLiteStore:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         """Yield this thread's connection, opened in this process, unless the file was moved or replaced."""
         opened: ThreadConnection | None = getattr(self._thread_local, "opened", None)
-        self._file = identify(self._path, self._file)
+        self._require_file()
         if opened is None or opened.closed or opened.pid != os.getpid():
             # keep an inherited connection open: closing it would release the parent's locks
             self._thread_local.inherited, self._thread_local.opened = (

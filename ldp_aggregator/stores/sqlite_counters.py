@@ -12,7 +12,14 @@ from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
 from ldp_aggregator.stores.sqlite_buckets import Buckets, count_ids, delete_buckets, fits_last_bucket
 from ldp_aggregator.stores.sqlite_file import is_store
-from ldp_aggregator.stores.store import Batch, MarksById, Total, add_counters, unknown_survey_error
+from ldp_aggregator.stores.store import (
+    SURVEY_KINDS,
+    Batch,
+    MarksById,
+    Total,
+    add_counters,
+    unknown_survey_error,
+)
 
 
 def record_batch(connection: sqlite3.Connection, batch: Batch, seen: SeenTotals) -> tuple[MarksById, int]:
@@ -61,18 +68,16 @@ def find_losses(
     return {name: loss for name, loss in found.items() if loss}
 
 
-def find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int] | None:
-    """Return a counter's row number and its number of reports."""
-    query = "SELECT number, n FROM counters WHERE survey = ? AND name = ?"
-    row: tuple[int, int] | None = connection.execute(query, (survey, name)).fetchone()
+def find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int, bytes] | None:
+    """Return a counter's row number, its number of reports, and its cells as bytes."""
+    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
+    row: tuple[int, int, bytes] | None = connection.execute(query, (survey, name)).fetchone()
     return row
 
 
 def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
     """Return a counter's row number and total; create it if it is new."""
-    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
-    row = connection.execute(query, (batch.survey, batch.counter)).fetchone()
-    if row:
+    if row := find_counter(connection, batch.survey, batch.counter):
         return row[0], Total(row[1], unpack_cells(row[2]))
     empty = Total(0, np.zeros_like(batch.tally))
     inserted = connection.execute(
@@ -102,7 +107,7 @@ def delete_part(connection: sqlite3.Connection, survey: str) -> bool:
     if counter:
         connection.execute("DELETE FROM counters WHERE number = ?", counter)
         return True
-    for table in ("texts", "windows", "rejections"):
+    for table in (*SURVEY_KINDS, "rejections"):
         connection.execute(f"DELETE FROM {table} WHERE survey = ?", (survey,))  # noqa: S608
     return False
 
@@ -113,17 +118,21 @@ def note_row(kind: str, name: str) -> str:
 
 
 def read_notes(connection: sqlite3.Connection, kind: str) -> dict[str, bytes]:
-    """Return the notes of a kind by name."""
+    """Return the notes of a kind by name; those of SURVEY_KINDS have their own tables."""
+    if kind in SURVEY_KINDS:
+        return dict(connection.execute(f"SELECT * FROM {kind}").fetchall())  # noqa: S608
     prefix = note_row(kind, "")
     query = "SELECT substr(name, ?), value FROM internal WHERE name > ? AND name < ?"
     return dict(connection.execute(query, (len(prefix) + 1, prefix, f"{kind}0")).fetchall())  # "0" is "/" + 1
 
 
-def require_survey(connection: sqlite3.Connection, survey: str) -> None:
-    """Raise StoreError if the file has no such survey."""
-    surveys = [name for (name,) in connection.execute("SELECT survey FROM plans")]
-    if survey not in surveys:
-        raise unknown_survey_error(survey, surveys)
+def write_note(connection: sqlite3.Connection, kind: str, name: str, note: bytes, verb: str) -> None:
+    """Write a note; raise StoreError if it is about a survey that the file does not have."""
+    table, row = (kind, name) if kind in SURVEY_KINDS else ("internal", note_row(kind, name))
+    surveys = [survey for (survey,) in connection.execute("SELECT survey FROM plans")]
+    if kind in SURVEY_KINDS and name not in surveys:
+        raise unknown_survey_error(name, surveys)
+    connection.execute(f"{verb} INTO {table} VALUES (?, ?)", (row, note))
 
 
 def require_published(connection: sqlite3.Connection, plans: Mapping[str, bytes]) -> None:

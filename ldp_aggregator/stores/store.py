@@ -62,6 +62,10 @@ MarksById = dict[bytes, bytes]
 """Known ids with the marks of their first reports; empty if a batch was counted."""
 
 
+TEXTS, SCHEDULES = SURVEY_KINDS = ("texts", "windows")
+"""The kinds of a store's notes about surveys, which are deleted with them: the texts of a plan, which the
+caller checks against it, and the schedule. The other kinds stay."""
+
 DURABLE = "a report is on disk before it is acknowledged"
 
 
@@ -98,25 +102,9 @@ class Store(Protocol):
         StoreError
             If the survey has another plan, and reports; or (DeletedSurveyError) if it was deleted.
         """
-        ...
 
     def plans(self) -> dict[str, bytes]:
         """Return the canonical JSON of every plan, by survey id."""
-        ...
-
-    def set_texts(self, survey: str, texts: bytes) -> None:
-        """Keep the texts of a survey's plan, unchecked; the caller checks them against the plan.
-
-        Raises
-        ------
-        StoreError
-            If there is no such survey.
-        """
-        ...
-
-    def texts(self) -> dict[str, bytes]:
-        """Return the texts that are kept, by survey id."""
-        ...
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this plan.
@@ -128,40 +116,27 @@ class Store(Protocol):
         counters : sequence of str
             The counters with which the survey was published.
         """
-        ...
 
-    def set_schedule(self, survey: str, schedule: bytes) -> None:
-        """Replace the schedule of a survey.
+    def notes(self, kind: str) -> dict[str, bytes]:
+        """Return the notes of a kind by name, such as the texts of surveys by survey id."""
+
+    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
+        """Write or replace a note, unchecked; with `once`, keep a note that exists.
 
         Raises
         ------
         StoreError
-            If there is no such survey.
+            If the kind is one of `SURVEY_KINDS`, and there is no survey with this name.
         """
-        ...
-
-    def schedules(self) -> dict[str, bytes]:
-        """Return the schedules that were set, by survey id."""
-        ...
-
-    def notes(self, kind: str) -> dict[str, bytes]:
-        """Return the notes of a kind by name, such as the tombstones of deleted surveys."""
-        ...
-
-    def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        """Write or replace a note; with `once`, keep a note that exists."""
-        ...
 
     def unpublish(self, survey: str) -> None:
         """Remove a survey's plan: from then on, no collector that requires the plan counts a report."""
-        ...
 
     def erase(self, survey: str) -> None:
-        """Delete everything else of a survey: its counters with their ids, texts, schedule and rejections.
+        """Delete all else of a survey: its counters with their ids, rejections and notes of `SURVEY_KINDS`.
 
         It may be interrupted at any time, and run again.
         """
-        ...
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Count each batch atomically, and make all of them durable together.
@@ -184,29 +159,24 @@ class Store(Protocol):
             counter would overflow. Each batch was counted completely or not at all; recording them again is
             safe.
         """
-        ...
 
     def server_of(self, batch: Batch) -> str:
         """Return the name of the server that counts a batch; empty if the store is one server or file.
 
         A server that hangs must delay only its own batches.
         """
-        ...
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Return which of these ids were recorded, with their marks, by counter; records nothing."""
-        ...
 
     def totals(self, survey: str) -> dict[str, Total]:
         """Return every counter of a survey."""
-        ...
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield all ids of a counter with their marks, in parts.
 
         A report may be in two parts; a report that is recorded meanwhile may be in none.
         """
-        ...
 
     def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
         """Return what each counter has lost, without the counters that have lost nothing.
@@ -218,22 +188,18 @@ class Store(Protocol):
             Whether SQLite reads all ids. Otherwise it takes a time that does not depend on their number, and
             does not notice all losses of ids.
         """
-        ...
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add `count` to a survey's number of rejections for a reason, unless the survey was deleted."""
-        ...
 
     def rejections(self, survey: str) -> dict[str, int]:
         """Return a survey's number of rejections by reason."""
-        ...
 
     def check_ready(self) -> None:
         """Raise StoreError if the store cannot take a report now, or has lost some of a required survey.
 
         Deleted surveys are not missing.
         """
-        ...
 
     def space(self) -> dict[str, int]:
         """Return the space of the store in bytes; empty if it cannot be read.
@@ -241,7 +207,6 @@ class Store(Protocol):
         SQLite has `disk_free` and `disk_size`; Redis has `memory_used` and `memory_max`, of the fullest
         server.
         """
-        ...
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Return, as text, what an acknowledgement guarantees: what could still lose a recorded report.
@@ -253,11 +218,9 @@ class Store(Protocol):
         StoreError
             If the store's settings guarantee less than the policy requires, or cannot be read.
         """
-        ...
 
     def close(self) -> None:
         """Close all connections of the store."""
-        ...
 
 
 def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, list[int]]:

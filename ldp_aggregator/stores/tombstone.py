@@ -1,19 +1,20 @@
-"""Tombstones: what a store keeps of a deleted survey, so that nobody publishes or counts it again."""
+"""Deletion: when it is due, and the tombstone, with which nobody publishes or counts a survey again."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from typing import NamedTuple
 
 from ldp_aggregator.stores.failure import StoreError, StoreFailure
-
-if TYPE_CHECKING:
-    from ldp_aggregator.stores.store import Store
+from ldp_aggregator.stores.store import TEXTS, Store
 
 DELETED = "deleted"
 """The kind of a store's notes that are tombstones, by survey id."""
+_DATE = re.compile(r"(?<![\d-])\d{4}-\d\d-\d\d(?![\d-])", re.ASCII)
 
 
 class DeletedSurveyError(StoreError):
@@ -56,3 +57,20 @@ def require_living(store: Store, survey: str, undo: Sequence[str] = ()) -> None:
         for name in undo:
             store.erase(name)
         raise deleted_survey_error(survey, data)
+
+
+def read_deletion_dates(store: Store) -> dict[str, date]:
+    """Return the day on which each survey is to be deleted, by survey id: the first in `about.retention`.
+
+    Surveys are left out if this text has no date in the form YYYY-MM-DD.
+    """
+    found = {}
+    for survey, texts in store.notes(TEXTS).items():
+        dates = []
+        with suppress(ValueError, KeyError, TypeError):  # no texts, or no retention in them
+            for text in _DATE.findall(json.loads(texts)["about"]["retention"]):
+                with suppress(ValueError):  # a day that does not exist
+                    dates.append(date.fromisoformat(text))
+        if dates:
+            found[survey] = min(dates)
+    return found

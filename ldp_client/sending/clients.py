@@ -24,7 +24,6 @@ class SenderClient(Protocol):
 
     def handle_outcome(self, receipt: Receipt) -> None:
         """Receive the outcome of the survey's report."""
-        ...
 
 
 class SenderClients:

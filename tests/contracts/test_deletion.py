@@ -28,6 +28,7 @@ from ldp_aggregator.stores import redis as redis_store
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.operator_log import read_log, write_log
 from ldp_aggregator.stores.schedule import Schedule
+from ldp_aggregator.stores.store import SCHEDULES, TEXTS
 from ldp_aggregator.stores.tombstone import DELETED, DeletedSurveyError, Tombstone, read_tombstones
 from tests.support.batches import record
 from tests.support.servers import redis_server, wait_for
@@ -85,8 +86,8 @@ def fill(store: Store) -> Store:
     for survey in (SURVEY, OTHER):
         store.publish(survey, PLAN, COUNTERS)
         store.require_survey(survey, PLAN, COUNTERS)
-        store.set_texts(survey, b"texts")
-        store.set_schedule(survey, b"{}")
+        store.set_note(TEXTS, survey, b"texts")
+        store.set_note(SCHEDULES, survey, b"{}")
         store.add_rejections(survey, "malformed", 5)
     for counter in COUNTERS:
         record(store, SURVEY, counter, entries(1, 2, 3, 4), ONE)
@@ -101,7 +102,7 @@ def delete(store: Store, survey: str = SURVEY) -> dict[str, object]:
 
 def contents(store: Store, survey: str) -> list[object]:
     """Return all that a store has of a survey, except for notes."""
-    kept = [each.get(survey) for each in (store.plans(), store.texts(), store.schedules())]
+    kept = [each.get(survey) for each in (store.plans(), store.notes(TEXTS), store.notes(SCHEDULES))]
     ids = [list(store.report_ids(survey, counter)) for counter in COUNTERS]
     return [*kept, store.totals(survey), store.totals(token_namespace(survey)), store.rejections(survey), ids]
 
@@ -142,9 +143,9 @@ def test_nothing_is_written_for_a_deleted_survey(store):
         with pytest.raises(MissingSurveyError):
             record(store, SURVEY, counter, entries(5), ONE)
     store.add_rejections(SURVEY, "survey-closed")  # a collector that had not noticed
-    for write in (store.set_texts, store.set_schedule):
+    for kind in (TEXTS, SCHEDULES):
         with pytest.raises(StoreError, match="has no survey"):
-            write(SURVEY, b"{}")
+            store.set_note(kind, SURVEY, b"{}")
     assert contents(store, SURVEY) == NOTHING
 
 
@@ -164,13 +165,13 @@ def test_only_a_closed_survey_is_deleted(store):
         Schedule(import_run="a"),
         Schedule(closes=1, grace=1 << 40),
     ):
-        store.set_schedule(SURVEY, schedule.to_json())
+        store.set_note(SCHEDULES, SURVEY, schedule.to_json())
         with pytest.raises(
             DeletionError, match=r"is not closed.* `ldp-collector close sleep-2026` .*--even-open"
         ):
             delete_survey(store, SURVEY, "anna")
     assert (store.notes(DELETED), read_log(store)) == ({}, [])
-    store.set_schedule(SURVEY, Schedule(closes=1).to_json())
+    store.set_note(SCHEDULES, SURVEY, Schedule(closes=1).to_json())
     delete_survey(store, SURVEY, "anna")
     delete_survey(store, SURVEY, "ben")
     assert [(each.who, each.what, each.survey) for each in read_log(store)] == [("anna", "deleted", SURVEY)]

@@ -18,7 +18,7 @@ import redis
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.group_commit import GroupCommit
-from ldp_aggregator.stores.store import REPORTS_PER_READ
+from ldp_aggregator.stores.store import REPORTS_PER_READ, SCHEDULES, TEXTS
 from tests.support.batches import batch, record
 from tests.support.servers import redis_server, wait_for
 from tests.support.threads import in_threads
@@ -270,11 +270,11 @@ def test_a_plan_without_reports_is_replaced_with_its_texts(store):
     store.publish(SURVEY, OLD, COUNTERS[:20])
     store.publish("diet", OLD)
     record(store, "diet", COUNTERS[0], ids(1), vector(1))
-    store.set_texts(SURVEY, b"old")
-    store.set_schedule(SURVEY, b"opens")
+    store.set_note(TEXTS, SURVEY, b"old")
+    store.set_note(SCHEDULES, SURVEY, b"opens")
     store.publish(SURVEY, NEW, COUNTERS[10:])
-    assert (store.plans(), store.texts()) == ({SURVEY: NEW, "diet": OLD}, {})
-    assert store.schedules() == {SURVEY: b"opens"}
+    assert (store.plans(), store.notes(TEXTS)) == ({SURVEY: NEW, "diet": OLD}, {})
+    assert store.notes(SCHEDULES) == {SURVEY: b"opens"}
     store.require_survey(SURVEY, NEW, COUNTERS[10:])
     store.check_ready()
     assert all(counts(store, number) for number in range(10, 40))
@@ -441,22 +441,22 @@ def test_unreachable_store_is_a_clear_error(tmp_path):
 
 def test_a_window_is_kept_for_a_survey_that_is_there(store):
     with pytest.raises(StoreError, match="no survey 'sleep-2026'"):
-        store.set_schedule(SURVEY, b"{}")
+        store.set_note(SCHEDULES, SURVEY, b"{}")
     store.publish(SURVEY, b"{}")
-    assert store.schedules() == {}
+    assert store.notes(SCHEDULES) == {}
     for window in (b"first", b"second"):
-        store.set_schedule(SURVEY, window)
-        assert store.schedules() == {SURVEY: window}
+        store.set_note(SCHEDULES, SURVEY, window)
+        assert store.notes(SCHEDULES) == {SURVEY: window}
 
 
 def test_texts_are_kept_for_a_survey_that_is_there(store):
     with pytest.raises(StoreError, match="no survey 'sleep-2026'"):
-        store.set_texts(SURVEY, b"{}")
+        store.set_note(TEXTS, SURVEY, b"{}")
     store.publish(SURVEY, b"{}")
-    assert store.texts() == {}
+    assert store.notes(TEXTS) == {}
     for texts in (b"first", b"second"):
-        store.set_texts(SURVEY, texts)
-        assert store.texts() == {SURVEY: texts}
+        store.set_note(TEXTS, SURVEY, texts)
+        assert store.notes(TEXTS) == {SURVEY: texts}
     assert store.plans() == {SURVEY: b"{}"}
 
 

@@ -21,6 +21,7 @@ from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.failure import LostReportsError
 from ldp_aggregator.stores.losses import Loss
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
+from ldp_aggregator.stores.store import SCHEDULES
 from tests.ldp_aggregator.test_migrate import INVITED, PLAN, fill, open_sqlite, sent  # noqa: F401
 from tests.support.commands import command
 from tests.support.servers import redis_server
@@ -43,7 +44,7 @@ def damaged(tmp_path: Path, sent: Sent) -> tuple[Path, dict[str, int]]:  # noqa:
     """Return a file in which one question lacks 100 reports, and how many each question counts."""
     path = tmp_path / "damaged.db"
     store = fill(open_sqlite(path), sent)
-    store.set_schedule(PLAN.id, Schedule(opens=5).to_json())
+    store.set_note(SCHEDULES, PLAN.id, Schedule(opens=5).to_json())
     store.close()
     counts = {counter: total.n for counter, total in sent.totals.items()}
     counter = max(counts, key=lambda each: counts[each])
@@ -159,7 +160,7 @@ def test_a_store_that_lost_nothing_is_imported_with_a_sentence(tmp_path, sent): 
     result = command("ldp-collector", "import", PLAN.id, "--from", source, "--store", target, "--accept-loss")
     assert "has lost nothing, so --accept-loss had no effect" in result.output
     assert take_snapshot(open_store(target), PLAN.id).losses == Loss()
-    assert json.loads(open_store(target).schedules()[PLAN.id]).keys() == {
+    assert json.loads(open_store(target).notes(SCHEDULES)[PLAN.id]).keys() == {
         "opens",
         "closes",
         "grace",

@@ -23,8 +23,8 @@ from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.schedule import BackupError, Phase, Schedule, read_schedule
-from ldp_aggregator.stores.store import count_reports
-from tests.ldp_aggregator.test_migrate import HALF, INVITED, PLAN, TEXTS, fill, open_sqlite, whole
+from ldp_aggregator.stores.store import SCHEDULES, TEXTS, count_reports
+from tests.ldp_aggregator.test_migrate import HALF, INVITED, PLAN, SOME_TEXTS, fill, open_sqlite, whole
 from tests.support.commands import command
 from tests.support.servers import inherited_environment, redis_server, wait_for
 from tools.endurance.collector.reports import Sent, make_reports, plan_of, require_equal
@@ -61,7 +61,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def filled(url: str, sent: Sent) -> Store:
     store = fill(open_store(url), sent)
-    store.set_schedule(PLAN.id, OPENED.to_json())
+    store.set_note(SCHEDULES, PLAN.id, OPENED.to_json())
     return store
 
 
@@ -88,9 +88,9 @@ def test_a_backup_has_everything_and_is_restored(url, tmp_path, sent):
     restored = open_sqlite(tmp_path / "restored.db")
     assert restore(path, restored) == 3000
     assert read_schedule(restored, PLAN.id) == Schedule(opens=5, restored=(made,))
-    restored.set_schedule(PLAN.id, OPENED.to_json())
+    restored.set_note(SCHEDULES, PLAN.id, OPENED.to_json())
     assert whole(restored) == whole(store)
-    assert restored.texts() == {PLAN.id: TEXTS}
+    assert restored.notes(TEXTS) == {PLAN.id: SOME_TEXTS}
     for each in (store, restored):
         each.close()
 
@@ -158,7 +158,7 @@ class CountsAfterTotals:
 
 def test_a_report_that_is_counted_during_a_backup_is_in_the_number_of_the_lost(tmp_path, sent):
     store, late = fill(MemoryStore(), sent), make_reports(PLAN, 1, seed=9).reports
-    store.set_schedule(PLAN.id, OPENED.to_json())
+    store.set_note(SCHEDULES, PLAN.id, OPENED.to_json())
     back_up(CountsAfterTotals(store, [*late]), tmp_path / "backup.db")  # type: ignore[arg-type]
     restored = open_sqlite(tmp_path / "restored.db")
     assert restore(tmp_path / "backup.db", restored) == 3000
@@ -247,7 +247,7 @@ def test_what_cannot_be_backed_up_is_named_and_leaves_no_file(tmp_path, sent):
         back_up(store, path)
     assert path.read_bytes() == b"another file"
     path.unlink()
-    store.set_schedule(PLAN.id, HALF)
+    store.set_note(SCHEDULES, PLAN.id, HALF)
     with pytest.raises(MigrationError, match="is incomplete"):
         back_up(store, path)
     assert {each.name for each in tmp_path.iterdir()} <= {"live.db", "live.db-wal", "live.db-shm"}

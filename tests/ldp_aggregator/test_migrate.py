@@ -19,7 +19,7 @@ from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store, sqlite
 from ldp_aggregator.stores.schedule import IncompleteImportError, Schedule, read_schedule
-from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.store import SCHEDULES, TEXTS, count_reports
 from ldp_aggregator.training_sources import read_training_data
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import make_client, rejected
@@ -39,7 +39,7 @@ PLAN = plan_of()
 INVITED = SURVEY.replace("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"')
 HALF = Schedule(import_run="an import").to_json()
 WINDOW = Schedule(opens=5, closes=1 << 40, grace=60)
-TEXTS = b"texts, which a store does not read"
+SOME_TEXTS = b"texts, which a store does not read"
 OTHER = {bytes(16): bytes(8)}
 
 
@@ -56,8 +56,8 @@ def sent() -> Sent:
 def fill(store: Store, sent: Sent) -> Store:
     """Collect reports like a collector, with support counters and some rejections."""
     store.publish(PLAN.id, PLAN.json)
-    store.set_texts(PLAN.id, TEXTS)
-    store.set_schedule(PLAN.id, WINDOW.to_json())
+    store.set_note(TEXTS, PLAN.id, SOME_TEXTS)
+    store.set_note(SCHEDULES, PLAN.id, WINDOW.to_json())
     intake = Intake(PLAN, store)
     intake.record_body(b"".join(sent.reports))
     intake.flush()
@@ -82,7 +82,7 @@ def whole(store: Store) -> object:
     }
     sums = {name: (total.n, total.cells.tolist()) for name, total in totals.items()}
     rejections = store.rejections(PLAN.id)
-    published = store.plans()[PLAN.id], store.texts()[PLAN.id], store.schedules()[PLAN.id]
+    published = store.plans()[PLAN.id], store.notes(TEXTS)[PLAN.id], store.notes(SCHEDULES)[PLAN.id]
     return sums, remembered, rejections, *published
 
 
@@ -157,7 +157,7 @@ def test_invitations_move_too():
 
 def move_again(source: Store, target: Store) -> None:
     """Copy as if the last step, opening the target, had not been done."""
-    target.set_schedule(PLAN.id, HALF)
+    target.set_note(SCHEDULES, PLAN.id, HALF)
     migrate_survey(source, target, PLAN.id)
 
 
@@ -173,7 +173,7 @@ class Failing:
 
     def __getattr__(self, name: str) -> object:
         act: Callable[..., object] = getattr(self._store, name)
-        changes = ("publish", "set_texts", "set_schedule", "record", "add_rejections")
+        changes = ("publish", "set_note", "record", "add_rejections")
         return self._changing(act) if name in changes else act
 
     def _changing(self, act: Callable[..., object]) -> Callable[..., object]:
@@ -230,7 +230,7 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path, sent):
     for store in (busy, timed):
         store.publish(PLAN.id, PLAN.json)
     record(busy, PLAN.id, "counter", OTHER, np.array([1]))
-    timed.set_schedule(PLAN.id, Schedule().to_json())
+    timed.set_note(SCHEDULES, PLAN.id, Schedule().to_json())
     copy = MemoryStore()
     migrate_survey(source, copy, PLAN.id)
     counter = next(iter(sent.totals))
@@ -242,10 +242,10 @@ def test_a_target_that_collects_by_itself_is_refused(tmp_path, sent):
         (copy, held),
         (source, "was already imported completely"),
     ):
-        before = store.schedules()
+        before = store.notes(SCHEDULES)
         with pytest.raises(MigrationError, match=why):
             migrate_survey(source, store, PLAN.id)
-        assert store.schedules() == before
+        assert store.notes(SCHEDULES) == before
     other.publish(PLAN.id, b"{}")
     with pytest.raises(MigrationError, match="another plan"):
         migrate_survey(source, other, PLAN.id)
@@ -299,7 +299,7 @@ def test_another_report_under_a_moved_id_stops_the_move():
     for store, mark in ((source, b"a" * 8), (target, b"b" * 8)):
         store.publish(PLAN.id, PLAN.json)
         record(store, PLAN.id, "counter", {bytes(16): mark}, np.array([1]))
-    target.set_schedule(PLAN.id, HALF)
+    target.set_note(SCHEDULES, PLAN.id, HALF)
     with pytest.raises(MigrationError, match="that the source lacks"):
         migrate_survey(source, target, PLAN.id)
     assert target.totals(PLAN.id)["counter"].cells.tolist() == [1]
@@ -332,9 +332,7 @@ class CallDuring:
 
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
-@pytest.mark.parametrize(
-    "name", ["publish", "set_texts", "set_schedule", "schedules", "totals", "record", "report_ids"]
-)
+@pytest.mark.parametrize("name", ["publish", "set_note", "notes", "totals", "record", "report_ids"])
 def test_a_second_import_at_any_call_makes_no_report_count_twice(sent, name, behind):
     source, number = fill(MemoryStore(), sent), 0
     came = True
@@ -417,7 +415,7 @@ def test_a_survey_already_published_is_copied_after_all_collectors_have_seen_the
 def test_an_incomplete_survey_is_not_read_and_gets_no_invitations(tmp_path, sent):
     url = f"sqlite:///{tmp_path}/half.db"
     half = fill(open_store(url), sent)
-    half.set_schedule(PLAN.id, HALF)
+    half.set_note(SCHEDULES, PLAN.id, HALF)
     half.close()
     with pytest.raises(IncompleteImportError, match="is incomplete: run it again"):
         read_training_data([url])
@@ -428,7 +426,7 @@ def test_an_incomplete_survey_is_not_read_and_gets_no_invitations(tmp_path, sent
     url = f"sqlite:///{tmp_path}/invited.db"
     invited = open_store(url)
     invited.publish(plan.id, plan.json)
-    invited.set_schedule(plan.id, HALF)
+    invited.set_note(SCHEDULES, plan.id, HALF)
     invited.close()
     words = ("tokens", "create", plan.id, "--count", 3)
     assert "is incomplete: run it again" in refused(*words, "--store", url)
@@ -467,7 +465,7 @@ def test_an_operator_moves_a_survey(tmp_path, source_url, sent):
         code, output = run(source, url)
         assert (code, expected in output) == (1, True), output
     half = open_sqlite(tmp_path / "target.db")
-    half.set_schedule(PLAN.id, HALF)
+    half.set_note(SCHEDULES, PLAN.id, HALF)
     half.close()
     assert "arriving" in command("ldp-collector", "status", "--store", target).output
     assert run(source_url, target)[0] == 0

@@ -155,17 +155,14 @@ def _entry(record: logging.LogRecord) -> dict[str, Any] | None:
     if record.name == _SERVER.name:
         for pattern, event in _GUNICORN_EVENTS.items():
             if found := re.match(pattern, record.getMessage()):
-                return {"event": event, **_parse_numbers(found.groupdict())} if event else None
+                fields = {k: int(v) if v.isdecimal() else v for k, v in found.groupdict().items()}
+                return {"event": event, **fields} if event else None
     if record.levelno < logging.ERROR:
         return None
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return {"event": "unexpected-error", "place": _short_location(record.pathname, record.lineno)}
     return {"event": "unexpected-error", "kind": type(error).__name__, "place": _error_location(error)}
-
-
-def _parse_numbers(fields: dict[str, str]) -> dict[str, str | int]:
-    return {name: int(value) if value.isdecimal() else value for name, value in fields.items()}
 
 
 def _error_location(error: BaseException) -> str:

@@ -17,11 +17,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from prometheus_client import generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 
+from encoders.build import find_build
 from ldp_aggregator.collector.access_tokens import read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens
-from ldp_aggregator.collector.serving.build_info import build_info
 from ldp_aggregator.collector.serving.traffic import (
     DURATIONS,
     RESTARTS,
@@ -31,9 +37,9 @@ from ldp_aggregator.collector.serving.traffic import (
     Traffic,
 )
 from ldp_aggregator.stores import Store, StoreError, StoreFailure
-from ldp_aggregator.stores.retention import read_deletion_dates
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.tombstone import read_deletion_dates
 
 STORE_SECONDS = 3.0
 """How long a response waits for the store; Prometheus waits 10 s for a response by default."""
@@ -143,14 +149,6 @@ def _process_metrics(traffic: Traffic) -> list[Metric]:
     ]
 
 
-def _proxy_metrics(file: Path | None) -> list[Metric]:
-    """Return the number of requests that the proxy has refused, which is the size of its file in bytes."""
-    with suppress(OSError):
-        what = "Requests refused by the proxy"
-        return [CounterMetricFamily("ldp_proxy_refusals", what, file.stat().st_size)] if file else []
-    return []
-
-
 def _bytes(name: str, what: str, size: int) -> Metric:
     return GaugeMetricFamily(name, f"{what}, in whole MiB", size // _MIB * _MIB)
 
@@ -164,5 +162,10 @@ def _resident_bytes(process: int) -> int:
 
 def render_metrics(of_store: Iterable[Metric], traffic: Traffic, proxy_refusals: Path | None) -> bytes:
     """Return the metrics of the collector in the text format of Prometheus."""
-    metrics = [build_info(), *of_store, *_process_metrics(traffic), *_proxy_metrics(proxy_refusals)]
+    build = InfoMetricFamily("ldp_build", "The build that runs", value=vars(find_build()))
+    metrics = [build, *of_store, *_process_metrics(traffic)]
+    with suppress(OSError):
+        if proxy_refusals:  # its size in bytes is the number of requests
+            what, size = "Requests refused by the proxy", proxy_refusals.stat().st_size
+            metrics.append(CounterMetricFamily("ldp_proxy_refusals", what, size))
     return generate_latest(SimpleNamespace(collect=lambda: metrics))

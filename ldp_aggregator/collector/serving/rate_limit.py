@@ -93,22 +93,20 @@ class RateLimit:
         """
         if not self._limit:
             return 0
-        group = _address_group(find_sender(peer or "", forwarded, self._trusted))
+        address = find_sender(peer or "", forwarded, self._trusted)
+        group = address.packed[:8] if address else b""  # 64 bits: all of IPv4, or one site of IPv6
         with self._lock:
             now = self._clock()
             if now >= self._window_end:
                 if not count:
                     return 0
-                self._begin_window(now)
+                self._window_end = now + WINDOW_SECONDS
+                self._key = os.urandom(32)
+                self._rows = [array("H", bytes(2 * _CELLS_PER_ROW)) for _ in range(self._row_count)]
             self._reset_task.request(self._window_end - now)
             if self._add(group, int(count)):
                 return 0
             return ceil(self._window_end - now)
-
-    def _begin_window(self, now: float) -> None:
-        self._window_end = now + WINDOW_SECONDS
-        self._key = os.urandom(32)
-        self._rows = [array("H", bytes(2 * _CELLS_PER_ROW)) for _ in range(self._row_count)]
 
     def _reset_if_over(self) -> float | None:
         """Return the seconds left of the minute; if it is over, delete key and table, and return None."""
@@ -156,8 +154,3 @@ def _parse_address(text: str) -> Address | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
-
-
-def _address_group(address: Address | None) -> bytes:
-    """Return the unit of counting: an IPv4 address, or the first 64 bits of an IPv6 address (one site)."""
-    return address.packed[:8] if address else b""

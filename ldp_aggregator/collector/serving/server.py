@@ -42,16 +42,7 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """The collector as gunicorn's application.
-
-    Parameters
-    ----------
-    published : PublishedSurveys
-    publish_again : callable
-        Reads the settings and the surveys again; if it raises, the old ones are served.
-    options : Any
-        Gunicorn's settings.
-    """
+    """The collector as gunicorn's application, with gunicorn's settings as `options`; see :func:`serve`."""
 
     def __init__(
         self, published: PublishedSurveys, publish_again: Callable[[], PublishedSurveys], **options: Any

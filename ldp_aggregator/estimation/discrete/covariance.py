@@ -342,27 +342,22 @@ class TableEstimate(Protocol):
     @property
     def n(self) -> int:
         """Number of reports or rows; without any, nothing is known."""
-        ...
 
     @property
     def raw(self) -> FloatArray:
         """Unbiased frequencies, (A k,); the cell of value a and class c is a k + c."""
-        ...
 
     @property
     def covariance(self) -> FrequencyCovariance:
         """The covariance of `raw`."""
-        ...
 
     @property
     def mechanism(self) -> str:
         """The names of the mechanisms, joined by " + "."""
-        ...
 
     @property
     def asked_features(self) -> tuple[Feature, ...]:
         """The features that the same reports ask about."""
-        ...
 
 
 def excess_kurtosis(fourth: FloatArray | float, variance: FloatArray) -> FloatArray:

@@ -102,11 +102,6 @@ class Frequencies:
         return self.question.asked_features
 
     @property
-    def counters_per_cell(self) -> int:
-        """Number of counters of the question that are summed to one frequency."""
-        return self.question.domain // len(self.raw)
-
-    @property
     def stderr(self) -> FloatArray:
         """Standard errors of `raw`; infinite without reports."""
         return np.sqrt(self.covariance.variance)

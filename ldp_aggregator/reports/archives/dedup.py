@@ -95,15 +95,7 @@ def _merge_buffer(distinct: dict[int, Records], buffer: dict[int, list[Records]]
 
 
 def _drop_repeats(records: Records) -> tuple[Records, int]:
-    """Return the first report of every id, and the number of reports that reuse an id.
-
-    Returns
-    -------
-    Records
-        The first reports, in their order.
-    int
-        Number of other reports that differ from the first report with their id.
-    """
+    """Return the first report of every id, in their order, and the number of others that differ from it."""
     ids = _view_id_words(records)
     ascending = np.sort(ids[:, 0])  # nearly all ids differ in their first half, which sorts fast
     if (ascending[1:] != ascending[:-1]).all():
@@ -143,12 +135,7 @@ PARTS = 256
 
 
 class Spill:
-    """Collects accepted reports and counts each once; a context manager, since it may use temporary files.
-
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    """
+    """Collects accepted reports and counts each once; a context manager, since it may use temporary files."""
 
     def __init__(self, plan: Plan | SiloPlan) -> None:
         self._plan = plan

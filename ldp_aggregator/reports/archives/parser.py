@@ -97,14 +97,8 @@ class ArchiveParser:
     def _walk(self, data: bytes, starts: IntArray, ends: IntArray, is_last: bool) -> tuple[BoolArray, int]:
         """Walk from the end of each report or piece to the next.
 
-        Contiguous reports, each of which starts where the one before ends, are one step.
-
-        Returns
-        -------
-        taken : bool array
-            Which of the given reports the walk reaches.
-        position : int
-            Byte offset at which the walk ends.
+        Contiguous reports, each of which starts where the one before ends, are one step. Returns which of the
+        given reports the walk reaches, and the byte offset at which it ends.
         """
         taken = np.zeros(len(starts), dtype=bool)
         gaps = np.flatnonzero(ends[:-1] != starts[1:])
@@ -179,10 +173,7 @@ class ArchiveParser:
 def _measure_piece(data: bytes, start: int) -> int:
     """Return the length of the array of five that starts at `start`, 0 if the data end inside it.
 
-    Raises
-    ------
-    ValueError, TypeError, RecursionError or msgpack.UnpackException
-        If no such array starts there, or if it is longer than any report.
+    Any other array raises ValueError, TypeError, RecursionError or msgpack.UnpackException.
     """
     if data[start] != ARRAY_OF_FIVE:
         raise ValueError("no array of five")

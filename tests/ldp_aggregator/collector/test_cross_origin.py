@@ -19,7 +19,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.schedule import Schedule
-from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.store import SCHEDULES, count_reports
 from ldp_client import make_report
 from ldp_design.authoring.signing import make_keys, sign
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, make_client, rejected
@@ -112,7 +112,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name, schedule in (("future", Schedule(opens=1 << 40)), ("over", Schedule(closes=1))):
         plan = read_survey(texts[name]).compile()
         store.publish(name, plan.json, counter_names(plan))
-        store.set_schedule(name, schedule.to_json())
+        store.set_note(SCHEDULES, name, schedule.to_json())
     store.close()
     with collector([folder / f"{name}.toml" for name in texts], url, workers=1) as (running, _):
         yield running

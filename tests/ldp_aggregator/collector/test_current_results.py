@@ -8,6 +8,7 @@ from ldp_aggregator.collector.current_results import ONE_LOOK, CurrentResults
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores.schedule import Schedule
+from ldp_aggregator.stores.store import SCHEDULES, TEXTS
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, make_client, make_store
 from tests.ldp_aggregator.estimation.test_validation_result import make_survey, make_validation
@@ -48,7 +49,7 @@ def test_intervals_hold_at_all_looks_until_the_survey_has_closed():
     assert wide["low"][1] < single["low"][1]
 
     past = datetime.now(UTC) - timedelta(days=2)
-    store.set_schedule("tea", Schedule(closes=past.timestamp()).to_json())
+    store.set_note(SCHEDULES, "tea", Schedule(closes=past.timestamp()).to_json())
     later = read_estimates(store)
     assert later["intervals"] == "one look"
     assert later["features"] == fixed["features"]
@@ -74,7 +75,7 @@ def test_the_page_shows_the_texts_of_the_survey():
     texts = {"en": {"features": {"tea": {"title": "Which tea do you drink?"}}}}
     plan = make_plan(label=None, features=FEATURES, texts=texts)
     store = make_store(plan)
-    store.set_texts(plan.id, plan.texts.json)
+    store.set_note(TEXTS, plan.id, plan.texts.json)
     client = make_client(store, operator_token="the-token")
     page = parse_page(client.get("/v1/surveys/tea/progress.html", headers=OPERATOR).data)
     assert "Question: Which tea do you drink?" in page.section("shares-1").text

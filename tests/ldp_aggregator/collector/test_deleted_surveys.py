@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ldp_aggregator.stores import StoreError, open_store
+from ldp_aggregator.stores.store import TEXTS
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import (
     OPERATOR,
@@ -169,8 +170,10 @@ def filled(tmp_path: Path, plan) -> str:
     url = f"sqlite:///{tmp_path}/ldp.db"
     store = open_store(url)
     store.publish(plan.id, plan.json)
-    store.set_texts(
-        plan.id, json.dumps({"about": {"retention": "Counts until 2999-02-31, or 2999-03-01."}}).encode()
+    store.set_note(
+        TEXTS,
+        plan.id,
+        json.dumps({"about": {"retention": "Counts until 2999-02-31, or 2999-03-01."}}).encode(),
     )
     store.close()
     return url
@@ -213,7 +216,7 @@ def test_status_shows_when_a_survey_is_to_be_deleted(filled):
     assert "sleep: to be deleted by 2999-03-01, says about.retention\n" in run("status", "--store", filled)[1]
     assert json.loads(run("status", "--json", "--store", filled)[1])[0]["delete_by"] == "2999-03-01"
     store = open_store(filled)
-    store.set_texts("sleep", b'{"about": {"retention": "until 2020-01-01"}}')
+    store.set_note(TEXTS, "sleep", b'{"about": {"retention": "until 2020-01-01"}}')
     store.close()
     assert "by 2020-01-01 (overdue), says" in run("status", "--store", filled)[1]
 

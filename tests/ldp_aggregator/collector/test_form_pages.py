@@ -9,6 +9,7 @@ from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import MemoryStore
+from ldp_aggregator.stores.store import TEXTS
 from tests.support.surveys import SLEEP, SLEEP_TEXTS
 
 
@@ -16,7 +17,7 @@ def client_of(**settings):
     plan = read_survey(SLEEP + SLEEP_TEXTS).compile()
     store = MemoryStore()
     store.publish(plan.id, plan.json, counter_names(plan))
-    store.set_texts(plan.id, plan.texts.json)
+    store.set_note(TEXTS, plan.id, plan.texts.json)
     return plan, create_app(CollectorSettings(**settings), store).test_client()
 
 

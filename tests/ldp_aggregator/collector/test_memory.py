@@ -25,6 +25,7 @@ from ldp_aggregator.collector.invitations import create_tokens
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.stores import MemoryStore, StoreError
 from ldp_aggregator.stores.schedule import Schedule
+from ldp_aggregator.stores.store import SCHEDULES
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, ROW, SURVEY, make_client
 from tests.support.access import access
@@ -68,7 +69,7 @@ def plans() -> tuple[Plan, Store]:
     for name, window in (("early", Schedule(opens=now + 9999)), ("late", Schedule(closes=now - 9))):
         other = read_survey(SURVEY.replace('"sleep"', f'"{name}"')).compile()
         store.publish(name, other.json)
-        store.set_schedule(name, window.to_json())
+        store.set_note(SCHEDULES, name, window.to_json())
     store.publish(RELAYED.id, RELAYED.json)
     return plan, store
 

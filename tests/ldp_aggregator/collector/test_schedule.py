@@ -13,6 +13,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
 from ldp_aggregator.stores.schedule import Phase, Schedule
+from ldp_aggregator.stores.store import SCHEDULES
 from ldp_client import Client, Response, State
 from tests.ldp_aggregator.collector.conftest import ROW, make_store, rejected, some_reports
 from tests.ldp_aggregator.collector.test_routes import post
@@ -45,7 +46,7 @@ def test_a_worker_reads_the_schedules_again_after_their_ttl(plan, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.2)
     service = service_of(store)
     assert service.phase(plan.id) is Phase.OPEN
-    store.set_schedule(plan.id, Schedule(closes=50).to_json())
+    store.set_note(SCHEDULES, plan.id, Schedule(closes=50).to_json())
     assert service.phase(plan.id) is Phase.OPEN  # from the cache
     wait_for(lambda: service.phase(plan.id) is Phase.CLOSED)
 
@@ -53,14 +54,14 @@ def test_a_worker_reads_the_schedules_again_after_their_ttl(plan, monkeypatch):
 def test_a_worker_uses_the_last_schedules_while_its_store_fails(plan, monkeypatch):
     monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.0)
     store = make_store(plan)
-    store.set_schedule(plan.id, Schedule(closes=50).to_json())
+    store.set_note(SCHEDULES, plan.id, Schedule(closes=50).to_json())
     early, late = service_of(store), service_of(store)
     assert early.phase(plan.id) is Phase.CLOSED
 
-    def away() -> dict[str, bytes]:
+    def away(kind: str) -> dict[str, bytes]:
         raise StoreError("gone")
 
-    monkeypatch.setattr(store, "schedules", away)
+    monkeypatch.setattr(store, "notes", away)
     assert early.phase(plan.id) is Phase.CLOSED
     with pytest.raises(StoreError):  # a worker that never read the schedules must not guess
         late.phase(plan.id)
@@ -87,7 +88,7 @@ def test_a_survey_is_listed_after_it_has_opened(web, store, plan, monkeypatch):
         "closed": [Schedule(closes=1)],
     }
     for phase, each in ((phase, each) for phase, found in windows.items() for each in found):
-        store.set_schedule(plan.id, each.to_json())
+        store.set_note(SCHEDULES, plan.id, each.to_json())
         listed = [{"id": plan.id, "digest": plan.digest, "phase": phase}] if phase else []
         assert web.get("/v1/surveys").json == {"surveys": listed}
 
@@ -100,7 +101,7 @@ def test_devices_see_each_phase_of_a_survey(web, store, plan, monkeypatch):
         return Client(url, transport=Web(web), journal=":memory:", spread=0)
 
     def move(window: Schedule) -> None:
-        store.set_schedule(plan.id, window.to_json())
+        store.set_note(SCHEDULES, plan.id, window.to_json())
 
     move(Schedule(opens=1 << 40))
     waiting = web.get(f"/v1/surveys/{plan.id}")

@@ -30,7 +30,7 @@ from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.statements.privacy import find_privacy
 from ldp_aggregator.stores import MemoryStore, open_store
 from ldp_aggregator.stores.schedule import Schedule
-from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.store import SCHEDULES, count_reports
 from tests.ldp_aggregator.collector.conftest import make_store, rejected
 from tests.support.access import access, write_tokens
 from tests.support.commands import command
@@ -133,7 +133,8 @@ def test_the_messages_of_each_column_are_counted_and_refused_by_themselves():
         assert (found.pop("rejected_by_question"), found["rejected"]) == ([0, 1], 1)
         assert found["recorded"] + found["duplicate"] == 3
         assert rejected(web, plan.id).get("promise-broken", 0) == broken
-    assert [each.n for each in take_snapshot(store, plan.id).totals.values()] == [2, 1]
+    totals = take_snapshot(store, plan.id).totals
+    assert [totals[each.key].n for each in plan.questions] == [2, 1]
     [report] = [each for each in relayed_reports(plan) if unpack(each).question == 1]
     malformed = pack(Report(plan.digest_bytes, 1, unpack(report).id, bytes([9])))
     _, found = post(web, inner_message(plan, relayed_reports(plan)[0], malformed))
@@ -248,7 +249,7 @@ def test_sealed_messages_are_taken_while_reports_are(web, store):
         (Schedule(closes=now - 9), (410, "survey-closed")),
         (Schedule(closes=now - 9, grace=99), counts(recorded=1)),
     ]:
-        store.set_schedule(PLAN.id, schedule.to_json())
+        store.set_note(SCHEDULES, PLAN.id, schedule.to_json())
         web = make_web(store)  # schedules are cached
         assert post(web, body) == expected
 
@@ -329,7 +330,7 @@ def test_a_missing_or_wrong_key_or_token_is_named_at_the_start(survey):
 
 def schedule(survey: Path, schedule: Schedule) -> None:
     store = open_store(f"sqlite:///{survey.parent}/s.db")
-    store.set_schedule(PLAN.id, schedule.to_json())
+    store.set_note(SCHEDULES, PLAN.id, schedule.to_json())
     store.close()
 
 

@@ -14,6 +14,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.snapshot import Snapshot, take_snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError, open_store
+from ldp_aggregator.stores.store import TEXTS
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import ask, make_client, make_store
 from tests.support.servers import collector
@@ -41,7 +42,7 @@ def texts_of(plan: Plan) -> bytes:
 
 def published(plan: Plan, texts: bytes) -> MemoryStore:
     store = make_store(plan)
-    store.set_texts(plan.id, texts)
+    store.set_note(TEXTS, plan.id, texts)
     return store
 
 
@@ -100,7 +101,7 @@ def test_collector_reads_the_texts_beside_a_compiled_plan(tmp_path, url, plan):
     assert open_store(url).plans() == {}
     texts_path(path).write_bytes(texts_of(plan))
     publish_surveys(CollectorSettings(surveys=(path,), store=url))
-    assert open_store(url).texts() == {"sleep": texts_of(plan)}
+    assert open_store(url).notes(TEXTS) == {"sleep": texts_of(plan)}
     texts_path(path).unlink()
     publish_surveys(CollectorSettings(surveys=(path,), store=url))  # the store has them
 
@@ -111,7 +112,7 @@ def test_changed_texts_under_the_same_id_are_another_plan(survey, url, plan):
     survey.write_text(SLEEP + SLEEP_TEXTS.replace("How old", "How young"), encoding="utf-8")
     with pytest.raises(StoreError, match="another plan of survey 'sleep'"):
         publish_surveys(CollectorSettings(surveys=(survey,), store=url))
-    assert open_store(url).texts() == {"sleep": texts_of(plan)}
+    assert open_store(url).notes(TEXTS) == {"sleep": texts_of(plan)}
 
 
 def test_snapshot_keeps_the_digest_of_the_texts(plan):

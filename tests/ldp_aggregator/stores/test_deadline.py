@@ -15,6 +15,7 @@ import pytest
 from ldp_aggregator.stores import Batch, Store, StoreError, StoreFailure, StorePolicy, open_store
 from ldp_aggregator.stores.group_commit import GroupCommit
 from ldp_aggregator.stores.redis import RedisStore
+from ldp_aggregator.stores.store import SCHEDULES, TEXTS
 from tests.ldp_aggregator.stores.conftest import StartRedis
 from tests.support.batches import batch, is_ready
 from tests.support.servers import ClusterNode, wait_for
@@ -38,10 +39,10 @@ CALLS: dict[str, Callable[[Store], object]] = {
     "plans": lambda store: store.plans(),
     "publish": lambda store: store.publish("sleep", b"{}", QUESTIONS),
     "publish another plan": lambda store: store.publish("unused", b"[]", QUESTIONS),
-    "set_texts": lambda store: store.set_texts("sleep", b"{}"),
-    "texts": lambda store: store.texts(),
-    "set_schedule": lambda store: store.set_schedule("sleep", b"{}"),
-    "schedules": lambda store: store.schedules(),
+    "set_texts": lambda store: store.set_note(TEXTS, "sleep", b"{}"),
+    "texts": lambda store: store.notes(TEXTS),
+    "set_schedule": lambda store: store.set_note(SCHEDULES, "sleep", b"{}"),
+    "schedules": lambda store: store.notes(SCHEDULES),
     "record": lambda store: store.record([report(each, 2) for each in QUESTIONS]),
     "find_recorded": lambda store: store.find_recorded("sleep", dict.fromkeys(QUESTIONS, report("q0").ids)),
     "totals": lambda store: store.totals("sleep"),

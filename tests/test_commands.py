@@ -259,4 +259,5 @@ def test_json_of_training_preview_and_status(folder, monkeypatch):
         "rejected": 0,
         "tokens": 0,
         "delete_by": None,
+        "notes": [],
     }

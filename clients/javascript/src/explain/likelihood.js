@@ -117,7 +117,7 @@ function histogramLikelihood(payload, _domain, tables) {
  * @param {number} m
  */
 function combinations(n, m) {
-  let product = 1n;
-  for (let i = 0; i < m; i++) product = product * BigInt(n - i) / BigInt(i + 1);
+  let product = m > n ? 0n : 1n;
+  for (let i = 0; i < Math.min(m, n - m); i++) product = product * BigInt(n - i) / BigInt(i + 1);
   return Number(product);
 }

@@ -104,8 +104,8 @@ interface Likelihood {
 
     /** Returns C(n, m). */
     static long combinations(int n, int m) {
-        BigInteger product = BigInteger.ONE;
-        for (int i = 0; i < m; i++) {
+        BigInteger product = m > n ? BigInteger.ZERO : BigInteger.ONE;
+        for (int i = 0; i < Math.min(m, n - m); i++) {
             product = product.multiply(BigInteger.valueOf(n - i)).divide(BigInteger.valueOf(i + 1));
         }
         return product.longValue();

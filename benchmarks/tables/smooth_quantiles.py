@@ -1,9 +1,9 @@
 """Compares the errors of two fits of an ordered feature: a smooth one, and the one that is used.
 
-The errors are those of quartiles and of shares. The rule of the smooth fit was found on the three
-distributions of :mod:`quantile_errors`. This benchmark has other numbers: simulated ones between 0 and 1,
-those of two public data sets, and simulated ones whose distributions are like those of four variables of the
-MAGIC gamma telescope data (length, asymmetry, angle and distance).
+It measures the errors of quartiles and of shares. The rule of the smooth fit was chosen with the three
+distributions of :mod:`quantile_errors`, so this benchmark uses others: simulated numbers between 0 and 1, the
+numbers of two public data sets, and simulated numbers that resemble four variables of the MAGIC gamma
+telescope data (length, asymmetry, angle and distance).
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ class MissingSurveyError(CounterError):
         names = ", ".join(sorted(surveys))
         super().__init__(
             f"the store has lost {names}, or has another plan of it: it was emptied or replaced, or another "
-            "collector has published a changed survey. Restore the store, or restart this collector with "
-            "the survey files that it serves from now on",
+            "collector has published a changed survey. Restore the store. Only if the survey was changed on "
+            "purpose, restart this collector with the survey files that it serves from now on",
             StoreFailure.SURVEY_MISSING,
         )
 
@@ -68,7 +68,7 @@ class LostReportsError(CounterError):
         super().__init__(
             f"the store has lost data of {survey}: {describe_loss(name, reports, ids)}. Restore the newest "
             "copy of the store or, to go on with what is left, import it into a new store: ldp-collector "
-            f"import {survey} --accept-loss",
+            f"import {survey} --from OLD --store NEW --accept-loss",
             StoreFailure.REPORTS_LOST,
         )
 

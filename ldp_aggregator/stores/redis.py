@@ -90,9 +90,10 @@ class RedisStore:
             stored = self._redis.hget(_PLANS_KEY, survey)
             if stored not in (None, plan):
                 self._remove_plan(survey, stored)
-            if stored is None:  # the survey is new: numbers of reports are those of an erased one
-                for counter in counters:
-                    self._redis.hdel(self._marker_key(survey, counter), number_field(survey, counter))
+            for counter in () if stored else counters:  # a table without the mark is an erased survey's
+                table = self._marker_key(survey, counter)
+                if not self._redis.hexists(table, survey):
+                    self._redis.hdel(table, number_field(survey, counter))
             self._redis.hset(_PLANS_KEY, survey, plan)
             self._mark(survey, self._marker_keys(survey, counters), plan)
 

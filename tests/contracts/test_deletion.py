@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import count
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -31,7 +30,7 @@ from ldp_aggregator.stores.schedule import Schedule
 from ldp_aggregator.stores.store import SCHEDULES, TEXTS
 from ldp_aggregator.stores.tombstone import DELETED, DeletedSurveyError, Tombstone, read_tombstones
 from tests.support.batches import record
-from tests.support.servers import redis_server, wait_for
+from tests.support.servers import wait_for
 from tests.support.surveys import SLEEP
 from tests.support.threads import in_threads
 
@@ -40,41 +39,6 @@ COUNTERS = [f"{number:016x}" for number in range(40)]
 """Enough for every server of a cluster to have some."""
 PLAN = b"{}"
 ONE = np.array([1], np.int64)
-
-
-@pytest.fixture(
-    params=[
-        "memory",
-        "sqlite",
-        pytest.param("redis", marks=pytest.mark.slow),
-        pytest.param("cluster", marks=pytest.mark.slow),
-    ]
-)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "memory":
-        yield "memory://"
-    elif request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/store.db"
-    elif request.param == "redis":
-        address = request.getfixturevalue("redis_of_this_module")
-        yield address
-        with redis.Redis.from_url(address) as client:
-            client.flushall()
-    else:
-        yield request.getfixturevalue("cluster_nodes")[0].url
-
-
-@pytest.fixture(scope="module")
-def redis_of_this_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with redis_server(tmp_path_factory.mktemp("redis")) as address:
-        yield address
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = open_store(url)
-    yield opened
-    opened.close()
 
 
 def entries(*numbers: int) -> dict[bytes, bytes]:

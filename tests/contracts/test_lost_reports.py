@@ -110,16 +110,31 @@ def test_reports_of_an_earlier_version_are_no_loss(url):
     store.close()
 
 
-def test_a_survey_that_was_erased_can_be_published_again(url):
-    store = filled(url)
+def lose_plan_and_reports(store: Store) -> None:
     for key in [*store._redis.scan_iter("ldp:{*")]:
         if not key.endswith(b"published"):
             store._redis.delete(key)
     store._redis.hdel("ldp:plans", SURVEY)
+
+
+def test_a_survey_that_was_erased_can_be_published_again(url):
+    store = filled(url)
+    lose_plan_and_reports(store)
+    for key in store._find_marker_keys(SURVEY):
+        store._redis.hdel(key, SURVEY)
     store.close()
     store = filled(url)
     assert store.totals(SURVEY)[COUNTER].n == REPORTS
     store.close()
+
+
+def test_reports_that_were_lost_with_the_plan_stay_lost_when_it_is_published_again(url):
+    store = filled(url)
+    lose_plan_and_reports(store)
+    store.close()
+    with closing(open_store(url)) as restarted:
+        restarted.publish(SURVEY, b"{}", [COUNTER, OTHER])
+        assert restarted.find_losses(SURVEY)[COUNTER] == Loss(REPORTS, REPORTS)
 
 
 def test_every_report_that_is_evicted_is_in_the_number_of_the_lost(url):

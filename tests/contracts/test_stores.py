@@ -7,58 +7,22 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-import redis
 
 from ldp_aggregator.stores import Batch, MarksById, MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.failure import MissingSurveyError
 from ldp_aggregator.stores.group_commit import GroupCommit
 from ldp_aggregator.stores.store import REPORTS_PER_READ, SCHEDULES, TEXTS
 from tests.support.batches import batch, record
-from tests.support.servers import redis_server, wait_for
+from tests.support.servers import wait_for
 from tests.support.threads import in_threads
 
 SURVEY, COUNTER = "sleep-2026", "0123456789abcdef"
-
-
-@pytest.fixture(
-    params=[
-        "memory",
-        "sqlite",
-        pytest.param("redis", marks=pytest.mark.slow),
-        pytest.param("cluster", marks=pytest.mark.slow),
-    ]
-)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "memory":
-        yield "memory://"
-    elif request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/store.db"
-    elif request.param == "redis":
-        address = request.getfixturevalue("redis_of_this_module")
-        yield address
-        with redis.Redis.from_url(address) as client:
-            client.flushall()
-    else:
-        yield request.getfixturevalue("cluster_nodes")[0].url
-
-
-@pytest.fixture(scope="module")
-def redis_of_this_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with redis_server(tmp_path_factory.mktemp("redis")) as address:
-        yield address
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    opened = open_store(url)
-    yield opened
-    opened.close()
 
 
 def ids(*numbers: int) -> dict[bytes, bytes]:

@@ -68,7 +68,7 @@ def test_an_operator_goes_on_with_what_is_left(tmp_path, damaged, sent):  # noqa
         result = command("ldp-collector", *words, check=False)
         assert result.exit_code == 1
         assert "has lost data of trial: 100 acknowledged reports that no count contains" in result.output
-        assert "ldp-collector import trial --accept-loss" in result.output
+        assert "ldp-collector import trial --from OLD --store NEW --accept-loss" in result.output
     trained = command("ldp-train", source, "-o", tmp_path / "m.json", check=False)
     assert (trained.exit_code, "100 acknowledged reports" in trained.output) == (1, True)
     assert (

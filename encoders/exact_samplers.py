@@ -60,11 +60,9 @@ def permute_and_flip(scores: Sequence[Fraction | int], rate: Fraction, source: R
 
     Parameters
     ----------
-    scores : sequence of Fraction or int
     rate : Fraction
         epsilon / (2 s) for scores of sensitivity s. It is epsilon / s if adding a row never lowers any score,
         or never raises any.
-    source : RandomSource
     """
     best = max(scores)
     order = list(range(len(scores)))

@@ -14,7 +14,6 @@ def write_key_file(path: Path, pem: bytes, error_type: Callable[[str], LdpError]
 
     Parameters
     ----------
-    path : Path
     pem : bytes
         The key.
     error_type : callable

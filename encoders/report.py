@@ -53,7 +53,6 @@ def unpack(data: bytes, max_bytes: int = MAX_REPORT_BYTES) -> Report:
 
     Parameters
     ----------
-    data : bytes
     max_bytes : int
         The most bytes of a report of the plan: MAX_REPORT_BYTES, or MAX_MESSAGE_BYTES for a silo's.
 

@@ -23,8 +23,6 @@ def write_atomically(
 
     Parameters
     ----------
-    path : path
-    data : bytes
     public : bool
         Whether the file is to be published: a new file then has the permissions of the umask; otherwise only
         its owner can read it. A replaced file keeps its permissions.

@@ -19,7 +19,6 @@ def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) 
 
     Parameters
     ----------
-    source : Store
     path : Path
         The file, which must not exist. Until it is complete, its name ends with ``.part``.
     progress : callable

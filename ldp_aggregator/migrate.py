@@ -64,7 +64,6 @@ def migrate_survey(
     target : Store
         The store to write. It contains nothing of the survey except its plan, or an incomplete copy from
         this source.
-    survey : str
     progress : callable
         Called with the number of reports copied since its last call.
     accept_loss : bool

@@ -232,7 +232,6 @@ def state_privacy(
 
     Parameters
     ----------
-    snapshot : Snapshot or SiloSnapshot
     audit : AuditResult, optional
         The audit of the survey's plan, see :func:`read_audit`.
     validation : Snapshot, optional

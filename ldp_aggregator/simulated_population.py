@@ -60,7 +60,6 @@ def simulate_reports(
 
     Parameters
     ----------
-    plan : Plan
     codes : (m, n) int array
         Encoded rows, see :func:`ldp_aggregator.rows.encode_table.encode_table`.
     labels : (m,) int array
@@ -126,7 +125,6 @@ class SyntheticPopulation:
 
         Parameters
         ----------
-        plan : Plan
         ratio : float
             Each value belongs to one class; it is `ratio` times as frequent in this class as in others.
         mean_shift : float

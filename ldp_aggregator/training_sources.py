@@ -208,7 +208,6 @@ def open_existing_store(url: str, read_only: bool = False) -> Store:
 
     Parameters
     ----------
-    url : str
     read_only : bool
         Whether to open it without write access.
 

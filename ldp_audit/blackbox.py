@@ -99,7 +99,6 @@ def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float
 
     Parameters
     ----------
-    names : tuple of str
     one, other : Messages
         The messages of both people: equally many, all independent.
     alpha : float

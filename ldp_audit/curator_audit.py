@@ -60,7 +60,6 @@ def audit_trainings(
     ----------
     survey : Survey
         The features and labels of the made-up rows.
-    epsilon : Fraction
     trials : int
         Number of trainings on each of the two data sets.
     learners : sequence of str, optional

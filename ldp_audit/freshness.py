@@ -63,7 +63,6 @@ def check_forks(
 
     Parameters
     ----------
-    plan : Plan
     sent : sequence of bytes
         See :func:`collect_forked_reports`.
     reference : sequence of bytes
@@ -95,15 +94,12 @@ def check_two_surveys(
 
     Parameters
     ----------
-    device : RequestDevice
     plan : Plan
         A survey that nearly always asks one question. The second survey asks the same under another id.
-    person : Person
     reference : sequence of bytes
         Independent messages of the same person.
     alpha : float
         The probability of finding fault where there is none.
-    devices : int
     """
     name = "requests: the payloads of one device for two surveys are independent"
     second = f"audit-{plan.digest[:16]}"
@@ -159,10 +155,6 @@ def repeat_report(
 
     Parameters
     ----------
-    environment : FrozenEnvironment
-    device : Reporter
-    plan : Plan
-    person : Person
     reference : Messages
         Independent messages of the same person, which show how often a payload occurs by chance.
     alpha : float
@@ -200,7 +192,6 @@ def check_noise_reuse(results: Mapping[str, list[RepeatResult]], way: str) -> Ch
 
     Parameters
     ----------
-    results : mapping from a question's name to the result of each person
     way : str
         How the reports were made: the name of the method.
     """

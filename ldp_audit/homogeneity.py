@@ -25,7 +25,6 @@ def check_homogeneity(plan: Plan, messages_by_person: MessagesByPerson, alpha: f
 
     Parameters
     ----------
-    plan : Plan
     messages_by_person : dict of Messages
         The first 50,000 of each person are checked.
     alpha : float

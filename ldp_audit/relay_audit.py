@@ -85,7 +85,6 @@ def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) 
     ----------
     plan : Plan
         A plan with a relay.
-    people : sequence of Person
     count : int
         The number of devices of each person.
     alpha : float

@@ -84,12 +84,7 @@ class _Connection:
 
 
 def check_requests(sent: Mapping[str, Sequence[Sequence[Request]]]) -> Check:
-    """Check that every device sends one request, and that all have the same request line and headers.
-
-    Parameters
-    ----------
-    sent : mapping from a person's name to the requests of each of their devices
-    """
+    """Check that every device sends one request, and that all have the same request line and headers."""
     name = "Client.report sends one request; method, path and headers are the same for everybody"
     heads: dict[int, bytes] = {}
     count = 0

@@ -58,7 +58,6 @@ def audit_silo(
 
     Parameters
     ----------
-    plan : SiloPlan
     trials : int
         Number of messages of each of two files, for each made-up person.
     device : SiloDevice, optional

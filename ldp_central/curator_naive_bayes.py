@@ -39,11 +39,9 @@ def count_cells(feature: Feature, indices: IntArray, labels: IntArray, k: int) -
 
     Parameters
     ----------
-    feature : Feature
     indices : (m,) array
         The feature's codes, from :func:`place_columns`.
     labels : (m,) array
-    k : int
     """
     if isinstance(feature, NumericFeature):
         parts = soft_cells(feature.missing == "category")
@@ -134,12 +132,10 @@ def fit_naive_bayes(
 
     Parameters
     ----------
-    rows : CodedRows
     expected_rows : int
         A public number; with the epsilon it determines how many features are used. Without a label, all are.
     epsilon, delta : Fraction
         For one row that is added or removed. With delta 0 the noise is discrete Laplace.
-    source : RandomSource
     """
     count = len(rows.features)
     if rows.k > 1:  # a feature is selected by how well it predicts the label

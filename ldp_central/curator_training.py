@@ -68,8 +68,6 @@ def read_curator_rows(
 
     Parameters
     ----------
-    survey : Survey
-    path : path
     rows_per_person : int
         Most rows of one person.
     person : str, optional

@@ -75,7 +75,6 @@ def train(
 
     Parameters
     ----------
-    rows : CodedRows
     promise : Promise
         With a delta above zero, the tables of Naive Bayes have discrete Gaussian noise. Other learners need
         no delta but that of the tail of a linear model's noise, see :attr:`Training.delta`.

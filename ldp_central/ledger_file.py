@@ -95,8 +95,6 @@ def train_once(
     ----------
     path : path
         The ledger.
-    terms : LedgerTerms
-    request : TrainingRequest
     make_model : callable
         Trains, and returns the UTF-8 bytes of a model file. It is called after the amount was committed.
         If it fails, the amount stays spent.

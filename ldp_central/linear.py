@@ -49,12 +49,10 @@ def fit_linear(
 
     Parameters
     ----------
-    rows : CodedRows
     expected_rows : int
         A public number, from which the covered error and the degree follow.
     epsilon : Fraction
         For one row that is added or removed.
-    source : RandomSource
 
     Raises
     ------

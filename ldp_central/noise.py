@@ -238,8 +238,6 @@ def add_cover_noise(
     Parameters
     ----------
     values : (m,) array
-    error, epsilon : Fraction
-    source : RandomSource
     """
     size = values.size
     root = math.isqrt(size - 1) + 1  # at least sqrt(m)

@@ -171,12 +171,10 @@ def fit_tree(
 
     Parameters
     ----------
-    rows : CodedRows
     expected_rows : int
         A public number; with the epsilon it determines the depth and the score of splits.
     epsilon : Fraction
         For one row that is added or removed.
-    source : RandomSource
     """
     depth = tree_depth(expected_rows, epsilon)
     of_leaves = LEAF_SHARE * epsilon

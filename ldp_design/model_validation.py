@@ -130,7 +130,6 @@ def write_validation_round(text: str, model: Results, source: str) -> str:
     ----------
     text : str
         The authored survey of any round that the model was trained on.
-    model : Results
     source : str
         Name of the model in comments.
 

@@ -58,7 +58,6 @@ def count_rows(
 
     Parameters
     ----------
-    plan : SiloPlan
     file : RowsFile
         Open, and not read yet.
     person : str, optional

@@ -70,10 +70,8 @@ class SiloJournal(Journal):
 
         Parameters
         ----------
-        identity : SurveyIdentity
         plan : SiloPlan
             The plan that the silo agreed to.
-        new : NewEpoch
         message_id : bytes
             The id by which the collector counts the message once.
         make_message : callable

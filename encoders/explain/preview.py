@@ -112,11 +112,8 @@ def preview(
 
     Parameters
     ----------
-    plan : Plan
-    row : Mapping[str, object]
     label : object
         None for a survey without a label.
-    rng : RandomSource
     question_name : str, optional
         Name of the question to preview, in place of a drawn one, or of all that each person answers.
     token : str, optional

@@ -67,8 +67,6 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
     ----------
     name : str
         A key of MECHANISMS, "THE(theta)", or "auto": see `auto_choose_oracle`.
-    domain : int
-    epsilon : Decimal
 
     Raises
     ------
@@ -106,8 +104,6 @@ def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> Numeri
     name : str
         A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_candidates`. For both moments of a
         number, it is always piecewise.
-    domain : NumericDomain
-    epsilon : Decimal
 
     Raises
     ------

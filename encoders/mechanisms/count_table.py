@@ -122,7 +122,6 @@ class CountTable(CountedMechanism):
         ----------
         counts : sequence of int
             The exact counts of all tables, in parts of a unit; `cells` long.
-        rng : RandomSource
         """
         if len(counts) != self.cells:
             raise ValueError(f"needs {self.cells} counts, not {len(counts)}")

@@ -112,7 +112,6 @@ def greatest_amount(tables: Sequence[CountedTable], rows: int, weights: FloatArr
 
     Parameters
     ----------
-    tables : sequence of CountedTable
     rows : int
         The most rows that one message may count.
     weights : float array, shape (..., cells)

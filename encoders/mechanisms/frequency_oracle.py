@@ -56,7 +56,6 @@ class FrequencyOracle(Mechanism):
         ----------
         totals : int array, shape (domain,)
             Sum of the tallies of `n` reports.
-        n : int
 
         Returns
         -------

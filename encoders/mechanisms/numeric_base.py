@@ -93,7 +93,6 @@ class NumericMechanism(Mechanism):
         Parameters
         ----------
         totals : int array, shape (cells,)
-        n : int
 
         Returns
         -------

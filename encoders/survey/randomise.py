@@ -42,7 +42,6 @@ def randomise(
 
     Parameters
     ----------
-    plan : Plan
     row : Mapping[str, object]
         Every feature of the survey by name; None for a missing value. Other entries are ignored.
     label : object

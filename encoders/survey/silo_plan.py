@@ -74,7 +74,6 @@ class SiloQuestion:
         ----------
         codes : sequence of int
             The codes of the row's features.
-        label_code : int
         """
         k = len(self.label.values)
         for feature, table, code in zip(self.asked_features, self.mechanism.tables, codes, strict=True):

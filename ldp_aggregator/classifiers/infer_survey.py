@@ -82,11 +82,8 @@ def infer_survey(
 
     Parameters
     ----------
-    columns : mapping from feature name to m values
-    labels : sequence of str
     epsilon, mechanism, numeric, label_name
         Settings of the survey: `mechanism` is for discrete features, `numeric` for numbers.
-    bins : int or None
     label_weight : int, optional
         Weight of the label question, where each feature has weight 1; by default it is asked only if no
         other question estimates the label, or if few users need it.

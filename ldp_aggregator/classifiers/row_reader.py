@@ -123,11 +123,6 @@ def check_handling(handle_unknown: str) -> None:
 def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Columns, BoolArray]:
     """Replace unknown categories, and missing values where the survey has no category for them.
 
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    columns : dict of m values each
-
     Returns
     -------
     columns : dict

@@ -61,7 +61,6 @@ def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -
 
     Parameters
     ----------
-    output : path or None
     inputs : iterable of str, path or None
         Paths, and URLs of stores and collectors.
     """

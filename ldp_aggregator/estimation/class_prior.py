@@ -103,7 +103,6 @@ def pool_prior(shares: Sequence[LabelShares], k: int, people: int = 0) -> Pooled
 
     Parameters
     ----------
-    shares : sequence of LabelShares
     k : int
         Number of classes.
     people : int

@@ -78,7 +78,6 @@ def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[G
 
     Parameters
     ----------
-    numbers : sequence of ClassMoments
     prior : (k,) array
         P(label), a distribution.
     """
@@ -145,7 +144,6 @@ def paper_gaussian(number: ClassMoments, counts: FloatArray) -> Gaussian:
 
     Parameters
     ----------
-    number : ClassMoments
     counts : (k,) array
         Estimated number of people of each label, positive.
     """

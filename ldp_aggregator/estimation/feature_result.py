@@ -83,7 +83,6 @@ class FeatureResult:
 
         Parameters
         ----------
-        feature : CategoricalFeature or BinnedFeature
         raw : TableEstimate, optional
             Frequencies of values and classes, (A k,); None without a question.
         prior : (k,) array

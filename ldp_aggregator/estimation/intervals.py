@@ -231,7 +231,6 @@ def invert_test(
 
     Parameters
     ----------
-    top, bottom : arrays of one shape
     find_moments : callable
         Takes possible true ratios, with one more axis at the front. Returns the variance and the third
         cumulant of top - ratio bottom. They must be polynomials of the ratio, of degree 4 at most.

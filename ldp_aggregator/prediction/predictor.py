@@ -48,8 +48,6 @@ class Predictor:
 
         Parameters
         ----------
-        plan : Plan or SiloPlan
-        classifier : NaiveBayesParameters, LinearModel or DecisionTree
         labels : (k,) array, optional
             The labels in the order of their codes; by default as the survey's values stand for.
         """
@@ -150,7 +148,6 @@ def spell_labels(label: Label, y: NDArray[Any], codes: IntArray) -> NDArray[Any]
 
     Parameters
     ----------
-    label : Label
     y, codes : (m,) arrays
         Labels and their codes.
     """

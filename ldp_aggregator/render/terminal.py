@@ -33,7 +33,6 @@ def write_document(sections: Sequence[Section], how_to_see_all: str) -> str:
 
     Parameters
     ----------
-    sections : sequence of Section
     how_to_see_all : str
         Completes the line that follows a table that was cut: "... and 3 more values: <how_to_see_all>".
     """

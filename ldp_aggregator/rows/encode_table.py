@@ -21,11 +21,6 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 def encode_table(plan: Plan | SiloPlan, columns: Mapping[str, Any]) -> IntArray:
     """Return the codes of a table's features; in a validation round, of the features of the model.
 
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    columns : mapping from feature name to m values
-
     Returns
     -------
     int64 array, shape (m, number of features)
@@ -48,11 +43,6 @@ def encode_labels(plan: Plan, labels: Sequence[object]) -> IntArray:
 
 def project_columns(projection: Projection, columns: Mapping[str, Sequence[object]]) -> dict[str, FloatArray]:
     """Return the components of the rows of a table, the same as `Projection.apply` returns for each row.
-
-    Parameters
-    ----------
-    projection : Projection
-    columns : mapping from input name to m values
 
     Returns
     -------

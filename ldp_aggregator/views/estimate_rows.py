@@ -156,7 +156,6 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
 
     Parameters
     ----------
-    estimates : Estimates
     plan : Plan or SiloPlan, optional
         The plan of the survey. With it, the choices of an entry with several answers are values of one
         feature; without it, each choice is a feature.

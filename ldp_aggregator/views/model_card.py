@@ -70,7 +70,6 @@ def describe_model(results: Results, classes: Iterable[Any], name: str) -> Model
 
     Parameters
     ----------
-    results : Results
     classes : iterable
         The labels as the model returns them.
     name : str

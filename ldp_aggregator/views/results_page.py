@@ -65,7 +65,6 @@ def render_page(
 
     Parameters
     ----------
-    results : Results
     other : Results, optional
         Another survey to compare the results with. Models of curators cannot be compared.
     independent : bool

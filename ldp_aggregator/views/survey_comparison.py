@@ -200,7 +200,6 @@ def compare_surveys(first: Results, second: Results, *, independent: bool = Fals
 
     Parameters
     ----------
-    first, second : Results
     independent : bool
         Whether the caller knows that no report is in both, although both are of one family of rounds.
 

@@ -139,7 +139,6 @@ class Journal(JournalFile):
 
         Parameters
         ----------
-        identity : SurveyIdentity
         plan : Plan
             The plan that the person agreed to; the report is sent to the URL that they agreed to.
         make_report : callable

@@ -72,7 +72,6 @@ def sign(plan: AnyPlan, private_key_pem: bytes) -> bytes:
 
     Parameters
     ----------
-    plan : Plan or SiloPlan
     private_key_pem : bytes
         An Ed25519 key, PKCS #8 in PEM form, without a password.
 

@@ -80,7 +80,6 @@ def fit_logistic(rows: FloatArray, labels: IntArray, response: RandomisedRespons
         See :func:`place_rows`.
     labels : (m,) array
         The labels that were sent.
-    response : RandomisedResponse
     """
     from scipy.optimize import minimize
 

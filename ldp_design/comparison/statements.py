@@ -86,7 +86,6 @@ def state_comparison(
 
     Parameters
     ----------
-    comparison : TrustComparison
     levels : NoiseLevels, optional
         For the number of people that a local survey needs.
     target : float, optional

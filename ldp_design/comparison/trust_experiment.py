@@ -123,8 +123,6 @@ def prepare(
         A survey of silos or of a curator cannot be compared as a local one, because people answer nothing.
     rows : DataFrame, list of dicts, or dict of columns
         See :func:`~ldp_design.simulation.accuracies.simulate`.
-    trusts : sequence of Trust
-    epsilons : sequence of numbers
     splits : int
         How often the rows are split: four fifths for training, one fifth for tests.
     seed : int
@@ -367,12 +365,9 @@ def simulate_silos(
 
     Parameters
     ----------
-    plan : SiloPlan
     codes : (m, F) array
         The coded rows of all silos. The first silo has the first of them, and so on, in equal parts.
     labels : (m,) array
-    silos : int
-    source : RandomSource
     """
     k, mechanism = len(plan.label.values), plan.mechanism
     cells = np.zeros(mechanism.cells, dtype=np.int64)

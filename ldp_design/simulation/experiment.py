@@ -272,9 +272,6 @@ def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource, survey: Su
 
     Parameters
     ----------
-    rows : EncodedRows
-    variant : Variant
-    rng : RandomSource
     survey : Survey, optional
         The survey to simulate; by default the rows' survey with the variant's settings.
     """

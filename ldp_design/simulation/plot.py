@@ -46,10 +46,8 @@ def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
 
     Parameters
     ----------
-    result : Simulation
     path : Path
         Its suffix chooses the format. Only the owner can read a new file.
-    title : str
 
     Raises
     ------

@@ -24,7 +24,6 @@ def make_row_reports(
 
     Parameters
     ----------
-    survey : Survey
     rows : DataFrame, list of dicts, or dict of columns
         As for :func:`~ldp_design.simulation.accuracies.simulate`.
     rng : RandomSource

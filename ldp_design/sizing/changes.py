@@ -81,8 +81,6 @@ def find_remedies(
 
     Parameters
     ----------
-    survey : Survey
-    population : SyntheticPopulation
     users : int
         Expected number of people.
     margins : sequence of Margin

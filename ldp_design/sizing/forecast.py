@@ -104,7 +104,6 @@ class Forecaster:
 
         Parameters
         ----------
-        accuracy : float
         on_attempt : callable, optional
             Called with each number of people before it is simulated.
 

@@ -53,7 +53,6 @@ def size_relay(
 
     Parameters
     ----------
-    survey : Survey
     population : SyntheticPopulation
         The assumed population.
     users : int

@@ -307,7 +307,6 @@ def weigh_covariances(
 
     Parameters
     ----------
-    parts : sequence of FrequencyCovariance
     weights : array
         One for each part; they add up to 1.
     distribution : (d,) array

@@ -204,7 +204,6 @@ def combine_questions(
     ----------
     margins : sequence of Frequencies
         Of the feature, one for each question.
-    feature : Feature
     k : int
         Number of classes. Questions without the label are left out, unless k is 1: then the frequencies are
         summed over the classes.

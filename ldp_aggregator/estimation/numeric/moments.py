@@ -87,7 +87,6 @@ def sample_sources(
 
     Parameters
     ----------
-    population : Population
     powers : (m,) array
         The power of the number that a person adds to each source, see `POWERS`.
     roots : (m,) array

@@ -84,7 +84,6 @@ def find_moves(reaches: Sequence[Reach], value: FloatArray, bounds: Bounds | Non
 
     Parameters
     ----------
-    reaches : sequence of Reach
     value : array
         The estimate.
     bounds : pair of float, optional

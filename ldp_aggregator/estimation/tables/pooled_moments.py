@@ -39,8 +39,6 @@ class PooledMoments(ClassMoments):
 
         Parameters
         ----------
-        silos : SoftMoments
-        others : ClassMoments
         prior : PooledPrior
             The pooled prior of all features.
         """

@@ -35,10 +35,7 @@ def dump_canonical_json(document: object) -> bytes:
 def load_canonical_json(data: bytes, name: str = "plan") -> Any:
     """Read canonical bytes; errors call them the `name`.
 
-    Raises
-    ------
-    SurveyError
-        If the bytes are not JSON, contain a float, or are not canonical.
+    Raises SurveyError if the bytes are not JSON, contain a float, or are not canonical.
     """
     try:
         document = json.loads(data, parse_float=_no_float, parse_constant=_no_float)

@@ -58,24 +58,10 @@ class Message(NamedTuple):
 def composed_delta(messages: Sequence[Message], people: int, epsilon: float) -> float:
     """Return an upper bound on the delta of a person who sends one message for every question.
 
-    Parameters
-    ----------
-    messages : sequence of Message
-        One entry per question.
-    people : int
-        Number of honest people in the batch, including the person.
-    epsilon : float
-        Epsilon after shuffling.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    SurveyError
-        If `people` is below 1, if there are no messages, or if a ratio or a move is out of range.
+    `messages` has one entry per question, `people` is the number of honest people in the batch including the
+    person, and `epsilon` is that after shuffling.
+    Raises SurveyError if `people` is below 1, if there are no messages, or if a ratio or a move is out of
+    range.
     """
     if people < 1:
         raise SurveyError("must be at least 1", "people")

@@ -47,10 +47,7 @@ def realised_epsilon(ratio: Fraction) -> Decimal:
 def require_private(ratio: Fraction, epsilon: Decimal) -> None:
     """Raise an error for tables whose exact likelihood ratio exceeds e^epsilon.
 
-    Raises
-    ------
-    PrivacyError
-        If ``ratio > e^epsilon``, or so close that 60 digits cannot decide.
+    Raises PrivacyError if ``ratio > e^epsilon``, or so close that 60 digits cannot decide.
     """
     if ratio > exp_bounds(epsilon)[0]:
         raise PrivacyError(

@@ -58,11 +58,8 @@ def draw_laplace(scale: Fraction, source: RandomSource) -> int:
 def permute_and_flip(scores: Sequence[Fraction | int], rate: Fraction, source: RandomSource) -> int:
     """Return the index of one of the best scores, chosen with permute-and-flip.
 
-    Parameters
-    ----------
-    rate : Fraction
-        epsilon / (2 s) for scores of sensitivity s. It is epsilon / s if adding a row never lowers any score,
-        or never raises any.
+    `rate` is epsilon / (2 s) for scores of sensitivity s. It is epsilon / s if adding a row never lowers any
+    score, or never raises any.
     """
     best = max(scores)
     order = list(range(len(scores)))

@@ -12,17 +12,8 @@ from encoders.errors import LdpError
 def write_key_file(path: Path, pem: bytes, error_type: Callable[[str], LdpError]) -> None:
     """Write a private key to a new file that only its owner can read.
 
-    Parameters
-    ----------
-    pem : bytes
-        The key.
-    error_type : callable
-        Makes the error from its message, which begins with the file's name.
-
-    Raises
-    ------
-    LdpError
-        If the file exists, or cannot be written.
+    `error_type` makes the error from its message, which begins with the file's name.
+    Raises LdpError if the file exists, or cannot be written.
     """
     descriptor = None
     try:

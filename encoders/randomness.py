@@ -82,10 +82,7 @@ if hasattr(os, "register_at_fork"):
 class GivenBytes:
     """Fixed bytes, for test vectors and audits. Never use it for a real report.
 
-    Parameters
-    ----------
-    data : bytes
-        The bytes that `take` returns, in order; taking more raises :class:`~encoders.errors.LdpError`.
+    `take` returns the bytes in order; taking more raises :class:`~encoders.errors.LdpError`.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -103,10 +100,7 @@ class GivenBytes:
 class FastStream:
     """A seeded stream for simulated populations: fast, repeatable and NOT private.
 
-    Parameters
-    ----------
-    seed : int
-        Equal seeds give equal streams; needs numpy.
+    Equal seeds give equal streams. It needs numpy.
     """
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:

@@ -51,15 +51,9 @@ def pack(report: Report) -> bytes:
 def unpack(data: bytes, max_bytes: int = MAX_REPORT_BYTES) -> Report:
     """Read one report strictly.
 
-    Parameters
-    ----------
-    max_bytes : int
-        The most bytes of a report of the plan: MAX_REPORT_BYTES, or MAX_MESSAGE_BYTES for a silo's.
-
-    Raises
-    ------
-    ReportError
-        ``too-large`` above `max_bytes`; ``malformed`` for anything that `pack` does not write.
+    `max_bytes` is the limit of the plan: MAX_REPORT_BYTES, or MAX_MESSAGE_BYTES for a silo's.
+    Raises ReportError: ``too-large`` above `max_bytes`, ``malformed`` for anything that `pack` does not
+    write.
     """
     if len(data) > max_bytes:
         why = f"a report of this survey has at most {max_bytes} bytes: send the client's bytes"
@@ -86,10 +80,8 @@ def _malformed(why: str) -> ReportError:
 def split(body: bytes) -> list[bytes]:
     """Split a body into its reports, without checking each.
 
-    Raises
-    ------
-    ReportError
-        ``malformed`` if the body is empty, truncated or not a sequence of msgpack arrays of five.
+    Raises ReportError, ``malformed``, if the body is empty, truncated or not a sequence of msgpack arrays of
+    five.
     """
     return list(iterate_reports(body))
 

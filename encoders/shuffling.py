@@ -31,6 +31,8 @@ _ULP = 2.0**-50
 def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
     """Return an upper bound on the delta of a shuffled report at an epsilon.
 
+    Raises SurveyError if `reports` is below 1.
+
     Parameters
     ----------
     ratio : float
@@ -45,11 +47,6 @@ def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
     -------
     float
         Between 0 and 1; 0 if epsilon is at least the local one.
-
-    Raises
-    ------
-    SurveyError
-        If `reports` is below 1.
     """
     if reports < 1:
         raise SurveyError("must be at least 1", "reports")

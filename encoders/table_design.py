@@ -61,11 +61,7 @@ def laplace_weights(scale: Decimal) -> list[int]:
     P[z] is proportional to e^(-|z|/scale) on the integers. The last weight is that of all |z| >= K, so
     that every clamped output remains possible. The weights of z = 1..K count once for each sign.
     `scale` is widened by 2^-14 to cover the rounding of the weights.
-
-    Raises
-    ------
-    SurveyError
-        If the scale is above 512 steps.
+    Raises SurveyError if the scale is above 512 steps.
     """
     if scale > _MAX_LAPLACE_SCALE:
         raise SurveyError(f"a Laplace table of scale {scale:.6g} has too many steps: raise epsilon")

@@ -21,6 +21,9 @@ def write_atomically(
 ) -> None:
     """Write or replace a file atomically.
 
+    Raises OSError if the path is a symbolic link, not a regular file or a SQLite database, or cannot be
+    written. An existing file is then unchanged.
+
     Parameters
     ----------
     public : bool
@@ -28,12 +31,6 @@ def write_atomically(
         its owner can read it. A replaced file keeps its permissions.
     durable : bool
         Whether to sync the folder too, so that the file survives a power failure after the return.
-
-    Raises
-    ------
-    OSError
-        If the path is a symbolic link, not a regular file or a SQLite database, or cannot be written. An
-        existing file is then unchanged.
     """
     target = Path(path)
     existing_mode = require_replaceable(target)
@@ -71,11 +68,8 @@ def sync_folder(folder: Path) -> None:
 def require_replaceable(path: str | os.PathLike[str]) -> int | None:
     """Check that a file may be replaced. Return its permissions, or None if there is no file at the path.
 
-    Raises
-    ------
-    OSError
-        If the path is a symbolic link, not a regular file, or a SQLite database with its -wal, -shm and
-        -journal files.
+    Raises OSError if the path is a symbolic link, not a regular file, or a SQLite database with its -wal,
+    -shm and -journal files.
     """
     _refuse_database(Path(path))
     try:

@@ -18,12 +18,7 @@ class BackgroundTask:
 
     A request that comes during a run starts another run. If no thread can be started, the next request tries
     again. A fork waits for the run that is under way. The child has no pending run; its next request starts
-    one.
-
-    Parameters
-    ----------
-    run : callable
-        Returns the seconds after which it has to run again, or None if it is done.
+    one. `run` returns the seconds after which it has to run again, or None if it is done.
     """
 
     def __init__(self, run: Callable[[], float | None]) -> None:

@@ -17,23 +17,11 @@ from ldp_aggregator.stores.sqlite_file import remove_file
 def back_up(source: Store, path: Path, progress: Callable[[int], object] = int) -> int:
     """Copy all surveys of a store to a new file, which only its owner can read.
 
-    Parameters
-    ----------
-    path : Path
-        The file, which must not exist. Until it is complete, its name ends with ``.part``.
-    progress : callable
-        Called with the number of reports copied since its last call.
-
-    Returns
-    -------
-    int
-        The time of the backup, in Unix seconds. All reports that were acknowledged before are in its sums.
-
-    Raises
-    ------
-    MigrationError, StoreError
-        If a store cannot be used, has lost reports, or is a backup, or an import into it is incomplete. No
-        file is left.
+    Until the new file is complete, its name ends with ``.part``. `progress` is called with the number of
+    reports copied since its last call. Returns the time of the backup, in Unix seconds: all reports that were
+    acknowledged before are in its sums.
+    Raises MigrationError or StoreError if a store cannot be used, has lost reports, or is a backup, or an
+    import into it is incomplete. No file is left.
     """
     started, partial = int(time.time()), path.with_name(f"{path.name}.part")
     if path.exists():

@@ -114,11 +114,8 @@ def _write_array(array: FloatArray | BoolArray | IntArray) -> Any:
 def from_json(kind: type[T], entry: Any) -> T:
     """Convert the JSON of a dataclass to an object.
 
-    Raises
-    ------
-    ValueError
-        If an entry is missing, has a wrong type, or does not fit the others; the message begins with its
-        name.
+    Raises ValueError if an entry is missing, has a wrong type, or does not fit the others; the message begins
+    with its name.
     """
     require(isinstance(entry, Mapping), "needs an object")
     values: dict[str, Any] = {}

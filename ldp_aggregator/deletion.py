@@ -28,13 +28,8 @@ def delete_survey(store: Store, survey: str, who: str, even_open: bool = False) 
 
     Collectors may run meanwhile: a report is counted before its deletion, or refused. If the deletion is
     interrupted, or runs twice at a time, another run completes it with the same numbers.
-
-    Raises
-    ------
-    DeletionError
-        If the survey is not closed, without `even_open`.
-    StoreError
-        If the store cannot be used, or has never had the survey.
+    Raises DeletionError if the survey is not closed, without `even_open`, and StoreError if the store cannot
+    be used, or has never had the survey.
     """
     rejected = sum(store.rejections(survey).values())  # before the tombstone, which ends their counting
     if survey not in read_tombstones(store):

@@ -71,11 +71,6 @@ def migrate_survey(
     backup : int, optional
         The time, if the copy is a backup, in Unix seconds.
 
-    Returns
-    -------
-    int
-        Number of reports that the copy counts.
-
     Raises
     ------
     MigrationError

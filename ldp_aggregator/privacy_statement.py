@@ -230,14 +230,9 @@ def state_privacy(
 ) -> PrivacyStatement:
     """Return the privacy statement of results.
 
-    Parameters
-    ----------
-    audit : AuditResult, optional
-        The audit of the survey's plan, see :func:`read_audit`.
-    validation : Snapshot, optional
-        The counters of the validation round, whose people answered with the same epsilon.
-    silos : sequence of SiloSnapshot
-        The counters of all surveys of silos, if estimates of several surveys are pooled.
+    `audit` is that of the survey's plan, see :func:`read_audit`. The people of the `validation` round
+    answered with the same epsilon. `silos` are all surveys of silos, if estimates of several surveys are
+    pooled.
     """
     if isinstance(snapshot, SiloSnapshot):
         silos = silos or (snapshot,)
@@ -276,11 +271,7 @@ def read_audit_document(path: Path, plan: AnyPlan) -> tuple[AuditResult, dict[st
     """Return the result of an audit that ``ldp-audit --json`` wrote for this plan, and the whole document.
 
     An audit is passed if it has no fault and its bound is at most epsilon.
-
-    Raises
-    ------
-    AuditError
-        If the file is not an audit, or is the audit of another plan.
+    Raises AuditError if the file is not an audit, or is the audit of another plan.
     """
     try:
         audit = json.loads(path.read_bytes(), parse_constant=float)

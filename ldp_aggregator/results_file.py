@@ -116,11 +116,8 @@ class StoredClassifier:
 def read_classifier(path: str | os.PathLike[str]) -> StoredClassifier:
     """Read what a prediction needs of a model file.
 
-    Raises
-    ------
-    ModelError
-        If the file cannot be read, is not a model file, is truncated, was edited by hand, or has another
-        version.
+    Raises ModelError if the file cannot be read, is not a model file, is truncated, was edited by hand, or
+    has another version.
     """
     return _read(_read_bytes(path), str(path), _read_classifier)
 
@@ -138,12 +135,7 @@ def parse_results(data: bytes, name: str = "model") -> Results:
 def read_results(path: Path) -> Results:
     """Read the results in a model file, or those of a snapshot, whose estimates are computed.
 
-    Raises
-    ------
-    ResultsError
-        If the file is neither.
-    ModelError, SnapshotError
-        If it is damaged.
+    Raises ResultsError if the file is neither, and ModelError or SnapshotError if it is damaged.
     """
     data = path.read_bytes()
     kind, _ = find_kind(data)
@@ -160,10 +152,7 @@ def read_results(path: Path) -> Results:
 def read_trained(data: bytes, name: str) -> tuple[Plan, Results]:
     """Read the results of people's reports in the bytes of a model file, and their plan.
 
-    Raises
-    ------
-    ModelError
-        As :func:`read_classifier`, and if a curator or silos alone trained the model.
+    Raises ModelError as :func:`read_classifier`, and if a curator or silos alone trained the model.
     """
     results = parse_results(data, name)
     if results.is_curator:

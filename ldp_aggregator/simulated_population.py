@@ -30,10 +30,7 @@ from ldp_aggregator.snapshot import Snapshot, Total
 def parse_epsilon(value: float | str | Decimal) -> Decimal:
     """Return epsilon as a decimal with the digits as written.
 
-    Raises
-    ------
-    SurveyError
-        If epsilon is not above 0 and at most MAX_EPSILON, or has more than 20 digits.
+    Raises SurveyError if epsilon is not above 0 and at most MAX_EPSILON, or has more than 20 digits.
     """
     try:
         epsilon = parse_decimal(Decimal(str(value)))

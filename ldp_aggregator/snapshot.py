@@ -197,11 +197,8 @@ def require_people(snapshot: AnySnapshot, name: str = "") -> Snapshot:
 def read_snapshot(data: bytes, name: str = "the snapshot") -> AnySnapshot:
     """Read a snapshot from JSON; errors begin with `name` and name the wrong entry.
 
-    Raises
-    ------
-    SnapshotError
-        If the data are not a snapshot, are truncated or of another version, or have an invalid plan or
-        counters that do not fit it.
+    Raises SnapshotError if the data are not a snapshot, are truncated or of another version, or have an
+    invalid plan or counters that do not fit it.
     """
     if other := describe_other(data, "snapshot", "json"):
         raise SnapshotError(f"{name}: not a snapshot{other}")
@@ -236,11 +233,7 @@ def sum_snapshots(snapshots: Iterable[SnapshotT]) -> SnapshotT:
 
     If several rounds have all questions, the sum has the plan of the family's first round, otherwise that of
     the first id in alphabetical order.
-
-    Raises
-    ------
-    SnapshotError
-        See :func:`choose_covering_plan`; also for a survey of silos with one of people.
+    Raises SnapshotError, see :func:`choose_covering_plan`; also for a survey of silos with one of people.
     """
 
     def rank(snapshot: SnapshotT) -> tuple[int, bool, str]:
@@ -271,21 +264,10 @@ def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
 def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapshot:
     """Return one survey's snapshot, read from a store.
 
-    Parameters
-    ----------
-    store : Store
-    survey : str
-    thorough : bool
-        How to look for lost reports, see :meth:`Store.find_losses`.
-
-    Raises
-    ------
-    StoreError
-        If the store has no such survey, or has lost reports, or (DeletedSurveyError) if it was deleted.
-    IncompleteImportError
-        If the survey's import into the store is not complete.
-    BackupError
-        If the store is a backup.
+    `thorough` says how to look for lost reports, see :meth:`Store.find_losses`.
+    Raises StoreError if the store has no such survey, or has lost reports, or (DeletedSurveyError) if it was
+    deleted, IncompleteImportError if the survey's import into the store is not complete, and BackupError if
+    the store is a backup.
     """
     plan = read_stored_plan(store, survey)
     schedule = require_usable(store, survey)
@@ -300,10 +282,7 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
 def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
     """Read one survey's plan from a store.
 
-    Raises
-    ------
-    StoreError
-        If the store has no such survey, or (DeletedSurveyError) if it was deleted.
+    Raises StoreError if the store has no such survey, or (DeletedSurveyError) if it was deleted.
     """
     plans = store.plans()
     if survey not in plans:

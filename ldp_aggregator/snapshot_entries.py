@@ -27,10 +27,8 @@ class SnapshotError(LdpError):
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:
     """Return the plan that has all questions of the other plan; the first if both do.
 
-    Raises
-    ------
-    SnapshotError
-        If neither does, or if they are not rounds of one family: their reports cannot be added.
+    Raises SnapshotError if neither does, or if they are not rounds of one family: their reports cannot be
+    added.
     """
     for plan, covered in ((one, other), (other, one)):
         keys = {question.key for question in plan.questions}
@@ -64,10 +62,7 @@ def dump_plan_entry(plan: Plan | SiloPlan) -> dict[str, Any]:
 def read_plan_entry(content: Mapping[str, Any]) -> Plan | SiloPlan:
     """Return the plan of a snapshot or a model file, with its texts.
 
-    Raises
-    ------
-    SurveyError
-        If the plan is invalid, or the texts are not its texts.
+    Raises SurveyError if the plan is invalid, or the texts are not its texts.
     """
     # the plan was canonical when it was written; sorting its keys restores those bytes
     plan = ANY_PLANS.from_json(dump_canonical_json(content["plan"]))

@@ -192,12 +192,8 @@ def _read_snapshots(source: str, surveys: Sequence[str], token: str | None) -> l
 def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnapshot]:
     """Read the snapshots of one or several surveys from a store.
 
-    Raises
-    ------
-    SourceError
-        If there is no such file, or if the store holds several surveys and none is named.
-    StoreError
-        If the store cannot be used or lacks the survey.
+    Raises SourceError if there is no such file, or if the store holds several surveys and none is named, and
+    StoreError if the store cannot be used or lacks the survey.
     """
     with closing(open_existing_store(url, read_only=True)) as store:
         return [take_snapshot(store, each) for each in surveys or [_find_only_survey(store)]]
@@ -206,17 +202,8 @@ def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnaps
 def open_existing_store(url: str, read_only: bool = False) -> Store:
     """Open a store; never create one.
 
-    Parameters
-    ----------
-    read_only : bool
-        Whether to open it without write access.
-
-    Raises
-    ------
-    SourceError
-        If the store's file does not exist: opening would create an empty store under a misspelt name.
-    StoreError
-        If the store cannot be opened.
+    Raises SourceError if its file does not exist, which opening would create under a misspelt name, and
+    StoreError if the store cannot be opened.
     """
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
         raise SourceError(f"{url}: there is no such file: check the path")
@@ -245,17 +232,8 @@ class _NoRedirect(HTTPRedirectHandler):
 def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
     """Fetch a survey's snapshot from its collector.
 
-    Parameters
-    ----------
-    url : str
-        ``http://host:8000/v1/surveys/ID``.
-    token : str or None
-        The operator's token.
-
-    Raises
-    ------
-    SourceError
-        If the collector cannot be reached, refuses, or does not send a snapshot.
+    The URL is ``http://host:8000/v1/surveys/ID``, and the token is the operator's.
+    Raises SourceError if the collector cannot be reached, refuses, or does not send a snapshot.
     """
     if not token:
         raise SourceError(

@@ -265,13 +265,8 @@ def collect_reports(device: Reporter, plan: Plan, people: Sequence[Person], tria
 def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> BlackBoxResult:
     """Compare the messages of every two people; return the largest leak.
 
-    Parameters
-    ----------
-    question : str
-        The name of the question that the messages answer.
-    messages : dict of Messages
-    alpha : float
-        The probability that the bound of any pair exceeds the pair's true epsilon.
+    `question` is the name of the question that the messages answer. The bound of any pair exceeds the pair's
+    true epsilon with the probability `alpha`.
     """
     pairs = list(combinations(messages, 2))
     leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]

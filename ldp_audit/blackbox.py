@@ -97,12 +97,8 @@ class Leak:
 def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float) -> Leak:
     """Return a lower bound on epsilon from the messages of two people.
 
-    Parameters
-    ----------
-    one, other : Messages
-        The messages of both people: equally many, all independent.
-    alpha : float
-        The bound exceeds the true epsilon with at most this probability.
+    The messages of both people are equally many, and all independent. The bound exceeds the true epsilon with
+    at most the probability `alpha`.
     """
     width = max(one.data.shape[1], other.data.shape[1])
     one, other = one.pad(width), other.pad(width)

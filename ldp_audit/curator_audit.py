@@ -56,6 +56,8 @@ def audit_trainings(
 ) -> list[MeasuredLeak]:
     """Return a lower bound on what trainings of each learner reveal about one row.
 
+    Raises LdpError if there are too few trials for any bound.
+
     Parameters
     ----------
     survey : Survey
@@ -71,11 +73,6 @@ def audit_trainings(
     compare : callable
         The comparison of learners to audit, with the parameters of
         :func:`ldp_central.learner.compare_learners`.
-
-    Raises
-    ------
-    LdpError
-        If there are too few trials for any bound.
     """
     if trials < LEAST_TRIALS:
         raise LdpError(f"an audit of trainings needs at least {LEAST_TRIALS} trials")

@@ -153,12 +153,8 @@ def repeat_report(
 ) -> RepeatResult:
     """Make reports of a person under the same conditions until a payload differs, or chance is excluded.
 
-    Parameters
-    ----------
-    reference : Messages
-        Independent messages of the same person, which show how often a payload occurs by chance.
-    alpha : float
-        The probability of finding repeated noise in a client that never repeats noise.
+    `reference` are independent messages of the same person, which show how often a payload occurs by chance.
+    `alpha` is the probability of finding repeated noise in a client that never repeats noise.
     """
     environment.release_bytes()
     first = device.report(plan, person.row, person.label)
@@ -190,10 +186,7 @@ def _required_repeats(are_equal: Sequence[bool], alpha: float) -> float:
 def check_noise_reuse(results: Mapping[str, list[RepeatResult]], way: str) -> Check:
     """Check that the payloads of each person differed under the same conditions.
 
-    Parameters
-    ----------
-    way : str
-        How the reports were made: the name of the method.
+    `way` is the name of the method that made the reports.
     """
     name = f"{way}: answers differ with the same report id at a stopped clock"
     for question, repeated in results.items():

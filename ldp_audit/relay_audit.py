@@ -81,14 +81,8 @@ class _AuditedRelay:
 def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) -> list[Check]:
     """Check the requests of devices that answer through a relay.
 
-    Parameters
-    ----------
-    plan : Plan
-        A plan with a relay.
-    count : int
-        The number of devices of each person.
-    alpha : float
-        The probability of finding a fault in a client that has none.
+    `count` is the number of devices of each person, and `alpha` the probability of finding a fault in a
+    client that has none.
     """
     audited = _AuditedRelay.of(plan)
     sent = {person.name: [_send(audited, person) for _ in range(count)] for person in people}

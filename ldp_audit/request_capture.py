@@ -34,12 +34,7 @@ def capture_requests(
 ) -> Iterator[list[Request]]:
     """Yield a list that receives every request to a host; no connection to it is opened.
 
-    Parameters
-    ----------
-    captured : str
-        The host.
-    status, content : bytes
-        The first line and the body of each response.
+    `status` and `content` are the first line and the body of each response.
     """
     response = _RESPONSE % (status, len(content), content)
     requests: list[Request] = []

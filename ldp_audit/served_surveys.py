@@ -17,12 +17,7 @@ _MAX_LISTED = 20
 def describe_served_surveys(url: str, error: LdpError) -> str:
     """Return a text with the collector's surveys, to append to the error; empty after any other error.
 
-    Parameters
-    ----------
-    url : str
-        The URL of a survey, whose plan was requested.
-    error : LdpError
-        The error of this request.
+    `error` is that of the request for the plan of a survey at `url`.
     """
     if not isinstance(error, TransportError) or error.reason not in (
         Reason.UNKNOWN_SURVEY,

@@ -56,6 +56,8 @@ def audit_silo(
 ) -> SiloAudit:
     """Return a lower bound on what the messages of a silo reveal about one person, and other faults.
 
+    Raises LdpError if there are too few trials for any bound, or the made-up rows do not fit the plan.
+
     Parameters
     ----------
     trials : int
@@ -66,11 +68,6 @@ def audit_silo(
         Number of whole reports of each of two files, while the network fails.
     advance : callable
         Called after each person, and after the whole reports.
-
-    Raises
-    ------
-    LdpError
-        If there are too few trials for any bound, or the made-up rows do not fit the plan.
     """
     if trials < LEAST_TRIALS:
         raise LdpError(f"an audit of silos needs at least {LEAST_TRIALS} trials")

@@ -33,10 +33,7 @@ class SiloDevice(Protocol):
 class PublicSilo:
     """The silo of this project.
 
-    Parameters
-    ----------
-    source : RandomSource, optional
-        The source of the noise of `messages`; by default the operating system's.
+    `source` gives the noise of `messages`; by default the operating system.
     """
 
     def __init__(self, source: RandomSource | None = None) -> None:

@@ -37,11 +37,7 @@ from ldp_central.noise import draw_gaussian_array, draw_laplace_array, find_rho
 def count_cells(feature: Feature, indices: IntArray, labels: IntArray, k: int) -> tuple[IntArray, int]:
     """Return the exact table of a feature, (A, k), and its unit. It is private: add noise.
 
-    Parameters
-    ----------
-    indices : (m,) array
-        The feature's codes, from :func:`place_columns`.
-    labels : (m,) array
+    `indices`, (m,), are the feature's codes, from :func:`place_columns`; `labels` has the shape (m,).
     """
     if isinstance(feature, NumericFeature):
         parts = soft_cells(feature.missing == "category")
@@ -130,12 +126,9 @@ def fit_naive_bayes(
 ) -> tuple[CentralNaiveBayes, list[Spending]]:
     """Return a classifier and what it spent.
 
-    Parameters
-    ----------
-    expected_rows : int
-        A public number; with the epsilon it determines how many features are used. Without a label, all are.
-    epsilon, delta : Fraction
-        For one row that is added or removed. With delta 0 the noise is discrete Laplace.
+    `expected_rows` is a public number; with the epsilon it determines how many features are used. Without a
+    label, all are. `epsilon` and `delta` are for one row that is added or removed. With delta 0 the noise is
+    discrete Laplace.
     """
     count = len(rows.features)
     if rows.k > 1:  # a feature is selected by how well it predicts the label

@@ -65,15 +65,8 @@ def read_curator_rows(
 
     The file must have at least one row, and each row must fit the survey. Nothing else about the rows is
     checked: a refusal of rows of one class only would reveal that somebody of another class is among them.
-
-    Parameters
-    ----------
-    rows_per_person : int
-        Most rows of one person.
-    person : str, optional
-        The column that names the person of each row, to check that.
-    multiline : bool
-        Whether quoted cells may contain line breaks.
+    `rows_per_person` is the most rows of one person; if the column `person` names the person of each row,
+    this is checked. `multiline` allows line breaks in quoted cells.
 
     Raises
     ------
@@ -176,10 +169,7 @@ class CuratorTraining:
     def run(self, source: RandomSource | None = None) -> bytes:
         """Train, and return the bytes of the model file.
 
-        Parameters
-        ----------
-        source : RandomSource, optional
-            The operating system's by default. A seeded source is for tests: its models are not private.
+        A seeded source, in place of the operating system's, is for tests: its models are not private.
         """
         users = self.data.users
         try:

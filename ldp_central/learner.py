@@ -73,6 +73,8 @@ def train(
 ) -> Training:
     """Train a classifier that may be published under the promise.
 
+    Raises CentralError if an argument is invalid, or a solver did not converge; nothing may then be released.
+
     Parameters
     ----------
     promise : Promise
@@ -85,11 +87,6 @@ def train(
         "nb", "linear", "tree", or "auto", see :func:`choose_learner`.
     source : RandomSource, optional
         The operating system's by default. A seeded source is for tests: its models are not private.
-
-    Raises
-    ------
-    CentralError
-        If an argument is invalid, or a solver did not converge; nothing may then be released.
     """
     if learner not in LEARNERS:
         raise CentralError(f"learner is one of {', '.join(LEARNERS)}")
@@ -121,10 +118,7 @@ def train(
 def require_learner(learner: str, k: int) -> str:
     """Return the learner for k classes: with one class, auto is Naive Bayes, whose tables are the estimates.
 
-    Raises
-    ------
-    CentralError
-        If there is one class, and the learner makes only predictions.
+    Raises CentralError if there is one class, and the learner makes only predictions.
     """
     if k == 1 and learner in (LINEAR, TREE):
         raise CentralError(

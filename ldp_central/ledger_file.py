@@ -62,12 +62,8 @@ class Trained(NamedTuple):
 def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
     """Return the path of the ledger beside a file of rows, and the name of the rows.
 
-    Parameters
-    ----------
-    rows : path
-        If it is a symbolic link, the ledger is beside the file that it points to.
-    name : str, optional
-        The curator's name for the rows; by default the name of the file.
+    If `rows` is a symbolic link, the ledger is beside the file that it points to. `name` is the curator's
+    name for the rows; by default that of the file.
     """
     try:
         target = rows.resolve()
@@ -91,19 +87,10 @@ def train_once(
 ) -> Trained:
     """Return the model of a request; train it only if the ledger has no such model.
 
-    Parameters
-    ----------
-    path : path
-        The ledger.
-    make_model : callable
-        Trains, and returns the UTF-8 bytes of a model file. It is called after the amount was committed.
-        If it fails, the amount stays spent.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger is damaged, lost, read-only, in use or of other rows, if another ledger in the folder is
-        of the same rows, or if the amount exceeds a cap.
+    `make_model` trains, and returns the UTF-8 bytes of a model file. It is called after the amount was
+    committed. If it fails, the amount stays spent.
+    Raises LedgerError if the ledger is damaged, lost, read-only, in use or of other rows, if another ledger
+    in the folder is of the same rows, or if the amount exceeds a cap.
     """
     with _lock(path) as lock:
         found = read_ledger(path)

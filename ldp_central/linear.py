@@ -47,18 +47,10 @@ def fit_linear(
 ) -> tuple[LinearModel, list[Spending]]:
     """Return a linear model and what it spent.
 
-    Parameters
-    ----------
-    expected_rows : int
-        A public number, from which the covered error and the degree follow.
-    epsilon : Fraction
-        For one row that is added or removed.
-
-    Raises
-    ------
-    CentralError
-        If the solver did not converge, or floats are not precise enough; nothing may then be released. Both
-        depend on the rows, so the error must not be published, nor that there was one.
+    The covered error and the degree follow from `expected_rows`, a public number. `epsilon` is for one row
+    that is added or removed.
+    Raises CentralError if the solver did not converge, or floats are not precise enough; nothing may then be
+    released. Both depend on the rows, so the error must not be published, nor that there was one.
     """
     cover = COVER_SHARE * epsilon
     of_noise = epsilon - cover

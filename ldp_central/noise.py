@@ -120,11 +120,7 @@ def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
     The bound is that of Canonne, Kamath and Steinke (2020), corollary 13; the result is the largest multiple
     of epsilon / 2^20 at which it holds.
-
-    Raises
-    ------
-    CentralError
-        If the delta is too small for floats, or for a multiple above zero.
+    Raises CentralError if the delta is too small for floats, or for a multiple above zero.
     """
     if not float(delta):
         raise CentralError(_DELTA_TOO_SMALL)
@@ -230,14 +226,10 @@ def add_cover_noise(
 ) -> FloatArray:
     """Release numbers that a float solver computed within `error` of the ideal ones, in Euclidean norm.
 
-    If the ideal numbers are e-differentially private, the result is (e + epsilon)-differentially private.
-    The proof: with the ideal numbers fixed, the computed ones of two data sets differ by 2 (error + rounding)
-    in Euclidean norm, so by sqrt(m) times that in L1 norm. The noise on the grid has that over epsilon as
-    its scale. All of it is computed in integers.
-
-    Parameters
-    ----------
-    values : (m,) array
+    If the ideal numbers are e-differentially private, the result is (e + epsilon)-differentially private. The
+    proof: with the ideal numbers fixed, the computed ones of two data sets differ by 2 (error + rounding) in
+    Euclidean norm, so by sqrt(m) times that in L1 norm. The noise on the grid has that over epsilon as its
+    scale. All of it is computed in integers. `values` has the shape (m,).
     """
     size = values.size
     root = math.isqrt(size - 1) + 1  # at least sqrt(m)

@@ -217,10 +217,7 @@ class Objective:
 def minimise(objective: Objective) -> FloatArray:
     """Return the minimum W, with ||gradient|| at most TOLERANCE times lambda.
 
-    Raises
-    ------
-    CentralError
-        If the solver did not get there: its result is not covered by any epsilon.
+    Raises CentralError if the solver did not get there: its result is not covered by any epsilon.
     """
     point = _Point.at(objective, np.zeros_like(objective.linear))
     curvature, age, hessians = _Curvature(objective.inverse_hessian(point.scores)), 0, 1

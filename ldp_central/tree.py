@@ -169,12 +169,8 @@ def fit_tree(
 ) -> tuple[DecisionTree, list[Spending]]:
     """Return a tree and what it spent.
 
-    Parameters
-    ----------
-    expected_rows : int
-        A public number; with the epsilon it determines the depth and the score of splits.
-    epsilon : Fraction
-        For one row that is added or removed.
+    `expected_rows` is a public number; with the epsilon it determines the depth and the score of splits.
+    `epsilon` is for one row that is added or removed.
     """
     depth = tree_depth(expected_rows, epsilon)
     of_leaves = LEAF_SHARE * epsilon

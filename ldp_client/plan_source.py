@@ -150,11 +150,8 @@ def find_survey_url(
 ) -> tuple[str, str]:
     """Return the URL and the id of the survey that a client is made for; the arguments are the client's.
 
-    Raises
-    ------
-    TransportError, PlanError, OptionError
-        If there is no URL of a survey, if `public_key` is given together with a `Plan` object, or if the
-        plan's file cannot be read.
+    Raises TransportError, PlanError or OptionError if there is no URL of a survey, if `public_key` is given
+    together with a `Plan` object, or if the plan's file cannot be read.
     """
     if url is None and not is_url(source):
         raise TransportError(

@@ -95,13 +95,7 @@ class RehearsalSender(Sender):
 
 
 class PlanTransport:
-    """A transport that fetches plans, texts and signatures; it sends nothing that a relay could delete.
-
-    Parameters
-    ----------
-    transport : Transport
-        Carries the requests.
-    """
+    """A transport that fetches plans, texts and signatures; it sends nothing that a relay could delete."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

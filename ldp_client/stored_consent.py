@@ -52,10 +52,8 @@ def has_consent(
 def check_person(person: str | None, path: object) -> str:
     """Return the name of the person whose journal is meant, or "" without a name.
 
-    Raises
-    ------
-    JournalError
-        If the name is not valid, or a journal's path is given too. The message does not contain the name.
+    Raises JournalError if the name is not valid, or a journal's path is given too. The message does not
+    contain the name.
     """
     if person is None:
         return ""

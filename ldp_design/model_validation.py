@@ -82,18 +82,9 @@ class ValidationError(LdpError):
 def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
     """Return the Validation that devices need: the model's scores as integers, and the top-k sizes to test.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan that the model was trained on.
-    prior : (k,) array
-    conditionals : sequence of (A_i, k) arrays and Gaussians
-        P(value | label) of each of its features, as the classifier uses it.
-
-    Raises
-    ------
-    ValidationError
-        If fewer than two of its features are informative about the label.
+    `plan` is the plan that the model was trained on, `prior` has the shape (k,), and `conditionals`, (A_i, k)
+    arrays and Gaussians, are P(value | label) of each of its features, as the classifier uses it.
+    Raises ValidationError if fewer than two of its features are informative about the label.
     """
     relevances = np.array([compute_relevance(each, prior) for each in conditionals])
     by_relevance = np.argsort(-relevances, kind="stable")
@@ -126,25 +117,12 @@ def top_k_sizes(count: int) -> tuple[int, ...]:
 def write_validation_round(text: str, model: Results, source: str) -> str:
     """Return the text of a round in which devices validate a model.
 
-    Parameters
-    ----------
-    text : str
-        The authored survey of any round that the model was trained on.
-    source : str
-        Name of the model in comments.
-
-    Returns
-    -------
-    str
-        TOML that :func:`encoders.survey.read_survey` accepts: the same text with another id, its family, and
-        the model's scores.
-
-    Raises
-    ------
-    ValidationError
-        If there is nothing to compare, or the model belongs to another survey.
-    SurveyError, LdpError
-        If the text is not a survey or has no label, or the scores are too many for a plan.
+    `text` is the authored survey of any round that the model was trained on, and `source` the name of the
+    model in comments. The result is TOML that :func:`encoders.survey.read_survey` accepts: the same text with
+    another id, its family, and the model's scores.
+    Raises ValidationError if there is nothing to compare, or the model belongs to another survey, and
+    SurveyError or LdpError if the text is not a survey or has no label, or the scores are too many for a
+    plan.
     """
     text, survey = read_editable_survey(text)
     if not survey.label.exists:

@@ -56,21 +56,11 @@ def count_rows(
 ) -> CountedRows:
     """Read and count all rows of a file.
 
-    Parameters
-    ----------
-    file : RowsFile
-        Open, and not read yet.
-    person : str, optional
-        The column that names the person of each row.
-    codes : mapping, optional
-        Codes for missing answers, by feature.
-
-    Raises
-    ------
-    RowError
-        If a row does not fit the survey, there are no rows or more than the survey allows, a person has more
-        rows than the survey allows, or the file changes while it is read. It names the column and the row,
-        and contains no value.
+    The file is open, and not read yet. `person` is the column that names the person of each row, and `codes`
+    are codes for missing answers, by feature.
+    Raises RowError if a row does not fit the survey, there are no rows or more than the survey allows, a
+    person has more rows than the survey allows, or the file changes while it is read. It names the column and
+    the row, and contains no value.
     """
     table = _RowCounter(plan, file, person, codes)
     size = min(CHUNK_ROWS_PER_LABEL * len(plan.label.values), MAX_CHUNK_ROWS)

@@ -125,11 +125,7 @@ def add_persons(
     each earlier epoch, and the rows found are added. One hash for the origin and one for the signer would
     count a row twice if both match. A hash for the family alone would reveal to a stranger's survey of that
     family who was counted.
-
-    Raises
-    ------
-    RepeatedPersonsError
-        If a person has more rows; roll the transaction back.
+    Raises RepeatedPersonsError if a person has more rows; roll the transaction back.
     """
     names = list(new.persons)
     start_hash = partial(

@@ -110,6 +110,9 @@ def preview(
 ) -> Preview:
     """Make what a person sends of a row by the steps of a device, and send nothing.
 
+    Raises RowError if the row does not fit the survey, TokenError if the token is not a token of this survey,
+    and LdpError if there is no such question.
+
     Parameters
     ----------
     label : object
@@ -120,15 +123,6 @@ def preview(
         The invitation. Without one, a preview of a survey by invitation draws the question.
     language : str
         See :class:`Preview`.
-
-    Raises
-    ------
-    RowError
-        If the row does not fit the survey.
-    TokenError
-        If the token is not a token of this survey.
-    LdpError
-        If there is no such question.
     """
     if plan.by_invitation and question_name is None and token is None:
         question_name = plan.draw(rng).name
@@ -190,10 +184,7 @@ def _explain_all(shown: Preview) -> Iterator[list[str]]:
 def explain_report(plan: Plan, report: bytes) -> str:
     """Return a text that describes a packed report: only what anyone with the plan can read from the report.
 
-    Raises
-    ------
-    ReportError
-        If these bytes cannot be a report for this plan.
+    Raises ReportError if these bytes cannot be a report for this plan.
     """
     read = read_report(plan, report)
     question, wording = plan.questions[read.question], Wording.from_plan(plan)

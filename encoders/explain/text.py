@@ -57,12 +57,7 @@ def format_answer(answer: Mapping[str, str]) -> str:
 def format_table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
     """Return one line for each row, with its cells in aligned columns.
 
-    Parameters
-    ----------
-    rows : sequence of rows
-        All of the same length.
-    alignment : str
-        "<" (left) or ">" (right) for each column.
+    All rows have the same length; `alignment` has "<" (left) or ">" (right) for each column.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -127,15 +127,7 @@ class CountedMechanism(ABC):
         """Return the least and the greatest amount that one payload can add to weighted sums of counters.
 
         This is the effect of a dishonest device, whose payload must pass `check`: exact and in closed form.
-
-        Parameters
-        ----------
-        weights : float array, shape (..., cells)
-            Weights of the counters in each sum.
-
-        Returns
-        -------
-        least, most : float arrays, shape (...)
+        `weights` has the shape (..., cells). The least and the most have the shape (...).
         """
 
 

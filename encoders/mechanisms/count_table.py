@@ -33,6 +33,8 @@ MAX_CELL = 1 << 53
 class CountTable(CountedMechanism):
     """Randomises tables of counts, and checks, adds and bounds the messages.
 
+    Raises SurveyError if the cells would be too large to be added.
+
     Parameters
     ----------
     shapes : sequence of (int, int)
@@ -45,11 +47,6 @@ class CountTable(CountedMechanism):
         The most rows of one person among them.
     scale : Fraction
         Scale of the noise, in rows.
-
-    Raises
-    ------
-    SurveyError
-        If the cells would be too large to be added.
     """
 
     name: ClassVar[str] = "count_table"
@@ -118,10 +115,7 @@ class CountTable(CountedMechanism):
     def perturb(self, counts: Sequence[int], rng: RandomSource) -> bytes:
         """Add noise to each cell, clamp it, and pack the message.
 
-        Parameters
-        ----------
-        counts : sequence of int
-            The exact counts of all tables, in parts of a unit; `cells` long.
+        `counts` are the exact counts of all tables, in parts of a unit; it has `cells` entries.
         """
         if len(counts) != self.cells:
             raise ValueError(f"needs {self.cells} counts, not {len(counts)}")
@@ -165,10 +159,7 @@ class CountTable(CountedMechanism):
     def tally(self, payloads: ByteArray) -> IntArray:
         """Return the sums of the cells; see :meth:`CountedMechanism.tally`.
 
-        Raises
-        ------
-        ReportError
-            If a sum exceeds 64 bits, which only a flood of false messages reaches.
+        Raises ReportError if a sum exceeds 64 bits, which only a flood of false messages reaches.
         """
         messages = np.ascontiguousarray(payloads).view("<i8").astype(np.int64, copy=False)
         sums = messages.sum(axis=0, dtype=np.int64)

@@ -106,19 +106,10 @@ def bound_sum(count: int, scale: float, probability: float) -> float:
 def greatest_amount(tables: Sequence[CountedTable], rows: int, weights: FloatArray) -> FloatArray:
     """Return the greatest weighted sum of the cells of a message whose cells and totals pass the checks.
 
-    A dishonest silo chooses a number of rows, the total of each table near it, and fills the cells with
-    the largest weights first. The amount is a concave function of the number of rows, so bisection finds its
-    maximum, to within one part SOFT_UNIT of a row.
-
-    Parameters
-    ----------
-    rows : int
-        The most rows that one message may count.
-    weights : float array, shape (..., cells)
-
-    Returns
-    -------
-    float array, shape (...)
+    A dishonest silo chooses a number of rows, the total of each table near it, and fills the cells with the
+    largest weights first. The amount is a concave function of the number of rows, so bisection finds its
+    maximum, to within one part SOFT_UNIT of a row. `rows` is the most rows that one message may count.
+    `weights` has the shape (..., cells), the result (...).
     """
     fills = [_Fill(table, weights[..., table.start : table.end]) for table in tables]
     low = np.zeros(weights.shape[:-1])

@@ -56,12 +56,7 @@ def others_text(count: int) -> str:
 def noise_text(law: Sequence[int], zero: int) -> str:
     """Describe noise: the probability of 0, and the smallest range around 0 that has probability 90%.
 
-    Parameters
-    ----------
-    law : sequence of int
-        Distribution on consecutive whole numbers, out of 2^64.
-    zero : int
-        Index of the number 0.
+    `law` is a distribution on consecutive whole numbers, out of 2^64, and `zero` the index of the number 0.
     """
     reach, inside = 0, law[zero]
     while 10 * inside < 9 * WORD:

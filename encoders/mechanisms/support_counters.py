@@ -75,11 +75,8 @@ class SupportCounters:
     def count(self, payloads: ByteArray) -> IntArray:
         """Return the support counters of checked payloads, shape (m, payload_bytes).
 
-        Returns
-        -------
-        int64 array, shape (cells,)
-            The number of payloads of each of `sizes`; the ones in each group; and for each pair of groups
-            g <= h, row by row, the sum over the payloads of (ones in g) (ones in h).
+        The counters, int64 (cells,), are the number of payloads of each of `sizes`; the ones in each group;
+        and for each pair of groups g <= h, row by row, the sum over the payloads of (ones in g) (ones in h).
         """
         counted = np.zeros(self.cells, dtype=np.int64)
         for start in range(0, len(payloads), _BLOCK_ROWS):

@@ -36,11 +36,8 @@ def read_any_survey(text: str) -> Survey | SiloSurvey:
 def read_survey_file(path: Path, read: Callable[[str], ReadT]) -> ReadT:
     """Read an authored survey: pass its text to `read`, and return the result.
 
-    Raises
-    ------
-    SurveyError
-        If the file cannot be read as text, or is a plan, a model or a snapshot, and if `read` raises it. Each
-        line of the message begins with the file's name.
+    Raises SurveyError if the file cannot be read as text, or is a plan, a model or a snapshot, and if `read`
+    raises it. Each line of the message begins with the file's name.
     """
     with named_errors(path, "a survey file: give the TOML survey", "survey"):
         return read(read_text(path))

@@ -141,14 +141,9 @@ def _minimise_product(counts: Counter[int], costs: Mapping[_Sizes, float]) -> tu
 def choose_widths(values: int, variance: Callable[[int], float]) -> tuple[int, ...]:
     """Return the numbers of values in an interval at each level, the widest first; the last is 1.
 
-    Several levels are chosen only if they improve the variance by MIN_LEVEL_GAIN.
-
-    Parameters
-    ----------
-    values : int
-        Number of values of the feature, without the missing one.
-    variance : callable
-        Takes a number of intervals; returns the variance of one report's estimate of an interval's share.
+    Several levels are chosen only if they improve the variance by MIN_LEVEL_GAIN. `values` is the number of
+    values of the feature without the missing one. `variance` takes a number of intervals, and returns the
+    variance of one report's estimate of an interval's share.
     """
     best: tuple[int, ...] = (1,)
     if values < 2:

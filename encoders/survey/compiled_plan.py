@@ -193,10 +193,7 @@ class CompiledPlan(Generic[QuestionT]):
     def with_texts(self, data: bytes) -> Self:
         """Return this plan with its texts, read from the bytes of their file.
 
-        Raises
-        ------
-        SurveyError
-            If the plan has no texts, or these are not its texts.
+        Raises SurveyError if the plan has no texts, or these are not its texts.
         """
         if not self.texts_digest:
             raise SurveyError("the survey has no texts: give none", "texts")

@@ -90,13 +90,9 @@ def find_condition_problems(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each question with a mistaken condition, and what is wrong.
 
-    Parameters
-    ----------
-    conditions : Mapping
-        The conditions by the name of the hidden question.
-    values : Mapping of str to collection of str, or None
-        The values of every entry of the row and of the label, with ``(missing)`` if the answer may be
-        missing; None if they are not known, because the entry has another mistake.
+    `conditions` has the conditions by the name of the hidden question, and `values` the values of every entry
+    of the row and of the label, with ``(missing)`` if the answer may be missing; None if they are not known,
+    because the entry has another mistake.
     """
     for name, entry in conditions.items():
         own = values.get(name, ())

@@ -68,10 +68,7 @@ class DisplayTexts:
     def hidden(self, answers: Mapping[str, object]) -> set[str]:
         """Return the names of the questions that do not concern a person; pass None for their answers.
 
-        Parameters
-        ----------
-        answers : Mapping of str to object
-            The answers as in a row, and the label's under its name. A name that is not there has no answer.
+        `answers` are those of a row, and the label's under its name. A name that is not there has no answer.
         """
         return find_hidden(self.conditions, answers)
 

@@ -78,14 +78,8 @@ class _Curve(NamedTuple):
 def divide_by_margins(relay: Relay, epsilon: Decimal, questions: Sequence[Question]) -> Sequence[Question]:
     """Return the questions with parts of epsilon for which the mean of their margins is small.
 
-    Parameters
-    ----------
-    relay : Relay
-        Its promise holds for the returned questions, if it does for the given ones.
-    epsilon : Decimal
-        The sum of all parts is at most this.
-    questions : sequence of Question
-        With equal parts.
+    The questions are given with equal parts. The sum of the returned parts is at most `epsilon`, and the
+    promise of the relay holds for them if it does for the given ones.
     """
     kinds = [_Kind(each.mechanism.message, typical_error(each)) for each in questions]
     counts = Counter(kinds)

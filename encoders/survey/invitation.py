@@ -44,12 +44,8 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
     In a survey with a relay, a token is a code of the relay; see :func:`read_code`.
 
     Letters may be small or capital; hyphens, spaces, tabs and line breaks are ignored.
-
-    Raises
-    ------
-    TokenError
-        If the token is missing, not needed, misspelt, or a token of another plan. Only the collector knows
-        whether it was handed out.
+    Raises TokenError if the token is missing, not needed, misspelt, or a token of another plan. Only the
+    collector knows whether it was handed out.
     """
     if not plan.by_invitation:
         if token is not None and isinstance(plan, Plan) and plan.relay:
@@ -65,10 +61,8 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
 def read_code(plan: AnyPlan, code: object) -> bytes:
     """Return the 16 bytes in a code of a survey's relay, which has the form of a token.
 
-    Raises
-    ------
-    TokenError
-        If the code is misspelt, or is one of another plan. Only the relay knows whether it gave the code.
+    Raises TokenError if the code is misspelt, or is one of another plan. Only the relay knows whether it gave
+    the code.
     """
     text = code if isinstance(code, str) else ""
     try:

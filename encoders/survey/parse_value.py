@@ -97,11 +97,7 @@ def parse_number(value: object, name: str) -> float | None:
     """Read a number as a double; None if it is missing.
 
     A finite number of any size stays finite.
-
-    Raises
-    ------
-    RowError
-        If the value is of another type, or infinite.
+    Raises RowError if the value is of another type, or infinite.
     """
     if is_missing(value):
         return None

@@ -258,10 +258,8 @@ def _tables_key(tables: object) -> str:
 def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a plan from its document; each mechanism is built once.
 
-    Raises
-    ------
-    SurveyError, KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError
-        If an entry is missing or is of the wrong type.
+    Raises SurveyError, KeyError, TypeError, ValueError, AttributeError, IndexError or ArithmeticError if an
+    entry is missing or is of the wrong type.
     """
     validation = None
     if "validation" in document:

@@ -50,10 +50,8 @@ def check_plan(
 ) -> None:
     """Check every part of a plan but what it spends.
 
-    Raises
-    ------
-    SurveyError
-        If a part is invalid. `problems` has one error for each invalid feature, or each invalid question.
+    Raises SurveyError if a part is invalid. `problems` has one error for each invalid feature, or each
+    invalid question.
     """
     check_id(survey)
     check_row_schema(label, features, projection)
@@ -64,12 +62,8 @@ def check_plan(
 def check_spending(epsilon: Decimal, questions: Sequence[Question], *, asks_all: bool) -> None:
     """Prove that what a person sends spends at most epsilon: one report, or those of all questions.
 
-    Raises
-    ------
-    SurveyError
-        If epsilon is not possible, or a person cannot answer all questions.
-    PrivacyError
-        If the tables of a question, or of all questions that a person answers, spend more.
+    Raises SurveyError if epsilon is not possible, or a person cannot answer all questions, and PrivacyError
+    if the tables of a question, or of all questions that a person answers, spend more.
     """
     check_epsilon(epsilon, MAX_SUM if asks_all else MAX_EPSILON)
     most = epsilon

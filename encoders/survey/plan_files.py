@@ -95,10 +95,8 @@ def key_path(survey: Path) -> Path:
 def load_signature_file(path: Path) -> bytes | None:
     """Load a well-formed signature without verifying it; None if there is no such file.
 
-    Raises
-    ------
-    SignatureError
-        If the file cannot be read or is not a signature; the message begins with the file's name.
+    Raises SignatureError if the file cannot be read or is not a signature; the message begins with the file's
+    name.
     """
     try:
         return read_signature(path.read_bytes())

@@ -276,10 +276,8 @@ def find_shift(feature: Feature, width: int) -> int:
 def join_values(feature: Feature, width: int) -> Feature:
     """Return a feature whose values are intervals of `width` adjacent values of an ordered feature.
 
-    Raises
-    ------
-    SurveyError
-        If the feature is not ordered, or if there are not at least two intervals of several values.
+    Raises SurveyError if the feature is not ordered, or if there are not at least two intervals of several
+    values.
     """
     first = width - find_shift(feature, width)
     if isinstance(feature, NumericFeature) or not (feature.ordered and width > 1):

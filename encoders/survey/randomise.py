@@ -110,11 +110,8 @@ def randomise_all(
 def read_report(plan: AnyPlan, data: bytes) -> Report:
     """Unpack a report and check that it can be a report for this plan.
 
-    Raises
-    ------
-    ReportError
-        With the reason ``malformed``, ``too-large``, ``wrong-plan``, ``unknown-question``, ``bad-payload`` or
-        ``not-enrolled``: no token for the question can have this id.
+    Raises ReportError with the reason ``malformed``, ``too-large``, ``wrong-plan``, ``unknown-question``,
+    ``bad-payload`` or ``not-enrolled``: no token for the question can have this id.
     """
     report = unpack(data, plan.max_report_bytes)
     if report.plan_digest != plan.digest_bytes:

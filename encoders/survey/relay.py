@@ -122,10 +122,7 @@ class Relay:
     def check(self, survey: str) -> None:
         """Raise SurveyError unless every entry is possible; `problems` has one error for each.
 
-        Parameters
-        ----------
-        survey : str
-            The survey's id, with which its address at the relay must end.
+        The address at the relay must end with the survey's id, `survey`.
         """
         faults = list(self._faults())
         if not faults and not self.url.endswith(f"/{survey}"):
@@ -161,10 +158,7 @@ class Relay:
     def attained_delta(self, messages: Sequence[Message]) -> float:
         """Return an upper bound on the delta of a person at the promised epsilon.
 
-        Parameters
-        ----------
-        messages : sequence of Message
-            What bounds the message of each question. A person sends one of them, or all: see `ask`.
+        `messages` bound the message of each question. A person sends one of them, or all: see `ask`.
         """
         people, epsilon = self.honest_reports, float(self.epsilon)
         if self.asks_all:
@@ -174,12 +168,7 @@ class Relay:
     def require_promise(self, messages: Sequence[Message], *, part: float = 1.0) -> None:
         """Raise PrivacyError unless the promise follows from the messages, the batch and `honest`.
 
-        Parameters
-        ----------
-        messages : sequence of Message
-            See :meth:`attained_delta`.
-        part : float
-            The part of delta to keep.
+        For `messages` see :meth:`attained_delta`; `part` is the part of delta to keep.
         """
         delta = self.attained_delta(messages)
         if delta > part * float(self.delta):

@@ -129,13 +129,8 @@ def has_booleans(values: Collection[str]) -> bool:
 def read_boolean(value: object, values: Collection[str]) -> object:
     """Return "true" or "false" for True, 1, "TRUE", "1" and the like; any other value unchanged.
 
-    Parameters
-    ----------
-    value : object
-        A cell.
-    values : collection of str
-        The values of the feature or label. A cell that is one of them is not changed to another, and nothing
-        changes if they do not have both true and false.
+    A cell that is one of the feature's or label's `values` is not changed to another, and nothing changes if
+    they do not have both true and false.
     """
     if not has_booleans(values):
         return value

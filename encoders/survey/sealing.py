@@ -51,6 +51,9 @@ def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> by
 
     Each call gives another envelope. Send only one envelope of a person: the reports of a second one would be
     counted once, but would be missing in the crowd in which the first ones hide.
+    Raises SealError if the plan has no relay, if a public key in it cannot be used, if the number of reports
+    is not that of the columns, or if a report is too long, and MissingExtraError if cryptography is not
+    installed, or too old.
 
     Parameters
     ----------
@@ -66,14 +69,6 @@ def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> by
     -------
     bytes
         The envelope for the relay; its length depends only on the plan, and on whether there is a code.
-
-    Raises
-    ------
-    SealError
-        If the plan has no relay, if a public key in it cannot be used, if the number of reports is not that
-        of the columns, or if a report is too long.
-    MissingExtraError
-        If cryptography is not installed, or too old.
     """
     relay = plan.relay
     if relay is None:

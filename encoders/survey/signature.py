@@ -29,20 +29,10 @@ _INVALID_SIGNATURE = LateImport("cryptography.exceptions:InvalidSignature")
 def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
     """Verify that a plan was signed with the private key of `public_key`.
 
-    Parameters
-    ----------
-    plan_json : bytes
-        The plan as received. All bytes are allowed, so verify them before you read them.
-    signature : bytes
-        As :func:`read_signature` returns it.
-    public_key : str
-        The author's key, one line of base64.
-
-    Raises
-    ------
-    SignatureError
-        If the plan was not signed with the key, if the key is malformed, or if cryptography is not installed:
-        a plan that cannot be verified is refused.
+    All bytes are allowed in `plan_json`, the plan as received, so verify it before you read it. The signature
+    is as :func:`read_signature` returns it, and the public key is the author's line of base64.
+    Raises SignatureError if the plan was not signed with the key, if the key is malformed, or if cryptography
+    is not installed: a plan that cannot be verified is refused.
     """
     raw = read_public_key(public_key)
     if len(signature) != SIGNATURE_BYTES:
@@ -63,10 +53,8 @@ def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
 def read_public_key(text: str) -> bytes:
     """Return the 32 bytes of a public key from its line of base64; needs no library.
 
-    Raises
-    ------
-    SignatureError
-        If the text is not such a line. Not every 32 bytes are a key, but then no signature is valid.
+    Raises SignatureError if the text is not such a line. Not every 32 bytes are a key, but then no signature
+    is valid.
     """
     try:
         return _bytes(text, PUBLIC_KEY_BYTES)
@@ -79,10 +67,7 @@ def read_public_key(text: str) -> bytes:
 def read_signature(text: str | bytes) -> bytes:
     """Return the 64 bytes of a signature from its line of base64; needs no library.
 
-    Raises
-    ------
-    SignatureError
-        If the text is not such a line.
+    Raises SignatureError if the text is not such a line.
     """
     try:
         return _bytes(text, SIGNATURE_BYTES)

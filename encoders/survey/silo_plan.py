@@ -68,13 +68,7 @@ class SiloQuestion:
         return hashlib.sha256(dump_canonical_json(counted)).hexdigest()[:16]
 
     def row_parts(self, codes: Sequence[int], label_code: int) -> Iterator[tuple[int, int]]:
-        """Yield each cell that a row adds to, with what it adds: one unit in each table.
-
-        Parameters
-        ----------
-        codes : sequence of int
-            The codes of the row's features.
-        """
+        """Yield each cell that a row adds to, with what it adds: one unit in each table."""
         k = len(self.label.values)
         for feature, table, code in zip(self.asked_features, self.mechanism.tables, codes, strict=True):
             if not isinstance(feature, NumericFeature):
@@ -157,12 +151,8 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
     def from_json(cls, data: bytes) -> SiloPlan:
         """Read a plan of silos and check everything in it.
 
-        Raises
-        ------
-        SurveyError
-            If the bytes are not a plan of this format and kind, or inconsistent.
-        PrivacyError
-            If the noise is too small for epsilon.
+        Raises SurveyError if the bytes are not a plan of this format and kind, or inconsistent, and
+        PrivacyError if the noise is too small for epsilon.
         """
         document = load_plan_document(data)
         if document.get("kind") != SILO:

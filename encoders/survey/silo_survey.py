@@ -48,10 +48,7 @@ class SiloSurvey:
     def compile(self) -> SiloPlan:
         """Return the plan; its noise has the least scale that is epsilon-differentially private.
 
-        Raises
-        ------
-        SurveyError
-            If a message would be too long, or its cells too large.
+        Raises SurveyError if a message would be too long, or its cells too large.
         """
         return SiloPlan(
             id=self.id,

@@ -111,10 +111,7 @@ class SurveyTexts:
     def from_json(cls, data: bytes, digest: str, names: EntryNames) -> SurveyTexts:
         """Read a side file, and check it against the digest, the names and the values of a plan.
 
-        Raises
-        ------
-        SurveyError
-            If these are not the texts of the plan, or not in the form that this version reads.
+        Raises SurveyError if these are not the texts of the plan, or not in the form that this version reads.
         """
         if len(data) > MAX_TEXTS_BYTES:
             raise SurveyError(

@@ -63,10 +63,7 @@ class PrivateKey:
 def make_private_key() -> PrivateKey:
     """Make a key from the operating system's randomness.
 
-    Raises
-    ------
-    MissingExtraError
-        If cryptography is not installed.
+    Raises MissingExtraError if cryptography is not installed.
     """
     with needs_hpke():
         x25519, serialization = X25519.load(), _SERIALIZATION.load()
@@ -79,12 +76,8 @@ def make_private_key() -> PrivateKey:
 def read_private_key(pem: bytes) -> PrivateKey:
     """Read a private key from its PEM form.
 
-    Raises
-    ------
-    KeyFileError
-        If the text is not an X25519 key.
-    MissingExtraError
-        If cryptography is not installed.
+    Raises KeyFileError if the text is not an X25519 key, and MissingExtraError if cryptography is not
+    installed.
     """
     with needs_hpke():
         x25519, serialization = X25519.load(), _SERIALIZATION.load()
@@ -118,10 +111,7 @@ def write_private_key(path: Path) -> str:
 def load_private_key(path: Path) -> PrivateKey:
     """Load a private key from its file.
 
-    Raises
-    ------
-    KeyFileError
-        If the file cannot be read or is not a key; the message begins with the file's name.
+    Raises KeyFileError if the file cannot be read or is not a key; the message begins with the file's name.
     """
     try:
         return read_private_key(path.read_bytes())
@@ -145,11 +135,8 @@ def most_records(plan: Plan) -> int:
 def open_outer(plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False) -> bytes:
     """Open a device's envelope at the relay; return the code, if it has one, and the inner messages.
 
-    Raises
-    ------
-    SealError
-        If the envelope was not sealed for this plan and this key, has another length, or has a message for
-        another collector.
+    Raises SealError if the envelope was not sealed for this plan and this key, has another length, or has a
+    message for another collector.
     """
     start = CODE_BYTES if has_code else 0
     content = _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan) + start)
@@ -164,11 +151,8 @@ def open_outer(plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = 
 def open_inner(plan: Plan, message: bytes, key: PrivateKey, column: int = 0) -> bytes:
     """Open a message of a column at the collector; return the bytes of the report.
 
-    Raises
-    ------
-    SealError
-        If the message was not sealed for this plan and this key, has another length, or is not padded with
-        zeros.
+    Raises SealError if the message was not sealed for this plan and this key, has another length, or is not
+    padded with zeros.
     """
     padded = _open(message, key, REPORT_INFO + plan.digest_bytes, column_bytes(plan)[column])
     end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")

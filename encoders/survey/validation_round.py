@@ -70,12 +70,7 @@ class Validation:
     def validate(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
         """Return the codes of a row's answers: for each of `top_k`, and for all features.
 
-        Parameters
-        ----------
-        codes : (n,) sequence of int
-            The coded row.
-        label_code : int
-            The code of the true label. Of several labels with the highest score, the first is predicted.
+        `codes`, (n,), are the coded row. Of several labels with the highest score, the first is predicted.
         """
         sums: list[int] = list(self.prior)
         outcomes: dict[int, int] = {}
@@ -88,10 +83,7 @@ class Validation:
     def check(self) -> None:
         """Check everything except the label, features and projection, which are checked as in any plan.
 
-        Raises
-        ------
-        SurveyError
-            If the model is invalid; with the name of the wrong entry of the survey file.
+        Raises SurveyError if the model is invalid; with the name of the wrong entry of the survey file.
         """
         known = set(range(len(self.features)))
         if (

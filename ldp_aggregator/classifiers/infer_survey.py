@@ -78,17 +78,10 @@ def infer_survey(
 
     Numbers become `bins` equal-width bins between the least and the greatest number; without bins they stay
     numbers between these bounds. Any other column becomes a feature with one category per distinct value. If
-    values are missing, missing becomes one more category.
-
-    Parameters
-    ----------
-    epsilon, mechanism, numeric, label_name
-        Settings of the survey: `mechanism` is for discrete features, `numeric` for numbers.
-    label_weight : int, optional
-        Weight of the label question, where each feature has weight 1; by default it is asked only if no
-        other question estimates the label, or if few users need it.
-    users : int, optional
-        Number of people who will answer.
+    values are missing, missing becomes one more category. `mechanism` is for discrete features, `numeric` for
+    numbers. `label_weight` is the weight of the label question, where each feature has weight 1; by default
+    it is asked only if no other question estimates the label, or if few users need it. `users` is the number
+    of people who will answer.
     """
     if bins is not None and not (1 <= bins <= MAX_BINS and bins == int(bins)):
         raise ValueError(f"bins must be None or a whole number above 0, not {bins!r}, and at most {MAX_BINS}")

@@ -123,12 +123,8 @@ def check_handling(handle_unknown: str) -> None:
 def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Columns, BoolArray]:
     """Replace unknown categories, and missing values where the survey has no category for them.
 
-    Returns
-    -------
-    columns : dict
-        With a value of the feature in place of each unknown one.
-    unknown : (m, number of features) array
-        Where a value was replaced; nowhere in features that a projection computes.
+    Returns the columns with a value of the feature in place of each unknown one, and where a value was
+    replaced, (m, number of features); nowhere in features that a projection computes.
     """
     inputs = {entry.name for entry in plan.entries}
     replaced = dict(columns)

@@ -59,10 +59,7 @@ class OutputFile(click.Path):
 def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
     """Raise UsageError if the output is the same file as an input of the command.
 
-    Parameters
-    ----------
-    inputs : iterable of str, path or None
-        Paths, and URLs of stores and collectors.
+    `inputs` are paths, and URLs of stores and collectors.
     """
     for each in filter(None, inputs):
         path = str(each).removeprefix("sqlite:///")

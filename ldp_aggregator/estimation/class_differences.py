@@ -87,14 +87,7 @@ class Contrasts:
     def products(self, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return T'C^-1 T, T'C^-1 B and B'C^-1 B of top T, bottom B and the covariance C at candidates r.
 
-        Parameters
-        ----------
-        r : (rows, candidates) array
-
-        Returns
-        -------
-        three (rows, candidates) arrays
-            By the Woodbury identity.
+        `r` and each result have the shape (rows, candidates); they follow by the Woodbury identity.
         """
         ratio = r[..., None]
         constant, linear, quadratic = self.own[:, :, None]

@@ -99,14 +99,8 @@ def pool_prior(shares: Sequence[LabelShares], k: int, people: int = 0) -> Pooled
 
     The share of a single class is 1, without an error. If the same people answered all questions, the
     estimates covary by P(c) (1 - P(c)) / n, the sampling of people. Their weights w are then inverse to the
-    variances of the noise alone, and the variance is the sum of w^2 noise, plus the sampling once.
-
-    Parameters
-    ----------
-    k : int
-        Number of classes.
-    people : int
-        The number of people, if the same people answered all questions; else 0.
+    variances of the noise alone, and the variance is the sum of w^2 noise, plus the sampling once. `people`
+    is their number if the same people answered all questions, else 0; `k` is the number of classes.
     """
     if k == 1:
         between = ClassCovariance(product=1 / people if people else 0.0)

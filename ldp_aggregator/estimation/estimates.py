@@ -183,6 +183,10 @@ def estimate_survey(
 ) -> tuple[Estimates, NaiveBayesParameters]:
     """Compute all estimates of a survey, and the probabilities that its classifier uses.
 
+    Raises EstimationError if the estimator is unknown or needs a question that the survey does not ask, if
+    the validated model is not a model of this survey, or if a survey of silos has another label or other
+    features.
+
     Parameters
     ----------
     snapshot : Snapshot or SiloSnapshot
@@ -199,12 +203,6 @@ def estimate_survey(
     silos : sequence of SiloSnapshot
         The counters of further surveys of silos with the same label and features, whose estimates are pooled
         with those of `snapshot`, see :mod:`pooling`.
-
-    Raises
-    ------
-    EstimationError
-        If the estimator is unknown or needs a question that the survey does not ask, if the validated model
-        is not a model of this survey, or if a survey of silos has another label or other features.
     """
     stages, plan = _find_estimator(estimator), snapshot.plan
     # 1. Raw estimates: unbiased frequencies and moments of every question, with their covariances.

@@ -71,15 +71,10 @@ def smooth_numbers(numbers: Sequence[ClassMoments], prior: FloatArray) -> list[G
     """Return distributions whose classes differ no more than the noise allows.
 
     Class means are shrunk towards their feature's centre, and class variances, relative to the pooled
-    variance within classes, towards one. The posterior variance of the means is added to the variances, as
-    in the predictive distribution, but the same for all classes: a class is no likelier because its mean is
+    variance within classes, towards one. The posterior variance of the means is added to the variances, as in
+    the predictive distribution, but the same for all classes: a class is no likelier because its mean is
     known better. At a small epsilon all classes become equal, so that the feature cannot outvote the prior;
-    with many reports this is Gaussian Naive Bayes.
-
-    Parameters
-    ----------
-    prior : (k,) array
-        P(label), a distribution.
+    with many reports this is Gaussian Naive Bayes. `prior` is the distribution P(label), (k,).
     """
     if not numbers:
         return []
@@ -140,12 +135,8 @@ def paper_gaussian(number: ClassMoments, counts: FloatArray) -> Gaussian:
 
     Yilmaz et al. 2019, section 3.2. The paper does not define what to do with a negative variance; here it is
     raised to MIN_VARIANCE. The paper does not mention missing values either: their shares are treated like
-    any frequency, and negative counts become 1.
-
-    Parameters
-    ----------
-    counts : (k,) array
-        Estimated number of people of each label, positive.
+    any frequency, and negative counts become 1. `counts`, (k,), are the estimated numbers of people of each
+    label, positive.
     """
     people = counts.sum()
     zeros = np.zeros(number.k)

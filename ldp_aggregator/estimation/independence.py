@@ -44,12 +44,7 @@ class Independence:
 def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> Independence:
     """Test whether rows and columns are independent; the same table gives the same p-value.
 
-    Parameters
-    ----------
-    table : (rows, columns) array
-        Unbiased frequencies of the cells.
-    covariance : FrequencyCovariance
-        Of the same cells, from one question.
+    `table`, (rows, columns), has unbiased frequencies from one question, and `covariance` is theirs.
     """
     table = table if len(table) >= len(table.T) else table.T
     [statistic] = measure_dependence(table[None], covariance)
@@ -61,12 +56,8 @@ def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> I
 def measure_dependence(tables: FloatArray, covariance: FrequencyCovariance) -> FloatArray:
     """Return the statistic of each table, (tables,).
 
-    Parameters
-    ----------
-    tables : (tables, rows, columns) array
-        Unbiased frequencies of the cells.
-    covariance : FrequencyCovariance
-        Of the cells of one table, from one question.
+    `tables`, (tables, rows, columns), have unbiased frequencies from one question, and `covariance` is that
+    of the cells of one table.
     """
     rows, columns = (find_likely_margins(tables, covariance, axis) for axis in (2, 1))
     expected = rows[:, :, None] * columns[:, None]

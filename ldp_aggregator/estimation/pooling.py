@@ -159,10 +159,7 @@ def _pool_feature(others: _FeatureEstimate, silos: _FeatureEstimate, prior: Pool
 def check_same_features(first: Plan | SiloPlan, silos: SiloPlan) -> None:
     """Check that a survey and one of silos have the same label and features.
 
-    Raises
-    ------
-    EstimationError
-        Names the first difference.
+    Raises EstimationError with the first difference.
     """
     why = _find_difference(first, silos)
     if why:

@@ -131,11 +131,8 @@ class OrderedResult:
     def divide_shares(self, raw: FloatArray) -> FloatArray:
         """Return the shares of all values, (A, groups), from which the shown cumulative shares add up.
 
-        Parameters
-        ----------
-        raw : (A, groups) array
-            Raw shares, of all people or of each class. Missing answers, if there are any, are the last value;
-            their share is cut to its range.
+        `raw`, (A, groups), are the shares of all people or of each class. Missing answers, if there are any,
+        are the last value; their share is cut to its range.
         """
         shown = self.consistent.reshape(-1, 1) if raw.shape[1] == 1 else self.consistent_by_class
         whole = raw + (1 - raw.sum(axis=0)) / len(raw)

@@ -52,12 +52,8 @@ UNKNOWN = Relevance(IntervalEstimate.unknown(()), math.inf)
 def compute_relevance(conditional: FloatArray | Gaussian, prior: FloatArray) -> float:
     """Return the relevance of a feature, computed from the classifier's smoothed probabilities.
 
-    For a number that can be missing, the relevance of whether it is missing is added.
-
-    Parameters
-    ----------
-    conditional : (A, k) array or Gaussian
-    prior : (k,) array
+    For a number that can be missing, the relevance of whether it is missing is added. `conditional` has the
+    shape (A, k), `prior` (k,).
     """
     if not isinstance(conditional, Gaussian):
         return _phi_square(conditional, prior) / (len(prior) - 1)
@@ -105,16 +101,9 @@ def estimate_number_relevance(
     """Return a number's relevance, computed from its raw estimates.
 
     The interval is that of the ratio of two noisy variances: between the classes, and within them. For a
-    number that can be missing, the relevance of whether it is missing is added.
-
-    Parameters
-    ----------
-    means, variances : IntervalEstimate
-        (k,) of each class.
-    missing : IntervalEstimate or None
-        P(missing | label), (k,); None if the number cannot be missing.
-    prior : (k,) array
-        P(label), above zero.
+    number that can be missing, the relevance of whether it is missing is added. `means`, `variances` and
+    `missing` are of each class, (k,); `missing` is P(missing | label), None if the number cannot be missing.
+    `prior` is P(label), (k,), above zero.
     """
     k = len(prior)
     if k == 1 or not (np.isfinite(means.stderr).all() and np.isfinite(variances.stderr).all()):

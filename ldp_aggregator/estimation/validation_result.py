@@ -163,10 +163,7 @@ def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
     """Check that a validation round is of the same survey and spends the same epsilon.
 
     If each person answers all questions, a round with fewer questions spends less.
-
-    Raises
-    ------
-    EstimationError
+    Raises EstimationError if not.
     """
     plan, other = snapshot.plan, validation.plan
     if isinstance(plan, SiloPlan):
@@ -189,12 +186,7 @@ def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
 
 
 def refuse_validation(survey: Survey | Plan) -> None:
-    """Raise SurveyError if a survey is a validation round, but must ask about people.
-
-    Raises
-    ------
-    SurveyError
-    """
+    """Raise SurveyError if a survey is a validation round, but must ask about people."""
     if survey.validation:
         raise SurveyError(
             f"{survey.id} is a validation round, which asks only whether a model is right: give the survey "

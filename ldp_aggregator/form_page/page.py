@@ -39,6 +39,8 @@ def render_page(
 ) -> bytes:
     """Return the HTML of the page on which people answer a survey.
 
+    It is in UTF-8, with a strict content security policy.
+
     Parameters
     ----------
     plan : Plan
@@ -55,11 +57,6 @@ def render_page(
     words : Mapping, optional
         What the form itself says in further languages: for each language, words by their name. They are not
         checked.
-
-    Returns
-    -------
-    bytes
-        UTF-8, with a strict content security policy.
     """
     texts = display_texts(plan)
     attributes = {

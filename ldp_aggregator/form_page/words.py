@@ -33,11 +33,7 @@ def read_words(data: bytes) -> dict[str, dict[str, str]]:
     """Read a file of translated words: for each language tag, texts by the names of words.json.
 
     A language may leave words out: the form then says them in English.
-
-    Raises
-    ------
-    SurveyError
-        If the file is not of this form. The message names the language and the word.
+    Raises SurveyError if the file is not of this form. The message names the language and the word.
     """
     try:
         document = json.loads(data)

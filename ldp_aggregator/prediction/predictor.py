@@ -46,10 +46,8 @@ class Predictor:
     ) -> Self:
         """Return the predictor of a classifier.
 
-        Parameters
-        ----------
-        labels : (k,) array, optional
-            The labels in the order of their codes; by default as the survey's values stand for.
+        `labels`, (k,), are the labels in the order of their codes; by default as the survey's values stand
+        for.
         """
         labels = to_typed_labels(plan.label.values) if labels is None else labels
         order = np.argsort(labels)
@@ -72,21 +70,15 @@ class Predictor:
     def encode(self, columns: Mapping[str, Any]) -> IntArray:
         """Return the codes of columns of :meth:`read_columns`, shape (m, number of features).
 
-        Raises
-        ------
-        RowError
-            If a value does not fit the survey; names its row, counted from 1.
+        Raises RowError if a value does not fit the survey; names its row, counted from 1.
         """
         return encode_table(self.plan, columns)
 
     def compute_scores(self, codes: IntArray, unknown: BoolArray | None = None) -> FloatArray:
         """Return log P(label | row) of coded rows up to a constant of the row, (m, k), labels sorted.
 
-        Parameters
-        ----------
-        codes : (m, n) int array
-        unknown : (m, n) bool array, optional
-            The values that Naive Bayes leaves out of the score of their row.
+        `codes` and `unknown` have the shape (m, n). Naive Bayes leaves `unknown` values out of the score of
+        their row.
         """
         if isinstance(self.model, LogProbabilities):
             return self.model.compute_scores(codes, unknown=unknown)
@@ -114,10 +106,7 @@ def to_typed_labels(values: Sequence[str]) -> NDArray[Any]:
 def encode_any_labels(label: Label, y: Any) -> IntArray:
     """Code labels in any spelling: 1, 1.0 and "1" are the same; if the survey has booleans, True and 1 too.
 
-    Raises
-    ------
-    RowError
-        With the number, from 1, of the first row whose label is not one of the survey's values.
+    Raises RowError with the number, from 1, of the first row whose label is not one of the survey's values.
     """
     try:
         return encode_values(y, lambda value: label.code(read_boolean(value, label.values)), label.name)
@@ -144,12 +133,7 @@ def spell_labels(label: Label, y: NDArray[Any], codes: IntArray) -> NDArray[Any]
     """Return the labels of a survey as `y` spells them, in the order of their codes.
 
     A label that `y` lacks has the type of `y` where all labels can have it. If the result would mix texts and
-    numbers, or repeat a label, all labels are texts.
-
-    Parameters
-    ----------
-    y, codes : (m,) arrays
-        Labels and their codes.
+    numbers, or repeat a label, all labels are texts. `y` and `codes`, (m,), are labels and their codes.
     """
     are_texts = all(isinstance(each, str) for each in y.tolist())
     labels = list(label.values) if are_texts else to_typed_labels(label.values).tolist()

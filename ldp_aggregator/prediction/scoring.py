@@ -87,19 +87,9 @@ class LogProbabilities:
     ) -> FloatArray:
         """Return log P(label) + sum over i of log P(value_i | label) (Yilmaz et al. 2019, section 2.1).
 
-        Parameters
-        ----------
-        codes : (m, n) int array
-            Coded rows.
-        rows : int array, optional
-            Indices of the rows to score; all rows by default.
-        unknown : (m, n) bool array, optional
-            The values to leave out of the score of each scored row.
-
-        Returns
-        -------
-        (m, k) array
-            Equal to log P(label | row) up to a constant of the row.
+        `codes` and `unknown` have the shape (m, n); `rows` are the indices of the rows to score, by default
+        all. Values that are `unknown` are left out of the score of their row. The scores, (m, k), equal log
+        P(label | row) up to a constant of the row.
         """
         scores = np.repeat(self.prior[None, :], len(codes) if rows is None else len(rows), axis=0)
         for index, (column, likelihood) in enumerate(zip(codes.T, self.likelihoods, strict=True)):

@@ -21,14 +21,8 @@ _SHARED = "ldp_aggregator.render"
 def load_template(package: str, name: str, style: str = "") -> Template:
     """Return a template, which escapes texts, writes statements and languages, and has the variable `style`.
 
-    Parameters
-    ----------
-    package : str
-        The package with the folder `templates`; a file that it lacks is taken from the shared ones.
-    name : str
-        The file of the template.
-    style : str, optional
-        A file of the folder with more rules, which follow those that all pages share.
+    A file that the folder `templates` of the package lacks is taken from the shared ones. `style` is a file
+    with more rules, which follow those that all pages share.
     """
     loader = ChoiceLoader([PackageLoader(package), PackageLoader(_SHARED)])
     environment = Environment(

@@ -31,10 +31,8 @@ _MARK = "*"
 def write_document(sections: Sequence[Section], how_to_see_all: str) -> str:
     """Return a document of sections.
 
-    Parameters
-    ----------
-    how_to_see_all : str
-        Completes the line that follows a table that was cut: "... and 3 more values: <how_to_see_all>".
+    `how_to_see_all` completes the line that follows a table that was cut: "... and 3 more values:
+    <how_to_see_all>".
     """
     lines: list[str] = []
     for section in sections:

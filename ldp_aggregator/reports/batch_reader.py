@@ -72,17 +72,8 @@ class BatchReader:
     def read(self, body: bytes) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
         """Read a body of reports, and divide it into valid and rejected ones.
 
-        Returns
-        -------
-        batches : list of QuestionBatch
-            The reports that a device could have sent.
-        rejections : dict of int to Rejection
-            All other reports, by their position in the body.
-
-        Raises
-        ------
-        ReportError
-            If the body cannot be cut into reports.
+        Returns the reports that a device could have sent, and the rejections by their position in the body.
+        Raises ReportError if the body cannot be cut into reports.
         """
         offsets = self._locate_reports(body)
         batches = None if offsets is None else self._read_canonical(body, offsets)

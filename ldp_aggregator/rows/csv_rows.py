@@ -24,21 +24,9 @@ def read_typed_columns(
 ) -> dict[str, Sequence[object]]:
     """Read a CSV file with a header line; its cells become what `features` expect.
 
-    If a feature has booleans, cells such as True and 1 become true.
-
-    Parameters
-    ----------
-    path : path
-        UTF-8, with or without a byte order mark.
-    features : iterable of Feature
-        Columns of other names stay texts.
-    multiline : bool
-        Whether quoted cells may contain line breaks.
-
-    Returns
-    -------
-    dict of str to list
-        Columns in the file's order.
+    If a feature has booleans, cells such as True and 1 become true. The file is in UTF-8, with or without a
+    byte order mark. Columns of other names stay texts. The columns have the file's order. `multiline` allows
+    line breaks in quoted cells.
 
     Raises
     ------
@@ -75,12 +63,9 @@ def _parse_cells(feature: Feature, texts: Iterable[object]) -> list[object]:
 def read_text_columns(path: str | os.PathLike[str], *, multiline: bool = False) -> dict[str, list[str]]:
     """Read a CSV file with a header line as columns of text, in the file's order; blank lines are skipped.
 
-    Raises
-    ------
-    TableError
-        If the file cannot be read, has no header, names a column twice, has a row of another length
-        than the header, or seems to have another separator than commas. Without `multiline`, also if a
-        quoted cell continues on the next line.
+    Raises TableError if the file cannot be read, has no header, names a column twice, has a row of another
+    length than the header, or seems to have another separator than commas. Without `multiline`, also if a
+    quoted cell continues on the next line.
     """
     return parse_text_columns(read_table_file(path), path, multiline=multiline)
 

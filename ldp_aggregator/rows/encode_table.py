@@ -21,15 +21,9 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 def encode_table(plan: Plan | SiloPlan, columns: Mapping[str, Any]) -> IntArray:
     """Return the codes of a table's features; in a validation round, of the features of the model.
 
-    Returns
-    -------
-    int64 array, shape (m, number of features)
-
-    Raises
-    ------
-    RowError
-        With the name of the feature and the number, from 1, of the first row that does not fit. `problems`
-        has one error for each such feature.
+    They are an int64 array, (m, number of features).
+    Raises RowError with the name of the feature and the number, from 1, of the first row that does not fit;
+    `problems` has one error for each such feature.
     """
     if plan.row_schema.projection:
         columns = {**columns, **project_columns(plan.row_schema.projection, columns)}
@@ -44,15 +38,9 @@ def encode_labels(plan: Plan, labels: Sequence[object]) -> IntArray:
 def project_columns(projection: Projection, columns: Mapping[str, Sequence[object]]) -> dict[str, FloatArray]:
     """Return the components of the rows of a table, the same as `Projection.apply` returns for each row.
 
-    Returns
-    -------
-    dict from component name to float64 array, shape (m,)
-        NaN where `Projection.apply` gives None.
-
-    Raises
-    ------
-    RowError
-        If a row does not fit; with the name of the input and the number, from 1, of the first such row.
+    They are float64 arrays, (m,), NaN where `Projection.apply` gives None.
+    Raises RowError if a row does not fit; with the name of the input and the number, from 1, of the first
+    such row.
     """
     codes = encode_columns(projection.inputs, columns)
     weights = np.array([weights for weights, _ in projection.millionths], dtype=np.int64)
@@ -86,11 +74,7 @@ _MAX_TABLE_SPAN = 1 << 16
 def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> IntArray:
     """Return the codes of the columns of some features, shape (m, number of features).
 
-    Raises
-    ------
-    RowError
-        With the name of the feature and the number, from 1, of the first row that does not fit. `problems`
-        has one error for each such feature.
+    Raises RowError as :func:`encode_table`.
     """
     tables = map_collecting_errors(lambda entry: _encode_entry(entry, columns), row_entries(features))
     by_name = dict(chain.from_iterable(tables))

@@ -92,11 +92,8 @@ def _name_row(error: RowError, index: Any) -> RowError:
 def select_columns(rows: Any, names: Sequence[Any]) -> Columns:
     """Return the named columns of a list of dicts, a DataFrame or a dict of columns; ignore other columns.
 
-    Raises
-    ------
-    RowError
-        If features are absent; `problems` contains all of them. A missing value must be given as None, so
-        that a misspelt name is not taken for a missing value.
+    Raises RowError if features are absent; `problems` contains all of them. A missing value must be given as
+    None, so that a misspelt name is not taken for a missing value.
     """
     if is_list_of_dicts(rows):
         columns = map_collecting_errors(lambda name: _read_entries(rows, name), names)
@@ -146,10 +143,7 @@ def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
 def read_labels(y: Any) -> NDArray[Any]:
     """Return the labels of m rows, shape (m,).
 
-    Raises
-    ------
-    ValueError
-        If a label is missing or infinite; names the first row without a label, counted from 1.
+    Raises ValueError if a label is missing or infinite; names the first row without a label, counted from 1.
     """
     # the import is slow: commands that only read rows start without it
     from sklearn.utils.validation import assert_all_finite, column_or_1d
@@ -182,10 +176,7 @@ def to_array(rows: Any) -> Any:
 def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
     """Return numbers as one array of doubles, NaN where one is missing.
 
-    Raises
-    ------
-    RowError
-        If a value is infinite or not a number; names the first such row, counted from 1.
+    Raises RowError if a value is infinite or not a number; names the first such row, counted from 1.
     """
     if type(column) is np.ndarray and column.dtype.kind in "fiu":
         numbers = column.astype(np.float64, copy=False)

@@ -207,12 +207,7 @@ def find_classes_and_features(
 ) -> list[Statement]:
     """Return the most frequent class, and the features in which the classes are distinguishable.
 
-    Parameters
-    ----------
-    estimates : Estimates
-        With a label.
-    features : sequence of FeatureResult and NumberResult
-        Its features; several answers to one question are one feature.
+    `features` are those of the estimates; several answers to one question are one feature.
     """
     majority, prior, largest = estimates.majority, estimates.raw_prior, None
     if majority:
@@ -259,12 +254,7 @@ class ValidationFacts:
 def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[Statement]:
     """Return the statements about the results of a validation round.
 
-    Parameters
-    ----------
-    validation : Estimates
-        Of the round.
-    rejected : mapping from str to int
-        Numbers of its rejected reports by reason.
+    `rejected` has the numbers of the round's rejected reports by reason.
     """
     result = validation.validation_result
     assert result is not None

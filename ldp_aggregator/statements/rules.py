@@ -25,14 +25,8 @@ _MAX_DEVIATION = 0.5
 def is_known(low: float | None, high: float | None, span: float = 1.0, stderr: float | None = None) -> bool:
     """Return whether an estimate with this 95% interval shows anything.
 
-    Parameters
-    ----------
-    low, high : float or None
-        The ends of the interval, cut to the possible range; None if there is none.
-    span : float
-        The width of the possible range.
-    stderr : float, optional
-        The standard error; the interval alone decides without it.
+    `low` and `high` are the ends of the interval, cut to the possible range of width `span`; None if there is
+    none. Without the standard error, the interval alone decides.
     """
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return False

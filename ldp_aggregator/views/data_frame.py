@@ -20,11 +20,7 @@ def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
 
     Numbers are doubles, NaN where unknown. `distinguishable` is pandas' nullable boolean, and unknown texts
     are None.
-
-    Raises
-    ------
-    MissingExtraError
-        If pandas is not installed.
+    Raises MissingExtraError if pandas is not installed.
     """
     pandas = _PANDAS.load()
     frame: pd.DataFrame = pandas.DataFrame(list_records(rows), columns=list(list_columns(rows)))

@@ -152,13 +152,8 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
     """Return the rows of all estimates of a survey.
 
     The estimates of all people come first, with those of tables. If there is a label, P(class), the estimates
-    of each class, and for two classes their comparisons follow.
-
-    Parameters
-    ----------
-    plan : Plan or SiloPlan, optional
-        The plan of the survey. With it, the choices of an entry with several answers are values of one
-        feature; without it, each choice is a feature.
+    of each class, and for two classes their comparisons follow. With the plan, the choices of an entry with
+    several answers are values of one feature; without it, each choice is a feature.
     """
     results = estimates.features
     joined = [each for _, each in join_choices(plan.features, results)] if plan else results

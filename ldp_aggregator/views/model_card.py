@@ -68,12 +68,7 @@ class ModelDescription:
 def describe_model(results: Results, classes: Iterable[Any], name: str) -> ModelDescription:
     """Return the description of a model, or of estimates without one.
 
-    Parameters
-    ----------
-    classes : iterable
-        The labels as the model returns them.
-    name : str
-        The name of the model's class.
+    `classes` are the labels as the model returns them, and `name` is that of the model's class.
     """
     if results.is_curator:
         return describe_curator(results, name)

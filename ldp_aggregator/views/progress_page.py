@@ -38,13 +38,8 @@ CountRow = tuple[*tuple[str, ...], int]
 def render_progress(results: Results, *, all_looks: bool) -> bytes:
     """Return the part of the dashboard about one survey: HTML in UTF-8, for the elements with its ids.
 
-    Parameters
-    ----------
-    results : Results
-        Of the people or of the silos of one survey.
-    all_looks : bool
-        Whether the intervals are valid at all looks, see
-        :func:`~ldp_aggregator.estimation.sequential_intervals.hold_at_all_looks`.
+    With `all_looks`, the intervals are valid at all looks, see
+    :func:`~ldp_aggregator.estimation.sequential_intervals.hold_at_all_looks`.
     """
     rejections = _count_rejections(results)
     table = [] if results.is_validation else build_table(results.estimates, results.plan)

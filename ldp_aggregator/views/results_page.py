@@ -63,21 +63,9 @@ def render_page(
 ) -> bytes:
     """Return the results page in UTF-8; the same arguments give the same bytes.
 
-    Parameters
-    ----------
-    other : Results, optional
-        Another survey to compare the results with. Models of curators cannot be compared.
-    independent : bool
-        See :func:`compare_surveys`.
-    note : str
-        A sentence of the publisher, which the page shows in its summary.
-
-    Raises
-    ------
-    ComparisonError
-        See :func:`compare_surveys`.
-    ResultsError
-        If one of two is a model of a curator.
+    `other` is another survey to compare the results with, and `independent` as in :func:`compare_surveys`.
+    The page shows `note`, a sentence of the publisher, in its summary.
+    Raises ComparisonError as :func:`compare_surveys`, and ResultsError if one of two is a model of a curator.
     """
     if other and (results.is_curator or other.is_curator):
         raise ResultsError(_NO_COMPARISON)

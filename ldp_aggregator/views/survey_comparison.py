@@ -198,15 +198,10 @@ class Comparison:
 def compare_surveys(first: Results, second: Results, *, independent: bool = False) -> Comparison:
     """Compare all estimates of two surveys.
 
-    Parameters
-    ----------
-    independent : bool
-        Whether the caller knows that no report is in both, although both are of one family of rounds.
-
-    Raises
-    ------
-    ComparisonError
-        If one of them is a validation round; if both are of one family and not known to be independent.
+    `independent`: whether the caller knows that no report is in both, although both are of one family of
+    rounds.
+    Raises ComparisonError if one of them is a validation round; if both are of one family and not known to be
+    independent.
     """
     for each in (first, second):
         if each.plan.validation:

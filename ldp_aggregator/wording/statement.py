@@ -119,12 +119,8 @@ class Statement:
     def fill(self, write: Write, write_words: Callable[[str], str] = str) -> str:
         """Return the text with its holes filled.
 
-        Parameters
-        ----------
-        write : callable
-            Writes a value that is not a statement.
-        write_words : callable
-            Writes the words of the text file between the holes, in order; a backtick begins or ends code.
+        `write` writes a value that is not a statement, and `write_words` the words of the text file between
+        the holes, in order; a backtick begins or ends code.
         """
         parts = _HOLE.split(self.entry.text)
         written = [write_words(parts[0])]
@@ -146,20 +142,10 @@ class Texts:
     def find(self, identifier: str, facts: object = None, /, **values: object) -> Statement:
         """Return one statement.
 
-        Parameters
-        ----------
-        identifier : str
-            The name of the file, a dot, and the name of the entry.
-        facts : dataclass, optional
-            The facts that the text names.
-        **values : object
-            The facts of a text that names few, instead of a dataclass.
-
-        Raises
-        ------
-        KeyError
-            If no entry has this identifier and holds, a fact is missing, or no entry of the file needs one
-            of the values.
+        The identifier is the name of the file, a dot, and the name of the entry. The facts that the text
+        names are a dataclass or, if they are few, `values`.
+        Raises KeyError if no entry has this identifier and holds, a fact is missing, or no entry of the file
+        needs one of the values.
         """
         file = self._read(identifier.partition(".")[0])
         entries = [each for each in file.statements if each.id == identifier]

@@ -215,10 +215,7 @@ def format_ratio(ratio: float) -> str:
 def choose_number_format(uncertainty: float | None) -> Format:
     """Return the function that formats numbers with the digits that their uncertainty justifies.
 
-    Parameters
-    ----------
-    uncertainty : float or None
-        A typical standard error, of which two digits are shown; None or 0 if it is unknown.
+    Of `uncertainty`, a typical standard error, two digits are shown; None or 0 if it is unknown.
     """
     if not uncertainty or not math.isfinite(uncertainty):
         return lambda number: f"{number:,.4g}"

@@ -35,16 +35,8 @@ _process_lock = threading.RLock()
 class JournalFile:
     """The SQLite file of a journal, or a database in memory.
 
-    Parameters
-    ----------
-    path, person
-        As for :class:`~ldp_client.journal.Journal`.
-
-    Raises
-    ------
-    JournalError
-        If the path is empty, or the person's name is not valid. Other errors of the file are raised when it
-        is used.
+    Raises JournalError if the path is empty, or the person's name is not valid. Other errors of the file are
+    raised when it is used.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, person: str | None = None) -> None:

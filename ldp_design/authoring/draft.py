@@ -81,6 +81,10 @@ def draft_survey(
 ) -> str:
     """Draft a survey from a public sample.
 
+    The result is TOML that :func:`encoders.survey.read_survey` accepts, without texts that a single cell
+    contains.
+    Raises DraftError if there are no rows, no label column that fits, or no column that can be a feature.
+
     Parameters
     ----------
     columns : mapping from column name to cells
@@ -91,16 +95,6 @@ def draft_survey(
         The sample's file name without suffix; becomes the survey's id.
     choices, notes : optional
         As :func:`read_sample` returns them.
-
-    Returns
-    -------
-    str
-        TOML that :func:`encoders.survey.read_survey` accepts, without texts that a single cell contains.
-
-    Raises
-    ------
-    DraftError
-        If there are no rows, no label column that fits, or no column that can be a feature.
     """
     label = None if label is None else to_nfc(label)
     if label is not None and label not in columns:

@@ -76,6 +76,10 @@ def write_projection(
     Numbers of weight 0 and all other entries are unchanged; only the survey's id gets a suffix such as
     -dca1. The components have the numbers' weight if all numbers have the same weight, otherwise 1.
 
+    The result is TOML that :func:`encoders.survey.read_survey` accepts; its comments state its origin.
+    Raises SurveyError, ProjectionError, FitError or RowError if the survey cannot be projected, or the rows
+    do not fit it; the message names the entry or the column, never a value.
+
     Parameters
     ----------
     text : str
@@ -93,17 +97,6 @@ def write_projection(
         Number of bins of each component; components are numeric without it.
     ridge : float
         The ridge of DCA.
-
-    Returns
-    -------
-    str
-        TOML that :func:`encoders.survey.read_survey` accepts; its comments state its origin.
-
-    Raises
-    ------
-    SurveyError, ProjectionError, FitError, RowError
-        If the survey cannot be projected, or the rows do not fit it; the message names the entry or the
-        column, never a value.
     """
     text, survey = read_editable_survey(text)
     _check_projectable(survey, method, components)

@@ -33,10 +33,7 @@ def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
 def find_questions(plan: Plan, name: str) -> list[Question]:
     """Return the question of this name, or all questions that ask for the feature or entry of this name.
 
-    Raises
-    ------
-    LdpError
-        If there is no such question or feature.
+    Raises LdpError if there is no such question or feature.
     """
     found = [each for each in plan.questions if each.name == name] or [
         each

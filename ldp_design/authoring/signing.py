@@ -42,10 +42,7 @@ class KeyPair:
 def make_keys() -> KeyPair:
     """Make a new pair of keys from the operating system's randomness.
 
-    Raises
-    ------
-    SignatureError
-        If cryptography is not installed.
+    Raises SignatureError if cryptography is not installed.
     """
     key, serialization = ED25519.load().Ed25519PrivateKey.generate(), _SERIALIZATION.load()
     pem = key.private_bytes(
@@ -59,10 +56,7 @@ def make_keys() -> KeyPair:
 def public_key_of(private_key_pem: bytes) -> str:
     """Return the public key that belongs to a private one.
 
-    Raises
-    ------
-    SignatureError
-        If the text is not a private key, or cryptography is not installed.
+    Raises SignatureError if the text is not a private key, or cryptography is not installed.
     """
     return base64_text(_private(private_key_pem).public_key().public_bytes_raw())
 
@@ -70,20 +64,9 @@ def public_key_of(private_key_pem: bytes) -> str:
 def sign(plan: AnyPlan, private_key_pem: bytes) -> bytes:
     """Sign a plan; the same plan and key give the same signature.
 
-    Parameters
-    ----------
-    private_key_pem : bytes
-        An Ed25519 key, PKCS #8 in PEM form, without a password.
-
-    Returns
-    -------
-    bytes
-        The signature, 64 bytes; see also :func:`encoders.survey.signature.signature_text`.
-
-    Raises
-    ------
-    SignatureError
-        If the text is not such a key, or cryptography is not installed.
+    The key is an Ed25519 key, PKCS #8 in PEM form, without a password, and the signature has 64 bytes; see
+    also :func:`encoders.survey.signature.signature_text`.
+    Raises SignatureError if the text is not such a key, or cryptography is not installed.
     """
     return _private(private_key_pem).sign(signed_message(plan.json))
 
@@ -123,15 +106,8 @@ class SignatureFile:
 def write_key(path: Path) -> str:
     """Make a key pair, and write the private key to a new file that only its owner can read.
 
-    Returns
-    -------
-    str
-        The public key.
-
-    Raises
-    ------
-    SignatureError
-        If the file exists or cannot be written, or if cryptography is not installed.
+    Returns the public key.
+    Raises SignatureError if the file exists or cannot be written, or if cryptography is not installed.
     """
     keys = make_keys()
     write_key_file(path, keys.private_pem, SignatureError)
@@ -141,20 +117,9 @@ def write_key(path: Path) -> str:
 def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureFile:
     """Sign a survey, and write the signature to a file.
 
-    Parameters
-    ----------
-    survey : Path
-        A survey in TOML, or a compiled plan.
-    key : Path
-        The private key, as :func:`write_key` writes it.
-    output : Path, optional
-        The signature file; by default in the survey's folder. An older signature is replaced, any other file
-        is not.
-
-    Raises
-    ------
-    SurveyError, SignatureError, OSError
-        If a file cannot be used; the message begins with its name.
+    `survey` is TOML or a compiled plan, and `key` as :func:`write_key` writes it. The output is by default in
+    the survey's folder. An older signature is replaced, any other file is not.
+    Raises SurveyError, SignatureError or OSError if a file cannot be used; the message begins with its name.
     """
     plan, pem = ANY_PLANS.load(survey), key.read_bytes()
     path = output or signature_path(survey)

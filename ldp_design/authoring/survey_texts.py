@@ -21,12 +21,8 @@ _MAX_LISTED = 6
 def write_plan(plan: AnyPlan, output: Path) -> None:
     """Write a plan to a file, and its texts to the file beside it.
 
-    Raises
-    ------
-    SurveyError
-        If the plan has texts, and they are not at hand, or it has a relay without keys.
-    OSError
-        If a file cannot be written.
+    Raises SurveyError if the plan has texts, and they are not at hand, or it has a relay without keys, and
+    OSError if a file cannot be written.
     """
     if plan.texts_digest and not plan.texts:
         raise SurveyError("the file of its texts is not beside the plan: compile the TOML survey instead")

@@ -150,19 +150,9 @@ def replace_epsilon(text: str, epsilon: Decimal, *, asks_all: bool) -> str:
 def replace_features(text: str, names: Iterable[str], new: str) -> str:
     """Replace tables [features.NAME], including the comments at their headers and ends.
 
-    Parameters
-    ----------
-    text : str
-        A survey with LF line ends.
-    names : iterable of str
-        The features to remove, at least one.
-    new : str
-        Lines of TOML to insert in the place of the first; the last one ends in a line break.
-
-    Raises
-    ------
-    LayoutError
-        If a feature has no header ``[features.NAME]``; the message names the first one.
+    `text` is a survey with LF line ends. `new` are lines of TOML to insert in the place of the first of
+    `names`, which has at least one; the last line ends in a line break.
+    Raises LayoutError if a feature has no header ``[features.NAME]``; the message names the first one.
     """
     document = _parse(text if text.endswith("\n") else f"{text}\n")
     for name in names:

@@ -96,14 +96,8 @@ def check(survey: Path, as_json: bool) -> None:
 def describe_survey(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
     """Return the result for a survey that can be used.
 
-    Parameters
-    ----------
-    plan : Plan, SiloPlan or Survey
-        A survey for a curator is not compiled.
-    file : str
-        Name of the file.
-    text : str
-        Content of the file, in which the lines of warnings are found if it is TOML.
+    A survey for a curator is not compiled. The lines of warnings are found in `text`, the content of the
+    file, if it is TOML.
     """
     warnings: Iterable[SurveyWarning]
     if isinstance(plan, Survey):

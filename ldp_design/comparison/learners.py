@@ -72,14 +72,8 @@ def fit_logistic(rows: FloatArray, labels: IntArray, response: RandomisedRespons
     """Return the weights (columns, k) that maximise the penalised likelihood of randomised labels.
 
     The likelihood is not concave, so the result is the maximum that the solver reaches from zero weights. The
-    ridge depends on the number of rows and on epsilon only.
-
-    Parameters
-    ----------
-    rows : (m, columns) array
-        See :func:`place_rows`.
-    labels : (m,) array
-        The labels that were sent.
+    ridge depends on the number of rows and on epsilon only. `rows`, (m, columns), are those of
+    :func:`place_rows`, and `labels`, (m,), those that were sent.
     """
     from scipy.optimize import minimize
 

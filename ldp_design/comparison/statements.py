@@ -84,14 +84,8 @@ def state_comparison(
 ) -> ComparisonStatements:
     """Return the statements of a comparison.
 
-    Parameters
-    ----------
-    levels : NoiseLevels, optional
-        For the number of people that a local survey needs.
-    target : float, optional
-        The wanted accuracy.
-    sign : str
-        Stands between an accuracy and half of its interval.
+    `levels` are for the number of people that a local survey needs, and `target` is the wanted accuracy.
+    `sign` stands between an accuracy and half of its interval.
     """
     best_learner = TEXTS.find(f"names.{comparison.best_learner}")
     trust_models = "; ".join(f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked)

@@ -108,16 +108,9 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
 
     Between tested values, the mean and the ends of its intervals are interpolated in log epsilon. The
     interval holds the epsilons at which zero is within the interval of the mean. Interpolated ends are
-    further from the mean than the ends of an interpolated mean, so it is rather too wide.
-
-    Parameters
-    ----------
-    epsilons : sequence of float
-        Ascending.
-    differences : (epsilons, J) array
-        The accuracy minus the level, in each split.
-    test_share : float
-        See :func:`average`.
+    further from the mean than the ends of an interpolated mean, so it is rather too wide. `epsilons` ascend.
+    `differences`, (epsilons, J), are the accuracy minus the level, in each split. For `test_share` see
+    :func:`average`.
     """
     means = [average(each, test_share) for each in differences]
     values = [mean.value for mean in means]

@@ -117,6 +117,9 @@ def prepare(
 ) -> Experiment:
     """Check everything that can fail, and return the comparison.
 
+    Raises SurveyError, RowError, SimulationError, CentralError or TrustComparisonError if the survey has no
+    label, a row does not fit it, or a trust model cannot serve it; nothing was trained.
+
     Parameters
     ----------
     written : Survey or SiloSurvey
@@ -127,12 +130,6 @@ def prepare(
         How often the rows are split: four fifths for training, one fifth for tests.
     seed : int
         Equal seeds give equal results.
-
-    Raises
-    ------
-    SurveyError, RowError, SimulationError, CentralError, TrustComparisonError
-        If the survey has no label, a row does not fit it, or a trust model cannot serve it; nothing was
-        trained.
     """
     if not written.label.exists:
         raise TrustComparisonError(
@@ -361,13 +358,8 @@ def simulate_silos(
 ) -> SiloSnapshot:
     """Divide rows among silos, and return the counters of a survey after each silo has sent one message.
 
-    The noise has the distribution of :meth:`CountTable.perturb`, drawn for many cells at once.
-
-    Parameters
-    ----------
-    codes : (m, F) array
-        The coded rows of all silos. The first silo has the first of them, and so on, in equal parts.
-    labels : (m,) array
+    The noise has the distribution of :meth:`CountTable.perturb`, drawn for many cells at once. The coded rows
+    are `codes`, (m, F), and `labels`, (m,). The first silo has the first of them, and so on, in equal parts.
     """
     k, mechanism = len(plan.label.values), plan.mechanism
     cells = np.zeros(mechanism.cells, dtype=np.int64)

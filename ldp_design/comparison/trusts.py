@@ -76,11 +76,7 @@ class Trust:
 
         Of a relay, its epsilon is the largest that keeps the promise. If each person answers one question, it
         is at most the largest that clients accept by default, unless a larger one is promised.
-
-        Raises
-        ------
-        SurveyError
-            If people cannot answer all questions of the survey.
+        Raises SurveyError if people cannot answer all questions of the survey.
         """
         survey = replace(survey, epsilon=epsilon, relay=None, divide=EQUAL)
         if self.kind != RELAY:
@@ -104,11 +100,7 @@ def parse_trust(text: str) -> Trust:
     """Return the trust model that a text names.
 
     It is none, central, central:LEARNER, labels, silo:N, relay:N, relay:N:all or local.
-
-    Raises
-    ------
-    TrustComparisonError
-        If there is no such trust model.
+    Raises TrustComparisonError if there is no such trust model.
     """
     if text in (NONE, LABELS, LOCAL):
         return Trust(text=text, kind=text)

@@ -157,6 +157,9 @@ def read_source(
 ) -> DossierSource:
     """Read a survey and an audit of it, and compute what to expect.
 
+    Raises SurveyError, AuditError or LabelSharesError if the survey cannot be compiled, the audit is of
+    another plan, or the shares do not fit the labels.
+
     Parameters
     ----------
     path : Path
@@ -169,11 +172,6 @@ def read_source(
         Called with the number of people before surveys of them are simulated.
     label_shares : str, optional
         The expected shares of the labels, as in "yes=0.1,no=0.9".
-
-    Raises
-    ------
-    SurveyError, AuditError, LabelSharesError
-        If the survey cannot be compiled, the audit is of another plan, or the shares do not fit the labels.
     """
     survey = read_survey_file(path, read_survey)
     plan = survey.compile()
@@ -243,10 +241,7 @@ class AuditSummary:
 def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
     """Read what ``ldp-audit --json`` printed.
 
-    Raises
-    ------
-    AuditError
-        If the file is not an audit, or is the audit of another plan.
+    Raises AuditError if the file is not an audit, or is the audit of another plan.
     """
     checked, document = read_audit_document(path, plan)
     return AuditSummary(

@@ -270,10 +270,7 @@ class Trial:
 def run_trial(rows: EncodedRows, variant: Variant, rng: RandomSource, survey: Survey | None = None) -> Trial:
     """Simulate a survey and the validation of its model, one report per person, and train on all reports.
 
-    Parameters
-    ----------
-    survey : Survey, optional
-        The survey to simulate; by default the rows' survey with the variant's settings.
+    By default, the survey is the rows' survey with the variant's settings.
     """
     if survey is None:
         users = rows.table.survey.users or rows.split.users or len(rows.split.train)

@@ -26,10 +26,7 @@ _FIGURE = LateImport("matplotlib.figure:Figure", "plot", "--plot", PlotError)
 def require_plot(path: Path) -> None:
     """Check before a long simulation that a plot can be written to a file.
 
-    Raises
-    ------
-    PlotError
-        If matplotlib is not installed, or does not write files with this ending.
+    Raises PlotError if matplotlib is not installed, or does not write files with this ending.
     """
     formats = _FIGURE.load()().canvas.get_supported_filetypes()
     if _format(path) not in formats:
@@ -44,15 +41,8 @@ def _format(path: Path) -> str:
 def plot_simulation(result: Simulation, path: Path, title: str = "") -> None:
     """Plot accuracy against epsilon, one line per variant, with single 95% confidence intervals.
 
-    Parameters
-    ----------
-    path : Path
-        Its suffix chooses the format. Only the owner can read a new file.
-
-    Raises
-    ------
-    PlotError
-        If matplotlib is not installed, or cannot write such a file.
+    The suffix of `path` chooses the format. Only the owner can read a new file.
+    Raises PlotError if matplotlib is not installed, or cannot write such a file.
     """
     require_plot(path)
     figure = _FIGURE.load()(figsize=(8.4, 4.4), layout="constrained")

@@ -20,22 +20,12 @@ def make_row_reports(
 ) -> list[bytes]:
     """Return all packed reports of each row, under the survey as written, for an archive of ldp-train.
 
-    A report of a private row spends the epsilon of its person: the rows must be made up or public.
-
-    Parameters
-    ----------
-    rows : DataFrame, list of dicts, or dict of columns
-        As for :func:`~ldp_design.simulation.accuracies.simulate`.
-    rng : RandomSource
-        Draws the questions, the report ids and the answers. The reports of a survey by invitation get random
-        ids that could be invitations.
-    progress : callable
-        Called with 1 after every row.
-
-    Raises
-    ------
-    SurveyError, RowError, SimulationError
-        If the survey cannot be compiled, or a row does not fit it; raised before anything is drawn.
+    A report of a private row spends the epsilon of its person: the rows must be made up or public. `rows` are
+    as for :func:`~ldp_design.simulation.accuracies.simulate`. `rng` draws the questions, the report ids and
+    the answers; the reports of a survey by invitation get random ids that could be invitations. `progress` is
+    called with 1 after every row.
+    Raises SurveyError, RowError or SimulationError if the survey cannot be compiled, or a row does not fit
+    it; raised before anything is drawn.
     """
     plan = survey.compile()
     coded = _encode_rows(plan, read_labelled_table(survey, rows))

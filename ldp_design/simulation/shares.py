@@ -65,11 +65,8 @@ def simulate_shares(
 
     `users` is the number of people, 0 for as many as there are rows. The other parameters are those of
     :func:`~ldp_design.simulation.accuracies.simulate`; variants are without a model.
-
-    Raises
-    ------
-    SurveyError, RowError, SimulationError
-        If the survey cannot be compiled, or a row does not fit it.
+    Raises SurveyError, RowError or SimulationError if the survey cannot be compiled, or a row does not fit
+    it.
     """
     table = read_labelled_table(survey, rows)
     if not len(table.labels):

@@ -53,12 +53,8 @@ def parse_label_shares(text: str, labels: Sequence[str]) -> tuple[float, ...]:
     """Return the share of each label, in the order of `labels`; they add up to 1.
 
     A label may contain commas and equals signs: names are matched from the longest one on.
-
-    Raises
-    ------
-    LabelSharesError
-        If the survey has no label, if a label is unknown, missing or named twice, if a share is not a
-        number above 0, or if the shares do not add up to 1 within 0.01.
+    Raises LabelSharesError if the survey has no label, if a label is unknown, missing or named twice, if a
+    share is not a number above 0, or if the shares do not add up to 1 within 0.01.
     """
     if len(labels) < 2:
         raise LabelSharesError("the survey has no label: leave this option out")
@@ -150,11 +146,8 @@ class Pilot:
     def build_population(self, plan: Plan) -> SyntheticPopulation:
         """Return the pilot's population with the features of another plan, which may have fewer.
 
-        Raises
-        ------
-        PilotError
-            If the pilot did not ask about the label or a feature, or defines it differently; the message has
-        its name.
+        Raises PilotError if the pilot did not ask about the label or a feature, or defines it differently; the
+        message has its name.
         """
         pilot, survey = self.plan.label, plan.label
         if pilot.name != survey.name:
@@ -202,10 +195,7 @@ class Pilot:
 def read_pilot(path: Path) -> Pilot:
     """Read a model that ldp-train wrote, or a snapshot.
 
-    Raises
-    ------
-    PilotError, ModelError, SnapshotError
-        If the file is neither, is damaged, or holds no reports.
+    Raises PilotError, ModelError or SnapshotError if the file is neither, is damaged, or holds no reports.
     """
     data = path.read_bytes()
     kind, _ = find_kind(data)

@@ -79,12 +79,7 @@ def find_remedies(
 ) -> Remedies:
     """Return the remedies for a survey in which at least one feature or table is noise.
 
-    Parameters
-    ----------
-    users : int
-        Expected number of people.
-    margins : sequence of Margin
-        Margins of the unchanged survey, see :func:`compute_expected_margins`.
+    `users` is the expected number of people, and `margins` are those of the unchanged survey.
     """
     return Remedies(
         users=_find_users(survey, population),

@@ -102,16 +102,9 @@ class Forecaster:
     def find_users(self, accuracy: float, on_attempt: Progress | None = None) -> Forecast:
         """Return the forecast of the smallest number of people with a mean accuracy, to within 10%.
 
-        Parameters
-        ----------
-        on_attempt : callable, optional
-            Called with each number of people before it is simulated.
-
-        Raises
-        ------
-        SizeError
-            If the majority class reaches the accuracy, or if no number of people does; the message names
-            the best possible accuracy.
+        `on_attempt` is called with each number of people before it is simulated.
+        Raises SizeError if the majority class reaches the accuracy, or if no number of people does; the
+        message names the best possible accuracy.
         """
         if accuracy <= self.majority:
             raise SizeError(

@@ -381,11 +381,8 @@ def find_users_for_margin(expected: ExpectedTotals, limit: float, tables: Sequen
 
     The number is rounded up to three digits. The margins are those of P(label), P(value | label),
     P(missing | label) and P(column | row) of a table, and of a number's mean as a share of its range.
-
-    Raises
-    ------
-    SizeError
-        If no number of people is enough; the message names the margin and the least precise feature.
+    Raises SizeError if no number of people is enough; the message names the margin and the least precise
+    feature.
     """
 
     def widest(users: int) -> Margin:

@@ -51,14 +51,7 @@ def size_relay(
 ) -> RelaySize | None:
     """Return the comparison; None for a survey without a relay.
 
-    Parameters
-    ----------
-    population : SyntheticPopulation
-        The assumed population.
-    users : int
-        Number of people who are expected to answer.
-    margins : sequence of Margin
-        The margins to expect with the relay.
+    `users` is the number of people who are expected to answer, and `margins` are those with the relay.
     """
     if survey.relay is None:
         return None

@@ -20,16 +20,9 @@ class SizeError(LdpError):
 def find_min_users(excess: Callable[[int], float]) -> int:
     """Return the smallest number of people that is enough, rounded up to three digits.
 
-    Parameters
-    ----------
-    excess : callable
-        The factor by which margins are too large for a number of people; at most 1 if they are enough. The
-        search assumes that it falls about with the root of that number, as margins do.
-
-    Raises
-    ------
-    SizeError
-        If MAX_USERS people are not enough.
+    `excess` returns the factor by which margins are too large for a number of people; at most 1 if they are
+    enough. The search assumes that it falls about with the root of that number, as margins do.
+    Raises SizeError if MAX_USERS people are not enough.
     """
     low, high, users = 0, 0, _FIRST_GUESS
     while not high or high - low > 1 + high // 10**_DIGITS:

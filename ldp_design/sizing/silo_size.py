@@ -90,10 +90,7 @@ def size_silos(
 ) -> SiloSize:
     """Return the expected precision if values, and labels without shares, are equally frequent.
 
-    Raises
-    ------
-    SurveyError, SizeError
-        SizeError if the messages cannot count so many rows.
+    Raises SurveyError, and SizeError if the messages cannot count so many rows.
     """
     if rows > silos * survey.rows:
         raise SizeError(
@@ -119,10 +116,7 @@ def find_rows_for_margin(
 ) -> SiloSize:
     """Return the size with the fewest rows with which every margin is at most `margin`.
 
-    Raises
-    ------
-    SizeError
-        If the messages cannot count so many rows.
+    Raises SizeError if the messages cannot count so many rows.
     """
     prior = to_prior(label_shares)
 

@@ -150,11 +150,7 @@ def size_for_users(
     """Return the expected precision if `users` people answer.
 
     Accuracy is not simulated if `repeats` is 0, or if the survey has no label.
-
-    Raises
-    ------
-    SurveyError, PilotError
-        If the survey cannot be compiled, or the pilot does not fit it.
+    Raises SurveyError or PilotError if the survey cannot be compiled, or the pilot does not fit it.
     """
     plan = survey.compile()
     if pilot:
@@ -178,11 +174,7 @@ def size_for_margin(
     """Return the size with the fewest people for whom every margin is at most `margin`.
 
     See :func:`find_users_for_margin`.
-
-    Raises
-    ------
-    SurveyError, PilotError, SizeError
-        SizeError if no number of people is enough.
+    Raises SurveyError, PilotError, and SizeError if no number of people is enough.
     """
     plan = survey.compile()
     population = assume_population(plan, pilot, label_shares)
@@ -201,12 +193,8 @@ def size_for_accuracy(
     """Return the size with the fewest people for whom a model's mean accuracy is at least `accuracy`.
 
     `on_attempt` is called with each number of people before it is simulated.
-
-    Raises
-    ------
-    SurveyError, PilotError, SizeError
-        SizeError if guessing is as accurate, or if no number of people is enough; the message then names
-        the best possible accuracy.
+    Raises SurveyError, PilotError, and SizeError if guessing is as accurate, or if no number of people is
+    enough; the message then names the best possible accuracy.
     """
     plan = survey.compile()
     try:
@@ -291,10 +279,8 @@ class PeopleNeeded(NamedTuple):
 def size_questions(survey: Survey, margin: float) -> list[PeopleNeeded]:
     """Return the people that 1, 5 and 10 questions need with the epsilon and the mechanism of a survey.
 
-    Raises
-    ------
-    SizeError
-        If each person answers all questions: epsilon is then the sum for the questions of this survey.
+    Raises SizeError if each person answers all questions: epsilon is then the sum for the questions of this
+    survey.
     """
     if survey.asks_all:
         raise SizeError('each person answers all questions of this survey: choose ask = "one" to compare')

@@ -30,10 +30,7 @@ _MIN_VARIANCE = 1e-12
 def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
     """Return the posterior mean of P(label), shape (k,), for a uniform prior over all distributions.
 
-    Parameters
-    ----------
-    raw_prior : IntervalEstimate
-        (k,); a class with an infinite standard error has no reports.
+    A class of `raw_prior`, (k,), with an infinite standard error has no reports.
     """
     if len(raw_prior.value) == 1:
         return np.ones(1)
@@ -214,12 +211,8 @@ class BetaPosterior(NamedTuple):
 def beta_posterior(value: FloatArray, noise: FloatArray, a: FloatArray, b: FloatArray) -> BetaPosterior:
     """Return the posteriors of shares, given normal estimates of them, for several priors beta(a, b).
 
-    Parameters
-    ----------
-    value, noise : float arrays of one shape
-        Estimates and their standard errors, above zero.
-    a, b : float arrays, shape (priors, ...)
-        The parameters of each prior of the shares, above zero.
+    `value` and `noise` are estimates and their standard errors, above zero, of one shape. `a` and `b`,
+    (priors, ...), are the parameters of each prior of the shares, above zero.
     """
     shape = np.broadcast_shapes(value.shape, a.shape, b.shape)
     cells = [np.broadcast_to(each, shape[1:]).ravel() for each in (value, noise)]

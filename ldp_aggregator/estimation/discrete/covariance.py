@@ -63,11 +63,8 @@ class Supports:
     def third_cumulant(self, weights: FloatArray, members: FloatArray, masses: FloatArray) -> FloatArray:
         """Return the third cumulant of a weighted sum of estimated frequencies.
 
-        Parameters
-        ----------
-        weights, members, masses : (groups, ...) arrays
-            The weight of each frequency of a group, their number, and the true share of the group. The masses
-            add up to 1.
+        `weights`, `members` and `masses`, (groups, ...), are the weight of each frequency of a group, their
+        number, and the true share of the group. The masses add up to 1.
         """
         (p, p_one, p_two), (q, q_two, q_three) = self.on, self.off
         counters = members * self.size
@@ -186,13 +183,7 @@ class FrequencyCovariance:
     ) -> FloatArray | float:
         """Return the excess kurtosis of F[a, c] - r G[c], (A, k), at the ratios r.
 
-        Parameters
-        ----------
-        ratio : (A, k) array
-        coefficients : three (A, k) or (k,) arrays
-            From `ratio_variance_coefficients`.
-        size : int
-            The number A of values.
+        `coefficients`, three (A, k) or (k,) arrays, are those of `ratio_variance_coefficients`; `size` is A.
         """
         if not self.fourth:
             return 0.0
@@ -211,11 +202,8 @@ class FrequencyCovariance:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the variance and the third cumulant of a weighted sum of estimated frequencies.
 
-        Parameters
-        ----------
-        weights, members, masses : (groups, ..., d) or (groups, ..., A, k) arrays
-            The weight of each frequency of a group, their number, and the true share of the group. The masses
-            add up to 1. The first group is the cell that the last axes number.
+        `weights`, `members` and `masses`, (groups, ..., d) or (groups, ..., A, k), are those of
+        :meth:`Supports.third_cumulant`. The first group is the cell that the last axes number.
         """
         total, mean = (members * weights).sum(axis=0), (masses * weights).sum(axis=0)
         variance = (weights**2 * (members * self.floor + masses * self.growth)).sum(axis=0)
@@ -303,16 +291,9 @@ def weigh_covariances(
     """Return the covariance of the weighted sum of several estimates with independent noise.
 
     If the same n people answered all questions, the sampling of people is in all: two estimates covary by
-    (diag(f) - ff') / n. If they have n and m reports, it is the root of 1/(n m) instead of 1/n, at most.
-
-    Parameters
-    ----------
-    weights : array
-        One for each part; they add up to 1.
-    distribution : (d,) array
-        The frequencies at which all are evaluated.
-    same_people : bool
-        Whether the same people answered all questions, or other people of the same population.
+    (diag(f) - ff') / n. If they have n and m reports, it is the root of 1/(n m) instead of 1/n, at most. The
+    weights of the parts add up to 1. All are evaluated at the frequencies `distribution`, (d,). Without
+    `same_people`, other people of the same population answered each question.
     """
 
     def add(name: str, power: int = 2) -> Any:

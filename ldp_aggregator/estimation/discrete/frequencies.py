@@ -137,11 +137,7 @@ def _frequencies(question: Question, n: int, raw: FloatArray) -> Frequencies:
 def find_likely_frequencies(raw: FloatArray, noise: float) -> FloatArray:
     """Return possible frequencies near raw ones, at which covariances are evaluated; see UNIFORM_SHARE.
 
-    Parameters
-    ----------
-    raw : (..., d) array
-    noise : float
-        The standard error of a frequency.
+    `raw` has the shape (..., d), and `noise` is the standard error of a frequency.
     """
     size = raw.shape[-1]
     share = UNIFORM_SHARE * min(1.0, size * noise)
@@ -200,15 +196,9 @@ def combine_questions(
 ) -> TableEstimate | None:
     """Return the frequencies of one feature from all questions that contain it; None without a question.
 
-    Parameters
-    ----------
-    margins : sequence of Frequencies
-        Of the feature, one for each question.
-    k : int
-        Number of classes. Questions without the label are left out, unless k is 1: then the frequencies are
-        summed over the classes.
-    same_people : bool
-        Whether the same people answered all questions.
+    `margins` are those of the feature, one for each question. Questions without the label are left out,
+    unless the number of classes, k, is 1: then the frequencies are summed over the classes. `same_people`:
+    whether the same people answered all questions.
     """
     known: dict[tuple[int, int], list[TableEstimate]] = {}
     for each in margins:

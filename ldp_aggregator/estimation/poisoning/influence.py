@@ -80,14 +80,8 @@ class Reach:
 def find_moves(reaches: Sequence[Reach], value: FloatArray, bounds: Bounds | None = None) -> FloatArray:
     """Return how far fake reports to all these questions move an estimate, (2, ...).
 
-    The first moves are those by one report to each question, the others those by FAKE_SHARE of each.
-
-    Parameters
-    ----------
-    value : array
-        The estimate.
-    bounds : pair of float, optional
-        The possible range of a ratio; None for a sum.
+    The first moves are those by one report to each question, the others those by FAKE_SHARE of each. `bounds`
+    are the possible range of a ratio; None for a sum.
     """
     moves = []
     for fake in (None, FAKE_SHARE):
@@ -121,14 +115,8 @@ class Source:
     def find_steps(self, weights: FloatArray, times: Sequence[int], now: FloatArray) -> FloatArray:
         """Return how far sums of F = (t - off)/(on - off) can move down and up, (2, ...).
 
-        Parameters
-        ----------
-        weights : (..., groups) array
-            The weights of the cells of each group.
-        times : sequence of int
-            Number of cells in each group.
-        now : (...) array
-            The sums at `cells`.
+        `weights`, (..., groups), are those of the cells of each group, `times` the numbers of cells in them,
+        and `now`, (...), the sums at `cells`.
         """
         oracle = oracle_of(self.frequencies.question)
         counters = np.array(times) * (oracle.domain // self.cells.size)
@@ -201,12 +189,7 @@ def reach_cumulative(source: Source, shares: FloatArray, ratios: FloatArray) -> 
 def find_moment_steps(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
     """Return how far sums of the moments of one question about a number can move down and up, (2, m).
 
-    Parameters
-    ----------
-    moments, total : Moments and Total
-        Of the question.
-    slopes : (m, 3, k) or (m, 4, k) array
-        The weights of each class's raw estimates.
+    `slopes`, (m, 3, k) or (m, 4, k), are the weights of each class's raw estimates.
     """
     weights = np.einsum("mik,ikb->mbk", slopes, _counter_slopes(moments)).reshape(len(slopes), -1)
     ends = np.stack(mechanism_of(moments.question).contribution_range(weights))

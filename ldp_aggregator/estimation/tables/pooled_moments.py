@@ -37,10 +37,7 @@ class PooledMoments(ClassMoments):
     ) -> Self | SoftMoments:
         """Pool the moments; those of silos alone if the others lack reports of one of the two questions.
 
-        Parameters
-        ----------
-        prior : PooledPrior
-            The pooled prior of all features.
+        `prior` is the pooled prior of all features.
         """
         if others.first is None or others.second is None or not others.prior.known:
             return silos

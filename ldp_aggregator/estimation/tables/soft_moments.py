@@ -57,12 +57,8 @@ class TableNoise:
     def covariance(self, products: FloatArray, expected: FloatArray) -> FloatArray:
         """Return the covariance of the shares of each class from noise and sampling, (4, 4, k).
 
-        Parameters
-        ----------
-        products : (4, 4, k) array
-            The mean products of what a row adds to two sums.
-        expected : (4, k) array
-            The true shares.
+        `products`, (4, 4, k), are the mean products of what a row adds to two sums, and `expected`, (4, k),
+        the true shares.
         """
         signs, factors = self.factors(expected)
         covariance: FloatArray = np.einsum("f,fik,fjk->ijk", signs, factors, factors)

@@ -126,10 +126,7 @@ def get_cell(cells: Row, *path: str) -> str:
 def read_form(path: Path) -> Form:
     """Read an XLSForm.
 
-    Raises
-    ------
-    DraftError
-        If the file is too large or damaged, a formula has no value, or a group has no end.
+    Raises DraftError if the file is too large or damaged, a formula has no value, or a group has no end.
     """
     try:
         with warnings.catch_warnings():

@@ -75,11 +75,7 @@ def parse_expression(text: str, compare: Compare) -> Formula:
 
     `compare` gets the operands and the operator of each comparison. Negations are moved into the comparisons
     (De Morgan's laws).
-
-    Raises
-    ------
-    ExpressionError
-        If the expression contains anything else, or is too long or too deeply nested.
+    Raises ExpressionError if the expression contains anything else, or is too long or too deeply nested.
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionError("long")

@@ -54,11 +54,7 @@ def decide(form: Form) -> Callable[[], None]:
     """Fill in what each question becomes in a survey, or why it is left out.
 
     Returns a function that leaves out the followers of questions that are left out later.
-
-    Raises
-    ------
-    DraftError
-        If the questions have too many choices together.
+    Raises DraftError if the questions have too many choices together.
     """
     by_name: dict[str, list[Question]] = {}
     for each in form.questions:

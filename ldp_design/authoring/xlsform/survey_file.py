@@ -45,25 +45,11 @@ _MARKUP = [
 def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()) -> tuple[str, list[str]]:
     """Convert an XLSForm (.xlsx or .xls) to a survey file.
 
-    Parameters
-    ----------
-    path : Path
-        The form.
-    label : str or None
-        The name of the question that becomes the label.
-    languages : sequence of str
-        The tags of languages, such as "English=en"; without a name, that of the default language.
-
-    Returns
-    -------
-    tuple of str and list of str
-        The survey file, and a line for everything that it does not keep.
-
-    Raises
-    ------
-    DraftError
-        If the form cannot be converted, `label` is not the name of a question that can be the label,
-        `languages` do not fit the form, or no question is kept.
+    `label` is the name of the question that becomes the label, and `languages` the tags of languages, such as
+    "English=en"; without a name, that of the default language. Returns the survey file, and a line for
+    everything that it does not keep.
+    Raises DraftError if the form cannot be converted, `label` is not the name of a question that can be the
+    label, `languages` do not fit the form, or no question is kept.
     """
     try:
         form = read_form(path)

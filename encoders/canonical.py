@@ -1,11 +1,8 @@
 """Canonical forms, so that programs in all languages compute the same digest of a plan: JSON, numbers, texts.
 
-Keys of JSON are sorted by code point. There is no white space and there are no floats; the encoding is UTF-8.
-Integers above 2^53, and decimals, are strings. Reading is strict: bytes that are not canonical are refused.
-
-Texts are in Unicode's normal form C (NFC), in which texts that look alike are equal. "é" is one character, or
-"e" and a combining accent. Plans contain the first form only, and values of rows are compared in it. Texts
-that have ASCII characters only are unchanged by this.
+JSON is in UTF-8, with keys sorted by code point, without white space and floats. Integers above 2^53, and
+decimals, are strings. Bytes that are not canonical are refused. Texts are in Unicode's normal form C (NFC),
+in which texts that look alike are equal; ASCII texts are unchanged by it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The privacy of a person who answers every question through a relay: an upper bound on delta.
 
-Each answer is a message of its own, and the messages of each question are shuffled by themselves; n of them
-are honest. For each question, a pair of distributions (P, P') dominates what a pair of rows can change. Then
+The messages of each question are shuffled by themselves; n of them are honest. For each question, a pair of
+distributions (P, P') dominates what a pair of rows can change. Then
 
     delta(epsilon) <= sum over all losses l > epsilon of P(l) (1 - e^(epsilon - l)),
 
-where the *loss* l is the sum of ln(P/P') over the questions. docs/shuffling.md has the proof. A pair is its
-own mirror image, so only its right half is kept: the masses of P at the losses 0, 0.01, 0.02, ...; half of
-the mass at 0. Devices compute this to check a promise, so it uses no numpy.
+where the *loss* l is the sum of ln(P/P') over the questions (proof: docs/shuffling.md). A pair is its own
+mirror image, so only its right half is kept: the masses of P at the losses 0, 0.01, 0.02, ...; half of the
+mass at 0. Devices compute this to check a promise, so it uses no numpy.
 """
 
 from __future__ import annotations

@@ -47,17 +47,9 @@ def needs_extra(
 ) -> Iterator[None]:
     """Return a context that raises an error with the name of the extra if one of its modules is missing.
 
-    Any other failed import is raised unchanged: it is a bug, or a damaged installation.
-
-    Parameters
-    ----------
-    extra : str
-        The extra to name; if it lacks the missing module, the extra that has it. Without one, the error is
-        raised unchanged.
-    feature : str
-        What needs the extra; the message begins with it.
-    error_type : callable
-        Makes the error from its message.
+    Any other failed import is raised unchanged: it is a bug, or a damaged installation. The message names
+    `extra` or, if it lacks the missing module, the extra that has it; without one, the error is raised
+    unchanged. It begins with `feature`, what needs the extra, and `error_type` makes the error from it.
     """
     try:
         yield

@@ -22,15 +22,9 @@ def write_atomically(
     """Write or replace a file atomically.
 
     Raises OSError if the path is a symbolic link, not a regular file or a SQLite database, or cannot be
-    written. An existing file is then unchanged.
-
-    Parameters
-    ----------
-    public : bool
-        Whether the file is to be published: a new file then has the permissions of the umask; otherwise only
-        its owner can read it. A replaced file keeps its permissions.
-    durable : bool
-        Whether to sync the folder too, so that the file survives a power failure after the return.
+    written. An existing file is then unchanged. A new file has the permissions of the umask if it is
+    `public`; otherwise only its owner can read it. A replaced file keeps its permissions. If `durable`, the
+    folder is synced too, so that the file survives a power failure after the return.
     """
     target = Path(path)
     existing_mode = require_replaceable(target)

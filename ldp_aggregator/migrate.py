@@ -1,9 +1,9 @@
 """Copies a survey to another store, in which a report that was counted before does not count again.
 
-Unlike a snapshot, a copy includes the reports' ids. Of a store that has lost reports, it contains what is
-left, and its schedule states how many are lost. Only what the target lacks is written, so another run
-completes an interrupted copy. Until then the target accepts no reports: its schedule names the run that has
-locked it. Of two concurrent runs, the later one continues.
+Of a store that has lost reports, the copy contains what is left, and its schedule states how many are lost.
+Only what the target lacks is written, so another run completes an interrupted copy. Until then the target
+accepts no reports: its schedule names the run that has locked it. Of two concurrent runs, the later one
+continues.
 """
 
 from __future__ import annotations

@@ -55,16 +55,8 @@ def simulate_reports(
 ) -> Snapshot:
     """Return the totals after all reports of each user; in a validation round the users validate the model.
 
-    Parameters
-    ----------
-    codes : (m, n) int array
-        Encoded rows, see :func:`ldp_aggregator.rows.encode_table.encode_table`.
-    labels : (m,) int array
-        Codes of the labels.
-    rng : RandomSource
-        Draws the questions and runs the devices.
-    users : int array, optional
-        Indices of the rows that report; all rows by default.
+    `codes`, (m, n), and `labels`, (m,), are the coded rows, of which `users` are the indices of those that
+    report, by default all. `rng` draws the questions and runs the devices.
     """
     users = np.arange(len(codes)) if users is None else users
     if plan.validation:
@@ -120,14 +112,9 @@ class SyntheticPopulation:
     ) -> Self:
         """Return a population whose features are equally informative.
 
-        Parameters
-        ----------
-        ratio : float
-            Each value belongs to one class; it is `ratio` times as frequent in this class as in others.
-        mean_shift : float
-            Difference of a number's means between one class and the next, in standard deviations.
-        prior : (k,) array, optional
-            P(label); by default the classes are equally frequent.
+        Each value belongs to one class, and is `ratio` times as frequent in this class as in others.
+        `mean_shift` is the difference of a number's means between one class and the next, in standard
+        deviations. `prior`, (k,), is P(label); by default the classes are equally frequent.
         """
         k = len(plan.label.values)
         conditionals = (

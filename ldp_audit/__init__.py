@@ -1,11 +1,10 @@
 """The auditor: checks from outside that the messages of a device reveal at most epsilon.
 
-It has three layers. ``exact`` computes the exact likelihood ratios of the tables. ``blackbox`` computes a
-lower bound on epsilon from the bytes that would be sent. ``homogeneity`` and ``freshness`` check that
-everything else in a message is the same for everybody, and that no noise is used twice. The bytes are
-reports, and also whole requests if the device has the method for it (``request_capture``). The auditor runs
-the public client or any other client (:class:`Device`), and needs numpy and scipy. ``relay`` checks the
-sealed messages of this project's client in a survey with a relay.
+``exact_epsilon`` computes the exact likelihood ratios of the tables, ``blackbox`` a lower bound on epsilon
+from the bytes that would be sent. ``homogeneity`` and ``freshness`` check that everything else in a message
+is the same for everybody, and that no noise is used twice; ``relay_audit`` checks sealed messages. The bytes
+are reports, and whole requests if the device has the method for it. The auditor runs the public client or any
+other client (:class:`Device`), and needs numpy and scipy.
 """
 
 from encoders.installation import require_own_encoders

@@ -1,13 +1,10 @@
 """The audit of trainings by a curator: a lower bound on epsilon from many trainings on two neighbours.
 
-Two sets of made-up rows differ by one row. The learner trains on each many times, and its results are sorted
-into outcomes. On half of the trainings the auditor chooses the event whose probabilities differ most, on the
-other half it measures both. A bound above epsilon proves that a training reveals more than it promises. A
-bound below epsilon proves nothing: another pair of data sets, or another event, may reveal more.
-
-Of "auto", the comparison of learners is audited, under conditions that reveal most: its trial models do not
-depend on the rows, and all rows are kept apart. It is given so much epsilon that the choice spends the
-promised epsilon.
+Two sets of made-up rows differ by one row. The results of many trainings on each are sorted into outcomes. On
+half of the trainings the auditor chooses the event whose probabilities differ most, on the other half it
+measures both. A bound below epsilon proves nothing: another pair of data sets, or another event, may reveal
+more. Of "auto", the comparison of learners is audited, under conditions that reveal most: its trial models do
+not depend on the rows, all rows are kept apart, and the choice spends the promised epsilon.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The devices that can be audited: objects that convert a row to the bytes that leave a device.
 
-The audit needs a :class:`Device`: bodies from `report` and `attempts`. If a device also has the method `send`
-of :class:`RequestDevice`, the audit measures whole requests as well, and compares the reports of one device
-to two surveys. The client of this project, :class:`PublicClient`, has all three methods. To audit another
-client, write a class with these methods.
+The audit needs a :class:`Device`. If it also has the method `send` of :class:`RequestDevice`, the audit
+measures whole requests as well, and compares the reports of one device to two surveys. :class:`PublicClient`,
+the client of this project, has all methods. To audit another client, write a class with these methods.
 """
 
 from __future__ import annotations

@@ -61,16 +61,9 @@ def check_forks(
 ) -> Check:
     """Check the reports of forked copies: a copied random state causes equal ids, or all payloads equal.
 
-    Parameters
-    ----------
-    sent : sequence of bytes
-        See :func:`collect_forked_reports`.
-    reference : sequence of bytes
-        Messages of the same person from one process, which show how often a payload occurs by chance.
-    alpha : float
-        The probability of finding a fault in a client that has none.
-    way : str
-        How the reports were made: the name of the method.
+    `sent` are those of :func:`collect_forked_reports`. `reference` are messages of the same person from one
+    process, which show how often a payload occurs by chance. `alpha` is the probability of finding a fault in
+    a client that has none, and `way` the name of the method that made the reports.
     """
     name = f"{way}: {len(sent)} forked copies of a process send different ones"
     if not sent:
@@ -92,14 +85,9 @@ def check_two_surveys(
 ) -> Check:
     """Check that one device's payloads for two surveys are equal no more often than payloads of two devices.
 
-    Parameters
-    ----------
-    plan : Plan
-        A survey that nearly always asks one question. The second survey asks the same under another id.
-    reference : sequence of bytes
-        Independent messages of the same person.
-    alpha : float
-        The probability of finding fault where there is none.
+    `plan` is a survey that nearly always asks one question; the second survey asks the same under another id.
+    `reference` are independent messages of the same person. `alpha` is the probability of finding fault where
+    there is none.
     """
     name = "requests: the payloads of one device for two surveys are independent"
     second = f"audit-{plan.digest[:16]}"

@@ -1,10 +1,9 @@
 """The audit of a silo's messages: a lower bound on epsilon from many messages of two neighbours.
 
-Two files of made-up rows differ by the rows of one person. The silo reports each many times. Each message is
-sorted by how many of its tables point to the person, and how many of them have an exact class count. On half
-of the messages the auditor chooses the event whose probabilities differ most, on the other half it measures
-both. A bound above epsilon proves that messages reveal more than they promise. A bound below epsilon proves
-nothing: other rows, or another event, may reveal more.
+Two files of made-up rows differ by the rows of one person. Each message is sorted by how many of its tables
+point to the person, and how many of them have an exact class count. On half of the messages the auditor
+chooses the event whose probabilities differ most, on the other half it measures both. A bound below epsilon
+proves nothing: other rows, or another event, may reveal more.
 """
 
 from __future__ import annotations
@@ -56,18 +55,10 @@ def audit_silo(
 ) -> SiloAudit:
     """Return a lower bound on what the messages of a silo reveal about one person, and other faults.
 
-    Raises LdpError if there are too few trials for any bound, or the made-up rows do not fit the plan.
-
-    Parameters
-    ----------
-    trials : int
-        Number of messages of each of two files, for each made-up person.
-    device : SiloDevice, optional
-        By default the silo of this project.
-    reports : int
-        Number of whole reports of each of two files, while the network fails.
-    advance : callable
-        Called after each person, and after the whole reports.
+    Raises LdpError if there are too few trials for any bound, or the made-up rows do not fit the plan. For
+    each made-up person, `trials` messages are made of each of two files, and `reports` whole reports while
+    the network fails. The device is by default the silo of this project. `advance` is called after each
+    person, and after the whole reports.
     """
     if trials < LEAST_TRIALS:
         raise LdpError(f"an audit of silos needs at least {LEAST_TRIALS} trials")

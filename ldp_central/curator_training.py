@@ -67,13 +67,8 @@ def read_curator_rows(
     checked: a refusal of rows of one class only would reveal that somebody of another class is among them.
     `rows_per_person` is the most rows of one person; if the column `person` names the person of each row,
     this is checked. `multiline` allows line breaks in quoted cells.
-
-    Raises
-    ------
-    CentralError
-        If there are no rows, or a person has too many.
-    TableError, RowError
-        If the file is not a valid table, or a row does not fit the survey; names the rows.
+    Raises CentralError if there are no rows, or a person has too many, and TableError or RowError, which
+    names the rows, if the file is not a valid table or a row does not fit the survey.
     """
     refuse_validation(survey)
     plan = survey.compile()

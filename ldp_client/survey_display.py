@@ -71,8 +71,6 @@ class SurveyDisplay:
         """Return a preview of what `report` would do with a row; nothing is sent, spent or stored.
 
         Every call draws again: the bytes are an example.
-        Raises LdpError if the row or the token does not fit the survey, or the plan or its texts cannot be
-        fetched.
 
         Parameters
         ----------
@@ -86,6 +84,11 @@ class SurveyDisplay:
         -------
         Preview
             `str` returns it as text. It contains the true answer: show it only to the person.
+
+        Raises
+        ------
+        LdpError
+            If the row or the token does not fit the survey, or the plan or its texts cannot be fetched.
         """
         plan = self._participation.load_texts() if language else self.plan
         shown: Preview = _PREVIEW.load()(

@@ -65,8 +65,6 @@ class Recorder:
     def respond(self, behaviour: str, *, retry_after: float = 30.0, seconds: float = 3.0) -> None:
         """Choose how the collector responds from now on.
 
-        Raises ValueError if there is no such behaviour.
-
         Parameters
         ----------
         behaviour : str
@@ -75,6 +73,11 @@ class Recorder:
             a changed plan, and refuses reports of the first one. "slow" responds after some seconds.
         retry_after, seconds : float
             Seconds that a busy collector asks for, or that a slow one takes until the next `respond`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such behaviour.
         """
         if behaviour not in BEHAVIOURS:
             raise ValueError(f"there is no behaviour {behaviour!r}: choose one of {', '.join(BEHAVIOURS)}")

@@ -40,11 +40,7 @@ BUFFERED_NUMBERS = 1 << 15
 class UnfitTextError(Exception):
     """A text that does not fit the survey; never shown to anybody, because it holds the text.
 
-    Attributes
-    ----------
-    text : str
-    error : RowError
-        The reason, without the text.
+    `error` is the reason, without the text.
     """
 
     def __init__(self, text: str, error: RowError) -> None:

@@ -18,12 +18,7 @@ PERSON_HASH_BYTES = 20
 
 
 class RepeatedPersonsError(Exception):
-    """Persons have too many rows over all epochs; never shown to anybody, because it holds their names.
-
-    Attributes
-    ----------
-    names : set of str
-    """
+    """Persons have too many rows over all epochs; never shown to anybody, because it holds their names."""
 
     def __init__(self, names: set[str]) -> None:
         super().__init__()

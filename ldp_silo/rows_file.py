@@ -55,14 +55,7 @@ class Chunk:
 
 
 class RowsFile:
-    """A CSV file with a header, open for one pass; use :func:`open_rows`.
-
-    Attributes
-    ----------
-    name : str
-        The file's name, for errors.
-    header : list of str
-    """
+    """A CSV file with a header, open for one pass; use :func:`open_rows`."""
 
     def __init__(self, path: Path, raw: _HashingReader, multiline: bool = False) -> None:
         self.name, self._multiline = path.name, multiline
@@ -152,23 +145,11 @@ def open_rows(
 ) -> Iterator[RowsFile]:
     """Open a CSV file.
 
-    Parameters
-    ----------
-    path : path
-        UTF-8, with or without a byte order mark; a regular file.
-    key : bytes
-        The key of the digest, 32 bytes.
-    earlier : sequence of FileDigest
-        Files of earlier epochs, with digests of the same key. A file that begins with one of them is refused.
-    multiline : bool
-        Whether quoted cells may contain line breaks.
-
-    Raises
-    ------
-    RowError
-        If the file cannot be read, or is not a CSV file with a header. No error contains a value of a row.
-    RepeatedRowsError
-        If the file begins with an earlier file; also raised while the rows are read.
+    The file is in UTF-8, with or without a byte order mark, and a regular file. `key`, 32 bytes, is that of
+    the digests of `earlier`, files of earlier epochs: a file that begins with one of them is refused.
+    `multiline` allows line breaks in quoted cells.
+    Raises RowError, without a value of a row, if the file cannot be read or is not a CSV file with a header,
+    and RepeatedRowsError if it begins with an earlier file; also while the rows are read.
     """
     with _open_reader(Path(path), key, earlier) as raw:
         if other := describe_other(Path(path), "csv", "empty", "text"):

@@ -2,8 +2,7 @@
 
 A mechanism randomises one answer. The lengths of its payload and of its randomness are fixed. Its
 probabilities are integers in `parameters`, which are part of the plan: device, collector and trainer compute
-from the same integers. Frequency oracles are in frequency_oracle.py, mechanisms for numbers in
-numeric_base.py.
+from the same integers.
 """
 
 from __future__ import annotations

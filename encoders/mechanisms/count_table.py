@@ -33,20 +33,9 @@ MAX_CELL = 1 << 53
 class CountTable(CountedMechanism):
     """Randomises tables of counts, and checks, adds and bounds the messages.
 
-    Raises SurveyError if the cells would be too large to be added.
-
-    Parameters
-    ----------
-    shapes : sequence of (int, int)
-        For each feature its number of values, or of soft cells, and its unit.
-    labels : int
-        Number of labels, k.
-    rows : int
-        The most rows that one message may count.
-    rows_per_person : int
-        The most rows of one person among them.
-    scale : Fraction
-        Scale of the noise, in rows.
+    Raises SurveyError if the cells would be too large to be added. `shapes` has for each feature its number
+    of values, or of soft cells, and its unit. `labels` is k. One message counts at most `rows`, of which one
+    person has at most `rows_per_person`. `scale` is that of the noise, in rows.
     """
 
     name: ClassVar[str] = "count_table"

@@ -1,14 +1,10 @@
 """Chooses the questions of "auto" if they make estimates more accurate: shared by features, or at levels.
 
-The answers of a question about several features are all combinations of their values with the label. Its
-estimate of each feature has a greater variance than a question about the feature alone, but every report
-counts for all of them. This gains accuracy at a large epsilon and loses it at a small one.
-
-The people of an ordered feature can be divided among its levels, which make the estimates of cumulative
-shares more accurate. With three levels, the share of a single value has three times the variance, and the
-gain must justify this. A survey with a label has no levels: they made its classifier up to .03 less accurate.
-
-Both choices use closed forms of public numbers.
+A question about several features counts every report for all of them, but estimates each with a greater
+variance: this gains accuracy at a large epsilon and loses it at a small one. Levels of an ordered feature
+make cumulative shares more accurate, and with three levels the share of a single value has three times the
+variance. A survey with a label has no levels: they made its classifier up to .03 less accurate. Both choices
+use closed forms of public numbers.
 """
 
 from __future__ import annotations

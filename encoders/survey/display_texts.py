@@ -85,14 +85,8 @@ def display_texts(plan: AnyPlan, language: str = "") -> DisplayTexts:
     """Return the texts of a plan in a language.
 
     A text that the language lacks is taken from its base language, or from the survey's first language; if
-    both lack it, it is the name.
-
-    Parameters
-    ----------
-    plan : Plan
-        A plan with its texts. Without texts, the names are returned.
-    language : str
-        A language tag, for example "de" or "pt-BR". Upper and lower case do not differ, nor do "-" and "_".
+    both lack it, it is the name. Without texts, the names of the plan are returned. In the language tag, for
+    example "de" or "pt-BR", upper and lower case do not differ, nor do "-" and "_".
     """
     languages = plan.texts.languages if plan.texts else {}
     chain = list(dict.fromkeys(_fallbacks(language, list(languages))))

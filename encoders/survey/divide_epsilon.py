@@ -2,7 +2,7 @@
 
 The mean margin of all questions is minimised under two limits: the sum of the parts is at most the survey's
 epsilon, and the rough bound of :mod:`encoders.survey.relay_promise` keeps the promise. The exact bound then
-decides. Devices do not load this module.
+decides.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """The label and the features of a survey: categories, choices, numbers. Each codes its values as integers.
 
-Values are coded before anything is drawn and before any privacy budget is spent. A code is an index. A
-missing value is a separate category, the last one, because skipping a question without an answer would reveal
-that the answer is missing.
-
-Numbers are put into bins, or clipped to public bounds and rounded to a grid. The code of a number in bins is
-the index of the bin. Otherwise it is the nearest point of a grid over [-1, 1], so that all further steps on a
-device are integer arithmetic.
-
-An entry of a row with several answers is a list of ticked choices, each of which is a yes/no feature.
+Values are coded before anything is drawn and before any privacy budget is spent. A missing value is a
+separate category, the last one, because skipping a question without an answer would reveal that the answer is
+missing. The code of a number in bins is the index of the bin. Other numbers are clipped to public bounds, and
+coded as the nearest point of a grid over [-1, 1], so that all further steps on a device are integer
+arithmetic. An entry of a row with several answers is a list of ticked choices, each of which is a yes/no
+feature.
 """
 
 from __future__ import annotations

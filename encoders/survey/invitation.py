@@ -1,12 +1,9 @@
 """Invitations: in a survey by invitation, a token determines the question and counts once.
 
-A token is the id of a report, which the operator draws instead of the device, see :mod:`report_id`. As every
-id, it counts once. It is valid for one question only, so a few tokens do not suffice to flood one question
-with reports. A device receives it as text with four check bytes: it refuses a misspelt token, or one of
-another plan, before anything is drawn. A collector stores only hashes of tokens.
-
-The person who hands out a token knows which report it belongs to. The answer in the report is randomised as
-without an invitation.
+A token is the id of a report, which the operator draws instead of the device, see :mod:`report_id`. It is
+valid for one question only, so a few tokens do not suffice to flood one question with reports. A device
+receives it as text with four check bytes; a collector stores only hashes of tokens. The person who hands out
+a token knows which report it belongs to; the answer in it is randomised as without an invitation.
 """
 
 from __future__ import annotations

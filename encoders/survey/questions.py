@@ -1,18 +1,15 @@
 """The questions of a survey: about the label alone, or about features coupled with the label.
 
-Each person answers exactly one question, which is drawn by public weights without looking at their row.
 Coupling preserves the relation of feature and label that Naive Bayes needs. A discrete feature is one
 question: the joint index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A
 numeric feature is two questions, the number and its square, each with the label (section 3.2), or one
-question about the number, whose reports estimate its square too. A survey
-without a label has one class, k = 1, so that these formulas hold for it too. The mechanism
-`laplace` asks for all numbers of the row in one question. Several discrete features can be one question,
-whose answers are all their combinations, with the label or without it.
+question about the number, whose reports estimate its square too. A survey without a label has one class, k =
+1. The mechanism `laplace` asks for all numbers of the row in one question. Several discrete features can be
+one question, whose answers are all their combinations, with the label or without it.
 
 An ordered feature with many values can be several questions without the label: its levels, which ask about
-intervals of different widths. Shares of many adjacent values, such as P(x < 40), are sums of many noisy
-estimates, and wide intervals estimate them with fewer terms. Each person answers one of the levels (Qardaji,
-Yang and Li 2013; Kulkarni, Cormode and Srivastava 2019).
+intervals of different widths. P(x < 40) is then a sum of fewer noisy estimates. Each person answers one of
+the levels (Qardaji, Yang and Li 2013; Kulkarni, Cormode and Srivastava 2019).
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
 The relay passes on batches of at least `batch` messages in random order. If at least the share `honest` of
 each batch comes from people who do not help the collector, what a person sends is (epsilon, delta)-private
-towards everybody but the relay. docs/shuffling.md has the proofs. If relay and collector work together, the
-epsilon of the survey still holds.
-
-A person answers one question, or all of them. A message with all answers is an envelope; the relay then mixes
+towards everybody but the relay (proofs: docs/shuffling.md). If relay and collector work together, the epsilon
+of the survey still holds. If a person answers all questions, the message is an envelope, and the relay mixes
 the answers of all people question by question.
 """
 

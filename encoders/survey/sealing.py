@@ -1,12 +1,9 @@
 """Seals reports for their collector, and once more for the relay in between; unsealing.py opens both seals.
 
-Each seal is HPKE (RFC 9180) in base mode with one suite: X25519, HKDF-SHA256 and AES-128-GCM. The relay opens
-the outer seal and cannot read the reports. The collector opens the inner seals and cannot learn the sender.
-docs/wire-format.md has the bytes. Needs cryptography, the extra [relay].
-
-An envelope is what a person sends: one sealed message for each column. If each person answers all questions,
-column j is for question j. Otherwise the only column is for all questions. All messages of a column have the
-same length, and so have all envelopes of a plan.
+Each seal is HPKE (RFC 9180) in base mode with X25519, HKDF-SHA256 and AES-128-GCM; docs/wire-format.md has
+the bytes. Needs cryptography, the extra [relay]. An envelope is what a person sends: one sealed message for
+each column. If each person answers all questions, column j is for question j. Otherwise the only column is
+for all questions. All messages of a column have the same length, and so have all envelopes of a plan.
 """
 
 from __future__ import annotations

@@ -96,12 +96,8 @@ def read_private_key(pem: bytes) -> PrivateKey:
 def write_private_key(path: Path) -> str:
     """Make a key, and write it to a new file that only its owner can read; return the public key.
 
-    Raises
-    ------
-    KeyFileError
-        If the file exists or cannot be written; the message begins with the file's name.
-    MissingExtraError
-        If cryptography is not installed.
+    Raises KeyFileError if the file exists or cannot be written, and MissingExtraError if cryptography is not
+    installed. The message begins with the file's name.
     """
     key = make_private_key()
     write_key_file(path, key.pem, KeyFileError)

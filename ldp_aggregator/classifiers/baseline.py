@@ -15,14 +15,8 @@ from ldp_aggregator.prediction.scoring import LogProbabilities
 def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> LogProbabilities:
     """Train Naive Bayes on true rows: counts plus one (Laplace) for discrete features, moments for numbers.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan with which the rows were coded.
-    codes : (m, n) int array
-    labels : (m,) int array
-    rows : int array
-        Indices of the rows to train on.
+    `codes`, (m, n), and `labels`, (m,), were coded with the plan; `rows` are the indices of the rows to train
+    on.
     """
     k, row_labels = len(plan.label.values), labels[rows]
     prior = np.bincount(row_labels, minlength=k) + 1.0

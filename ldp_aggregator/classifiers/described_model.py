@@ -50,8 +50,13 @@ class DescribedModel(BaseEstimator):
 
         docs/analysing.md describes the columns. Estimates of a curator were released with the model, and
         cost no more epsilon.
-        Raises MissingExtraError if pandas is not installed, and ModelError if the model is a linear model or
-        a tree of a curator.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        ModelError
+            If the model is a linear model or a tree of a curator.
         """
         check_is_fitted(self, "results_")
         if not self.results_.has_estimates:

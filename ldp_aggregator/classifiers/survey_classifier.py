@@ -78,7 +78,10 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted; labels of a survey may have any spelling.
 
-        Raises RowError if a row or label does not fit the survey.
+        Raises
+        ------
+        RowError
+            If a row or label does not fit the survey.
         """
         check_is_fitted(self)
         with name_rows_by_index(y):

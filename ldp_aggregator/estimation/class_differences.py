@@ -1,15 +1,13 @@
 """Tests of whether classes differ in a ratio, such as P(value | class), a mean or a variance.
 
 The null hypothesis is that the ratio top[c] / bottom[c] is the same r in all k classes. Then the contrasts
-top[c] - r bottom[c] are 0 on average. They are linear in the raw estimates, so their covariance at r follows
-in closed form from the mechanism. The statistic is the smallest squared length of the contrasts over all r,
-in units of this covariance (Anderson and Rubin 1949).
-
-For shares of values, its distribution is that in simulated surveys with equal classes; see
-:mod:`independence`. For numbers, it is a chi-square distribution with k - 1 degrees of freedom. If every
-P(class) is well known, this is right. If some P(class) is poorly known, the statistic tends to be smaller.
-This is proved for covariances that are a Kronecker product (Guggenberger et al. 2012), and ours nearly are
-where noise dominates. docs/results/tables.md and interval-coverage.md have the measured false alarms.
+top[c] - r bottom[c] are 0 on average, and their covariance at r follows in closed form from the mechanism.
+The statistic is the smallest squared length of the contrasts over all r, in units of this covariance
+(Anderson and Rubin 1949). For shares of values, its distribution is that in simulated surveys with equal
+classes, see :mod:`independence`. For numbers, it is a chi-square distribution with k - 1 degrees of freedom;
+if some P(class) is poorly known, the statistic tends to be smaller (proved for covariances that are a
+Kronecker product, Guggenberger et al. 2012). docs/results/tables.md and interval-coverage.md have the
+measured false alarms.
 """
 
 from __future__ import annotations

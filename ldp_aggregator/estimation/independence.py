@@ -2,14 +2,13 @@
 
 The statistic is the squared distance of the raw frequencies from the tables of independent rows and columns
 near the product of the margins, in units of their covariance. Of the covariance, what changes margins alone
-cancels: diag(v) + shared 11' is left, evaluated at this product. The margins are projected to possible
-ones, so that they need not be well known.
+cancels: diag(v) + shared 11' is left, evaluated at this product, with margins projected to possible ones.
 
-The statistic has nearly a chi-square distribution where every cell has many reports and the margins are well
-known. Elsewhere it has that of simulated tables, whose rows and columns are independent and have the margins
-of the observed table (parametric bootstrap, Efron and Tibshirani 1993). Their noise has the covariance of the
-mechanism. That of a cell is a Poisson count of reports, so it is skewed where few reports are expected; that
-of silos is Laplace. docs/results/tables.md has the measured false alarms.
+It has nearly a chi-square distribution where every cell has many reports and the margins are well known.
+Elsewhere it has that of simulated tables, whose rows and columns are independent and have the margins of the
+observed table (parametric bootstrap, Efron and Tibshirani 1993). Their noise has the covariance of the
+mechanism: Poisson counts of reports, or Laplace for silos. docs/results/tables.md has the measured false
+alarms.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """Confidence intervals: estimates with standard errors and 95% intervals, single and simultaneous.
 
-A single 95% interval contains the truth 19 times in 20, so of many intervals some miss it. Therefore every
-estimate has two intervals: a single one, and a wider simultaneous one. The simultaneous intervals of one
-prior, of one feature's table, or of one number's means, variances and missing shares all contain the truth
-at once, 19 times in 20, however they depend on each other (Bonferroni).
-
+The simultaneous intervals of one prior, of one feature's table, or of one number's means, variances and
+missing shares all contain the truth at once, 19 times in 20, however they depend on each other (Bonferroni).
 An estimate outside the possible range has the interval of an estimate at the end of the range (Mandelkern and
-Schultz 2000), and every interval is cut to the range. So the interval of a negative share shows how large the
-share can still be. It contains what is possible of the interval around the estimate, so it is as valid.
+Schultz 2000), and every interval is cut to the range: the interval of a negative share shows how large the
+share can still be.
 """
 
 from __future__ import annotations

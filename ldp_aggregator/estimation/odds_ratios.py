@@ -39,14 +39,9 @@ def compare_two_classes(
 ) -> Mapping[str, Comparison]:
     """Return the risk difference, risk ratio and odds ratio of each value.
 
-    Parameters
-    ----------
-    conditionals : IntervalEstimate
-        P(value | class), (values, 2).
-    correlation : (values,) array
-        Of the estimates in the two classes, see `estimate_class_correlation`.
-    consistent : (values, 2) array
-        The shares to compare; the intervals follow from `conditionals`.
+    `conditionals`, (values, 2), are P(value | class), `consistent`, (values, 2), the shares to compare, and
+    `correlation`, (values,), that of the estimates in the two classes, see `estimate_class_correlation`. The
+    intervals follow from `conditionals`.
     """
     transforms: dict[str, tuple[Transform, Transform]] = {
         "risk difference": (np.asarray, np.asarray),

@@ -1,9 +1,9 @@
 """Pools the raw estimates of surveys with the same label and features: of silos, and possibly one of people.
 
-Each estimate is a weighted mean of the surveys, weighted by the inverse of their variances: each survey has
-one weight for the prior, and one for each feature. So all are taken as samples of one population. Where they
-differ, a pooled estimate is between them and describes none, and :func:`find_contradictions` names the
-feature. A person in two samples counts twice.
+Each estimate is a mean of the surveys, weighted by the inverse of their variances: each survey has one weight
+for the prior, and one for each feature. All are taken as samples of one population. Where they differ, a
+pooled estimate describes none, and :func:`find_contradictions` names the feature. A person in two samples
+counts twice.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Cumulative shares and quantiles of ordered features, of all people and of each class.
 
-A cumulative share is the ratio of two sums of frequencies, whose covariance is known in closed form. Its
-single interval is that of a ratio. The simultaneous intervals form a band that contains the whole
-distribution function in 95% of surveys; it is narrower than Bonferroni's, because neighbouring shares are
-correlated. The interval of a quantile inverts the intervals of the cumulative shares, which needs no density.
-
-One fit gives what is shown of a feature: its shares are the differences of the fitted cumulative shares, and
-its quantiles are between them. Intervals are those of the raw estimates.
+The single interval of a cumulative share is that of a ratio. The simultaneous intervals form a band that
+contains the whole distribution function in 95% of surveys; it is narrower than Bonferroni's, because
+neighbouring shares are correlated. The interval of a quantile inverts those of the cumulative shares. One fit
+gives what is shown of a feature: its shares are the differences of the fitted cumulative shares, and its
+quantiles are between them. Intervals are those of the raw estimates.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Predicts the labels of many rows of plain numbers, in blocks that stay in the processor's cache.
 
-Only gaps are computed: differences between each label's score and the first label's. For a discrete feature
-a whole number is looked up in a table of gaps; for a numeric feature the gap is a quadratic function of the
-number. A row stays undecided if a gap is smaller than the error bound, or if a cell is not a value of the
-survey. `LogProbabilities.compute_scores` decides such rows, after the encoding, whose errors name what is
-wrong. So labels are always those of the scores, ties included.
+Only gaps are computed: differences between each label's score and the first label's. For a discrete feature a
+whole number is looked up in a table of gaps; for a numeric feature the gap is a quadratic function of the
+number. Rows whose gap is smaller than the error bound, or with a cell that is not a value of the survey, are
+left to `LogProbabilities.compute_scores`. So labels are always those of the scores, ties included.
 """
 
 from __future__ import annotations

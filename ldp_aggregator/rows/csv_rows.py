@@ -27,14 +27,9 @@ def read_typed_columns(
     If a feature has booleans, cells such as True and 1 become true. The file is in UTF-8, with or without a
     byte order mark. Columns of other names stay texts. The columns have the file's order. `multiline` allows
     line breaks in quoted cells.
-
-    Raises
-    ------
-    TableError
-        If the file is not a valid table, see :func:`read_text_columns`.
-    RowError
-        If a cell is not a number but should be one; names the feature and the row, counted from 1.
-        `problems` contains one error for each such feature.
+    Raises TableError if the file is not a valid table, see :func:`read_text_columns`, and RowError if a cell
+    is not a number but should be one, with the feature and the row, counted from 1; `problems` contains one
+    error for each such feature.
     """
     return parse_typed_columns(read_text_columns(path, multiline=multiline), features)
 

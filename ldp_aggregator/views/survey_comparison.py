@@ -1,15 +1,12 @@
 """Compares the estimates of two surveys: which of them differ by more than their noise.
 
-Estimates are matched by the names of label, classes, features and values. A pair differs if the interval of
-the difference of its raw estimates does not contain 0. The margins of both estimates add up in squares
-(Zou and Donner 2008). This assumes that the reports of both surveys are independent, so that nobody's report
-is in both. With m pairs, each interval has level LEVEL / m (Bonferroni), so if nothing differs, any pair is
-called different in about 5% of comparisons at most.
-
-The margins of an estimate are at least its standard error times the normal quantile, and at least the
-distances to the ends of its interval. The latter matter for few reports under a large epsilon: the standard
-error of a value that nobody reported is nearly 0, but its interval is not. A pair is compared only if neither
-simultaneous interval is the whole possible range.
+A pair differs if the interval of the difference of its raw estimates does not contain 0. The margins of both
+estimates add up in squares (Zou and Donner 2008), which assumes that nobody's report is in both surveys. With
+m pairs, each interval has level LEVEL / m (Bonferroni), so if nothing differs, any pair is called different
+in about 5% of comparisons at most. The margins of an estimate are at least its standard error times the
+normal quantile, and at least the distances to the ends of its interval: the standard error of a value that
+nobody reported is nearly 0, but its interval is not. A pair is compared only if neither simultaneous interval
+is the whole possible range.
 """
 
 from __future__ import annotations

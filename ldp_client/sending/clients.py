@@ -29,10 +29,8 @@ class SenderClient(Protocol):
 class SenderClients:
     """The clients of a sender, by survey; iterates over those that are open.
 
-    Attributes
-    ----------
-    last_transport : Transport or None
-        The transport of the client that was added last; it sends reports of surveys without an open client.
+    `last_transport` is that of the client that was added last; it sends reports of surveys without an open
+    client.
     """
 
     def __init__(self) -> None:

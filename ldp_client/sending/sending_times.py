@@ -1,7 +1,5 @@
 """Draws the times at which queued reports are sent, so that times do not link the reports of a device.
 
-The schedule has no thread, network or journal of its own: clock and random source are arguments.
-
 - A report of this run is first sent at a random time, uniform within its `spread`.
 - A report that waits alone for its collector is tried again after a random pause that grows with every
   failure.
@@ -10,7 +8,7 @@ The schedule has no thread, network or journal of its own: clock and random sour
   memoryless: they depend neither on another report nor on the device's last attempt.
 
 The mean grows with the number of reports that wait for the same collector, so a device with many reports
-tries no more often than one with a single report.
+tries no more often than one with a single report. Clock and random source are arguments.
 """
 
 from __future__ import annotations

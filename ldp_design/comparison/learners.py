@@ -1,11 +1,9 @@
 """The learners of a comparison besides those of surveys and curators.
 
 Those without protection predict from the rows themselves; their best accuracy is the ceiling of a comparison.
-
-Logistic regression also learns from open features and randomised labels, with forward correction: only the
-label is secret. Each person sends their row and a label by k-ary randomised response: the true one
-with probability p, each other one with probability q. So the label that is sent is c with the probability
-q + (p - q) P(c | row), and the likelihood of what was sent determines P(c | row) (Patrini et al. 2017).
+Logistic regression also learns from open features and labels that are sent by k-ary randomised response, with
+forward correction: the label that is sent is c with the probability q + (p - q) P(c | row), and the
+likelihood of what was sent determines P(c | row) (Patrini et al. 2017).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The result of a comparison: accuracies, the weakest trust model for one, and the people that it needs.
 
-A trust model is weaker than another if people must trust fewer others.
-
-The variance of what reports estimate falls with one over the number of people. So N people at one epsilon
-give the estimates the same variance as n people at another epsilon, where N / n is the ratio of both
-variances for equally many people. The same variance is taken for the same accuracy.
+A trust model is weaker than another if people must trust fewer others. The variance of what reports estimate
+falls with one over the number of people. So N people at one epsilon are as precise as n people at another,
+where N / n is the ratio of both variances for equally many people. Equal variance is taken for equal
+accuracy.
 """
 
 from __future__ import annotations

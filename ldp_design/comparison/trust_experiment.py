@@ -1,9 +1,8 @@
 """Compares trust models on labelled rows: each trust model, at each epsilon, trains and tests in each split.
 
-The survey, the rows and the trust models are checked before anything is trained. Splits, coding and test rows
-are those of :func:`ldp_design.simulation.accuracies.simulate`. Noise comes from a seeded generator, because
-nothing here may be published as private: not even with noise from the operating system would an epsilon cover
-accuracies that are measured on the rows.
+Splits, coding and test rows are those of :func:`ldp_design.simulation.accuracies.simulate`. Noise comes from
+a seeded generator, because nothing here may be published as private: not even with noise from the operating
+system would an epsilon cover accuracies that are measured on the rows.
 """
 
 from __future__ import annotations
@@ -118,18 +117,10 @@ def prepare(
     """Check everything that can fail, and return the comparison.
 
     Raises SurveyError, RowError, SimulationError, CentralError or TrustComparisonError if the survey has no
-    label, a row does not fit it, or a trust model cannot serve it; nothing was trained.
-
-    Parameters
-    ----------
-    written : Survey or SiloSurvey
-        A survey of silos or of a curator cannot be compared as a local one, because people answer nothing.
-    rows : DataFrame, list of dicts, or dict of columns
-        See :func:`~ldp_design.simulation.accuracies.simulate`.
-    splits : int
-        How often the rows are split: four fifths for training, one fifth for tests.
-    seed : int
-        Equal seeds give equal results.
+    label, a row does not fit it, or a trust model cannot serve it; nothing was trained. A survey of silos or
+    of a curator cannot be compared as a local one, because people answer nothing. For the rows see
+    :func:`~ldp_design.simulation.accuracies.simulate`. Each split is four fifths for training and one fifth
+    for tests. Equal seeds give equal results.
     """
     if not written.label.exists:
         raise TrustComparisonError(

@@ -142,16 +142,7 @@ def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
 def render_page(template: str, source: PlanSource, facts: DossierFacts, **tables: object) -> bytes:
     """Return a page in UTF-8; its template chooses among the statements and arranges them.
 
-    Parameters
-    ----------
-    template : str
-        The file of the template.
-    source : PlanSource
-        What the dossier is made from.
-    facts : DossierFacts
-        The values of the statements.
-    **tables : object
-        What else the template shows, for example the rows of tables.
+    `tables` is what else the template shows, for example the rows of tables.
     """
     page = load_template("ldp_design.dossier", template, "dossier.css")
     commands = facts.commands.listed

@@ -146,8 +146,8 @@ class Pilot:
     def build_population(self, plan: Plan) -> SyntheticPopulation:
         """Return the pilot's population with the features of another plan, which may have fewer.
 
-        Raises PilotError if the pilot did not ask about the label or a feature, or defines it differently; the
-        message has its name.
+        Raises PilotError with the pilot's name if it did not ask about the label or a feature, or defines it
+        differently.
         """
         pilot, survey = self.plan.label, plan.label
         if pilot.name != survey.name:

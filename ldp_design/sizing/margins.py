@@ -1,13 +1,10 @@
 """Margins to expect of a survey's estimates, computed by the estimation code from expected totals.
 
 A margin is half of a 95% confidence interval, for the class with the least precise estimates; without a
-label, all people are one class. It is graded by its ratio to the typical estimate: the
-average share of a value, 1 / values; of the label, the share of the rarest class; for a number's mean, the
-number's standard deviation among people of one class. Of a table it is that of P(column | row), in the least
-precise row, and the typical estimate is 1 / columns.
-
-Estimates are divided by an estimated P(label), which varies too. With few reports this makes margins larger,
-see :func:`_ratio_factor`.
+label, all people are one class. It is graded by its ratio to the typical estimate: the average share of a
+value, 1 / values; of the label, the share of the rarest class; for a number's mean, the number's standard
+deviation among people of one class. Of a table it is that of P(column | row), in the least precise row, and
+the typical estimate is 1 / columns. For the error of the denominators P(label) see :func:`_ratio_factor`.
 """
 
 from __future__ import annotations

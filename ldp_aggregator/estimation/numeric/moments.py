@@ -3,8 +3,7 @@
 Per class c the reports estimate, without bias, s = E[x 1(c)], M = P(missing, c) and, where the mechanism
 estimates the prior, G = P(c), with x the number in [-1, 1] or its square (Yilmaz et al. 2019, section 3.2).
 One question about both estimates E[x^2 1(c)] as well. The mechanism returns their covariance in closed form
-for a given population; here, the estimated one. Errors of sums, products and ratios of such moments follow by
-the delta method.
+for the estimated population. Errors of sums, products and ratios follow by the delta method.
 """
 
 from __future__ import annotations
@@ -83,14 +82,9 @@ def sample_sources(
     """Return t, (m, k), and the covariance, (m, m, k), of what random people add to m sources.
 
     With u what a person adds, t is E[u 1(c)], and the covariance is E[u v 1(c)] - E[u 1(c)] E[v 1(c)]; of two
-    different classes it is -t(c) t(d).
-
-    Parameters
-    ----------
-    powers : (m,) array
-        The power of the number that a person adds to each source, see `POWERS`.
-    roots : (m,) array
-        Each source is multiplied by its root, for n people that of 1/n.
+    different classes it is -t(c) t(d). `powers`, (m,), are the powers of the number that a person adds to
+    each source, see `POWERS`. Each source is multiplied by its entry of `roots`, (m,), for n people the root
+    of 1/n.
     """
     absent = ((powers == 0) | (powers == ABSENT)).astype(np.int64)
     names = ("present", "first", "second", "third", "fourth")
@@ -292,16 +286,8 @@ def mechanism_of(question: Question) -> NumericMechanism:
 def estimate_moments(question: Question, total: Total, feature: int, population: Population) -> Moments:
     """Return the raw moments of one feature from a question's totals, with their noise.
 
-    Parameters
-    ----------
-    question : Question
-        A question about the feature.
-    total : Total
-        At least one report.
-    feature : int
-        Index of the feature in the plan.
-    population : Population
-        The population at which the noise is evaluated.
+    The total has at least one report of the question, `feature` is the index of the feature in the plan, and
+    the noise is evaluated at the population.
     """
     mechanism = mechanism_of(question)
     place = question.feature_indices.index(feature)

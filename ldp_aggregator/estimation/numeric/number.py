@@ -1,15 +1,14 @@
 """A numeric feature's mean and variance per class, from its mean and its square question, or one for both.
 
 Yilmaz et al. 2019, section 3.2, with three changes. The divisor P(c) is the prior pooled from all questions.
-By chance, too many or too few people of a class answer a question; where the question estimates P(c) itself,
-its moments are corrected for this (a control variate). Every estimate has a standard error, which includes
-the error of the prior.
+Where a question estimates P(c) itself, its moments are corrected for the number of people of a class who
+answer it by chance (a control variate). Every estimate has a standard error, which includes the error of the
+prior.
 
-If the same n people answer all questions, the sampling of people is the same in all, and only their noise is
-independent. With u the true amount that one person adds to a source, two sources of different questions
-covary by (E[u v] - E[u] E[v]) / n: those of x and x^2 by (E[x^3] - E[x] E[x^2]) / n. A question about both
-estimates the third and fourth moments. Otherwise they are unknown, and taken as normal; docs/intervals.md
-says where they matter.
+If the same n people answer all questions, the sampling of people is the same in all. With u the true amount
+that one person adds to a source, two sources of different questions covary by (E[u v] - E[u] E[v]) / n: those
+of x and x^2 by (E[x^3] - E[x] E[x^2]) / n. A question about both estimates the third and fourth moments.
+Otherwise they are taken as normal; docs/intervals.md says where they matter.
 """
 
 from __future__ import annotations
@@ -214,14 +213,8 @@ class ClassMoments:
     ) -> IntervalEstimate:
         """Return top / P(present, c), an expectation over the people of a class whose number is present.
 
-        Parameters
-        ----------
-        top : Quantity or None
-            None without reports.
-        bounds : pair of float
-            The possible range.
-        extra : (k,) array or float
-            Variance of the ratio beyond the delta method.
+        The top is None without reports, `bounds` are the possible range, and `extra`, (k,), is the variance
+        of the ratio beyond the delta method.
         """
         return self._ratio_estimate(top, self.present, bounds, extra)
 

@@ -205,12 +205,8 @@ def compute_set_noise(bits: SupportCounters, sizes: tuple[int, ...]) -> tuple[fl
     """Return what one set of a fixed size adds to the excess of one or two groups with so many positions.
 
     The numbers of ones in the groups are hypergeometric, because the other members are drawn at random.
-
-    Returns
-    -------
-    unowned, more, maximum : float
-        The variance if no group is the owner's, by how much more it is if the first is, and the largest
-        absolute value.
+    Returns the variance if no group is the owner's, by how much more it is if the first is, and the largest
+    absolute value.
     """
     assert bits.ones is not None
     product, p, variances, maximum = CentredProduct.from_bits(bits), float(bits.own[1]), [0.0, 0.0], 0.0

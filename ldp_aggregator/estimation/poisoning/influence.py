@@ -1,18 +1,16 @@
 """The influence of fake reports on an estimate: how far any payloads in them can change it.
 
-An estimate is a weighted sum of what one or more questions estimate, or a ratio of two such sums, and what a
-question estimates is linear in the mean of what its reports add to the counters. If m of n reports are fake,
-a sum w.t from all reports differs from that without them by m/(n - m) (w.x - w.t). Here t is the mean over
-all n reports, and x the mean over the fake ones. The change is largest if all fake reports have the payload
-with the greatest or the least w.x, which every mechanism computes in closed form (`contribution_range`).
-Estimates are not corrected, since it is unknown which reports are fake.
+An estimate is a weighted sum of what one or more questions estimate, or a ratio of two such sums, and is
+linear in the mean of what reports add to the counters. If m of n reports are fake, a sum w.t from all reports
+differs from that without them by m/(n - m) (w.x - w.t). Here t is the mean over all n reports, and x the mean
+over the fake ones. The change is largest if all fake reports have the payload with the greatest or the least
+w.x, which every mechanism computes in closed form (`contribution_range`).
 
-For sums this is exact. If fake reports replace honest ones, a ratio r = top/bottom moves by the change of
-top - r bottom, divided by the new bottom. The influence divides by the least possible bottom, so no ratio
-moves further. If fake reports can lower the bottom by a share b of it and raise it by a share a, the
-influence is at most (1 + a)/(1 - b) times the true move; if b is 1 or more, the ratio can move to an end of
-its range. The weights of pooled questions, and other coefficients that follow from variances, are taken as
-constants.
+For sums this is exact. If fake reports replace honest ones, a ratio r = top/bottom moves by the change of top
+- r bottom, divided by the new bottom. The influence divides by the least possible bottom, so no ratio moves
+further. If fake reports can lower the bottom by a share b of it and raise it by a share a, the influence is
+at most (1 + a)/(1 - b) times the true move; if b is 1 or more, the ratio can move to an end of its range. The
+weights of pooled questions are taken as constants.
 """
 
 from __future__ import annotations

@@ -157,15 +157,9 @@ def estimate_shares(
 ) -> IntervalEstimate:
     """Return raw estimates of shares with Wilson's intervals, which hold for rare classes too.
 
-    Parameters
-    ----------
-    value : (k,) array
-    n : float
-        Number of people. The standard error is evaluated as if each class had at least half a person.
-    coefficients : three floats or (k,) arrays
-        c0, c1, c2 of Var(share) = c0 + c1 p + c2 p^2, with p the true share.
-    fourth : float
-        The fourth cumulant of the noise of a class count, divided by n^4.
+    Var(share) of `value`, (k,), is c0 + c1 p + c2 p^2, with p the true share and the `coefficients` c.
+    `fourth` is the fourth cumulant of the noise of a class count, divided by n^4. The standard error is
+    evaluated as if each class had at least half of the n people.
     """
     least = min(0.5 / n, 0.5)
     likely = np.clip(value, least, 1 - least)

@@ -35,10 +35,7 @@ def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
 
 def realised_epsilon(ratio: Fraction) -> Decimal:
     """Return ln(ratio), the epsilon that tables with this likelihood ratio spend, rounded up to 12 digits."""
-    up, down = (
-        Context(prec=_DIGITS, rounding=ROUND_CEILING),
-        Context(prec=_DIGITS, rounding=ROUND_FLOOR),
-    )
+    up, down = (Context(prec=_DIGITS, rounding=ROUND_CEILING), Context(prec=_DIGITS, rounding=ROUND_FLOOR))
     quotient = up.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     logarithm = down.next_plus(up.ln(quotient))
     return Context(prec=12, rounding=ROUND_CEILING).plus(logarithm)

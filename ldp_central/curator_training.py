@@ -55,11 +55,7 @@ class CuratorRows:
 
 
 def read_curator_rows(
-    survey: Survey,
-    path: Path,
-    rows_per_person: int = 1,
-    person: str | None = None,
-    multiline: bool = False,
+    survey: Survey, path: Path, rows_per_person: int = 1, person: str | None = None, multiline: bool = False
 ) -> CuratorRows:
     """Read and code the rows of a CSV file. It is read once, so all of it is of one moment.
 

@@ -116,11 +116,7 @@ def _is_base64(body: bytes) -> bool:
 
 
 def _fetch(
-    transport: Transport,
-    url: str,
-    what: str,
-    server: str,
-    is_wanted: Callable[[bytes], bool] = _is_document,
+    transport: Transport, url: str, what: str, server: str, is_wanted: Callable[[bytes], bool] = _is_document
 ) -> bytes:
     """Fetch `what`; a body that is not wanted is a fault of the network, such as its sign-in page."""
     unreachable = f"{server}-unreachable"

@@ -12,12 +12,7 @@ from encoders.mechanisms.numeric_base import NumericDomain, NumericMechanism
 from encoders.mechanisms.onebit import OneBit, SignVector
 from encoders.mechanisms.piecewise import Piecewise
 from encoders.mechanisms.piecewise_moments import PiecewiseMoments
-from encoders.mechanisms.registry import (
-    MECHANISMS,
-    NUMERIC_MECHANISMS,
-    load,
-    load_numeric,
-)
+from encoders.mechanisms.registry import MECHANISMS, NUMERIC_MECHANISMS, load, load_numeric
 from encoders.mechanisms.sign import Sign
 from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE

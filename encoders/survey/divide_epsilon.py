@@ -69,9 +69,7 @@ class _Curve(NamedTuple):
     def find(self, price: float, price_of_cost: float) -> int:
         """Return the index of the first part that no longer gains as much as another thousandth costs."""
         return bisect_left(
-            range(len(self.gains)),
-            True,
-            key=lambda n: self.gains[n] <= price + price_of_cost * self.rises[n],
+            range(len(self.gains)), True, key=lambda n: self.gains[n] <= price + price_of_cost * self.rises[n]
         )
 
 

@@ -32,13 +32,7 @@ from encoders.survey.features import (
 from encoders.survey.parse_value import MISSING_TEXT, category_text
 from encoders.survey.plan_checks import MAX_WEIGHT
 from encoders.survey.row_cells import FeatureT, add_missing_codes
-from encoders.survey.texts import (
-    MAX_TEXTS_BYTES,
-    EntryNames,
-    SurveyTexts,
-    find_problems,
-    values_with_texts,
-)
+from encoders.survey.texts import MAX_TEXTS_BYTES, EntryNames, SurveyTexts, find_problems, values_with_texts
 
 Path = tuple[str, ...]
 Table = Mapping[str, Any]

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
     from ldp_aggregator.classifiers.naive_bayes import NaiveBayes
     from ldp_aggregator.classifiers.stored_model import load_model
 
-__all__ = [
-    "NaiveBayes",
-    "load_model",
-    "save_onnx",
-    "to_sklearn",
-]
+__all__ = ["NaiveBayes", "load_model", "save_onnx", "to_sklearn"]
 
 __getattr__, __dir__ = late_names(
     __name__,

@@ -19,12 +19,7 @@ from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.classifiers.infer_survey import choose_plan
-from ldp_aggregator.classifiers.row_reader import (
-    ERROR,
-    IGNORE,
-    check_handling,
-    replace_unknown_values,
-)
+from ldp_aggregator.classifiers.row_reader import ERROR, IGNORE, check_handling, replace_unknown_values
 from ldp_aggregator.classifiers.survey_classifier import SurveyClassifier
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.fast_predict import UNDECIDED, FastPredictor

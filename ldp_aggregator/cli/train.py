@@ -19,14 +19,7 @@ from ldp_aggregator import classifiers
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.classifiers.export import ONNX
 from ldp_aggregator.cli.file_options import OutputFile, require_distinct
-from ldp_aggregator.cli.help import (
-    Command,
-    advanced_option,
-    argument,
-    json_option,
-    option,
-    version_option,
-)
+from ldp_aggregator.cli.help import Command, advanced_option, argument, json_option, option, version_option
 from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.privacy_statement import read_audit
@@ -213,8 +206,7 @@ def format_summary(results: Results) -> str:
     table, unknown = build_table(results.estimates, results.plan), RoundShare(UNKNOWN_SHARE)
     sections = [
         _append(
-            build_shares(results, table),
-            Note(TEXTS.find("tables.terminal-shares", unknown_share=unknown)),
+            build_shares(results, table), Note(TEXTS.find("tables.terminal-shares", unknown_share=unknown))
         ),
         build_tables(results, table),
         _append(build_data(results), *_explain_features(results)),

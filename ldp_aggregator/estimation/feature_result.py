@@ -26,11 +26,7 @@ from ldp_aggregator.estimation.intervals import (
     estimate_share_intervals,
 )
 from ldp_aggregator.estimation.number_result import NumberResult
-from ldp_aggregator.estimation.odds_ratios import (
-    Comparison,
-    compare_two_classes,
-    estimate_class_correlation,
-)
+from ldp_aggregator.estimation.odds_ratios import Comparison, compare_two_classes, estimate_class_correlation
 from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.relevance import UNKNOWN, Relevance, estimate_table_relevance
 

@@ -101,10 +101,7 @@ class OrderedResult:
         """
         p = np.array(PROBABILITIES)[:, None, None]
         ends = []
-        for low, high in (
-            (shares.low, shares.high),
-            (shares.simultaneous_low, shares.simultaneous_high),
-        ):
+        for low, high in ((shares.low, shares.high), (shares.simultaneous_low, shares.simultaneous_high)):
             first = _count_leading(high < p)
             last = len(self.limits) - _count_leading((low >= p)[:, ::-1])
             ends += [self._locate(first), self._locate(last, 1)]

@@ -123,9 +123,7 @@ def _widen_table(table: TableResult, planned: float) -> TableResult:
 
 def _widen_ordered(ordered: OrderedResult, progress: float) -> OrderedResult:
     return replace(
-        ordered,
-        cumulative=_widen(ordered.cumulative, progress),
-        by_class=_widen(ordered.by_class, progress),
+        ordered, cumulative=_widen(ordered.cumulative, progress), by_class=_widen(ordered.by_class, progress)
     )
 
 

@@ -30,11 +30,7 @@ from ldp_aggregator.estimation.intervals import (
     estimate_conditional_intervals,
     estimate_joint_intervals,
 )
-from ldp_aggregator.estimation.odds_ratios import (
-    Comparison,
-    compare_two_classes,
-    estimate_class_correlation,
-)
+from ldp_aggregator.estimation.odds_ratios import Comparison, compare_two_classes, estimate_class_correlation
 
 MAX_FEATURES = 3
 """Questions about more features, which "auto" may choose at a large epsilon, are not shown as tables."""

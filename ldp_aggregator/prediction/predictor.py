@@ -39,10 +39,7 @@ class Predictor:
 
     @classmethod
     def from_parameters(
-        cls,
-        plan: Plan | SiloPlan,
-        classifier: Classifier,
-        labels: NDArray[Any] | None = None,
+        cls, plan: Plan | SiloPlan, classifier: Classifier, labels: NDArray[Any] | None = None
     ) -> Self:
         """Return the predictor of a classifier.
 

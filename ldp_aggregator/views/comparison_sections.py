@@ -52,9 +52,7 @@ def build_comparison(comparison: Comparison, first: Results, second: Results) ->
     if comparison.not_compared:
         parts.append(
             PlainTable(
-                caption="What was not compared",
-                head=("Estimates", "Reason"),
-                rows=comparison.not_compared,
+                caption="What was not compared", head=("Estimates", "Reason"), rows=comparison.not_compared
             )
         )
     return make_section("comparison", parts)

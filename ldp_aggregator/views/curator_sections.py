@@ -27,11 +27,7 @@ from ldp_aggregator.views.estimate_tables import (
     show_values,
 )
 from ldp_aggregator.views.feature_sections import make_section
-from ldp_aggregator.views.model_card import (
-    build_facts,
-    build_promise,
-    privacy_of,
-)
+from ldp_aggregator.views.model_card import build_facts, build_promise, privacy_of
 from ldp_aggregator.views.sections import build_citation, build_limits, build_reading
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import format_percent, format_plain

@@ -13,13 +13,7 @@ from encoders.survey.features import Choices, row_entries
 from encoders.survey.parse_value import MISSING_TEXT
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
-from ldp_aggregator.render.interval import (
-    Axis,
-    Mark,
-    choose_positive_axis,
-    choose_share_axis,
-    draw_mark,
-)
+from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
 from ldp_aggregator.views.estimate_rows import (
     CLASS_PRIOR,
     COMPARISONS,
@@ -218,12 +212,7 @@ def _choose_number_scale(rows: Sequence[EstimateRow], feature: NumericFeature) -
     errors = [row.stderr for row in rows if row.stderr]
     write = choose_number_format(min(errors, default=None))
     if rows[0].statistic == MEAN:
-        return _RowScale(
-            axis=Axis(*feature.bounds),
-            write=write,
-            write_axis=format_plain,
-            from_zero=False,
-        )
+        return _RowScale(axis=Axis(*feature.bounds), write=write, write_axis=format_plain, from_zero=False)
     ends = [row.simultaneous_high or 0.0 for row in rows if row.known]
     axis = choose_positive_axis(max([*ends, *_list_estimates(rows)], default=0.0), feature.width)
     return _RowScale(axis=axis, write=write, write_axis=format_plain)

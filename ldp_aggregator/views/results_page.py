@@ -15,12 +15,7 @@ from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.views.comparison_sections import build_comparison
 from ldp_aggregator.views.curator_sections import find_curator_lead, list_curator_sections
 from ldp_aggregator.views.estimate_rows import EstimateRow, build_table
-from ldp_aggregator.views.feature_sections import (
-    build_classes,
-    build_features,
-    build_relevance,
-    build_shares,
-)
+from ldp_aggregator.views.feature_sections import build_classes, build_features, build_relevance, build_shares
 from ldp_aggregator.views.sections import (
     build_citation,
     build_fake_reports,
@@ -55,11 +50,7 @@ class AboutFacts:
 
 
 def render_page(
-    results: Results,
-    other: Results | None = None,
-    *,
-    independent: bool = False,
-    note: str = "",
+    results: Results, other: Results | None = None, *, independent: bool = False, note: str = ""
 ) -> bytes:
     """Return the results page in UTF-8; the same arguments give the same bytes.
 
@@ -114,11 +105,7 @@ def list_estimate_sections(results: Results, table: Sequence[EstimateRow]) -> li
         return []
     sections = [build_shares(results, table)]
     if results.estimates.has_label:
-        sections += [
-            build_classes(results, table),
-            build_features(results, table),
-            build_relevance(results),
-        ]
+        sections += [build_classes(results, table), build_features(results, table), build_relevance(results)]
     return drop_empty([*sections, build_tables(results, table)])
 
 

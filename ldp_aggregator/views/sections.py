@@ -22,17 +22,8 @@ from ldp_aggregator.statements.model import find_citation, find_limits, find_met
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
-from ldp_aggregator.views.estimate_rows import (
-    CELL,
-    COMPARISONS,
-    ROW_SHARE,
-    EstimateRow,
-)
-from ldp_aggregator.views.estimate_tables import (
-    build_bars,
-    build_comparison_table,
-    find_texts,
-)
+from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow
+from ldp_aggregator.views.estimate_tables import build_bars, build_comparison_table, find_texts
 from ldp_aggregator.views.feature_sections import find_shares, group_by_feature, list_features, make_section
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent

@@ -21,13 +21,7 @@ from ldp_design.authoring.cell_texts import (
     find_codes,
     find_unsuitable,
 )
-from ldp_design.authoring.toml_edit import (
-    format_array,
-    format_decimal,
-    format_values,
-    is_whole_number,
-    quote,
-)
+from ldp_design.authoring.toml_edit import format_array, format_decimal, format_values, is_whole_number, quote
 
 MAX_VALUES = 50
 """Maximum number of categories of a column of texts; with more, each is too rare to estimate."""

@@ -46,9 +46,7 @@ def make_keys() -> KeyPair:
     """
     key, serialization = ED25519.load().Ed25519PrivateKey.generate(), _SERIALIZATION.load()
     pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return KeyPair(pem, public_key_of(pem))
 

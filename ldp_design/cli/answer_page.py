@@ -95,12 +95,7 @@ def page(
     if not allow_english:
         _require_words(plan, translated)
     content = render_page(
-        plan,
-        url,
-        public_key=_check_key(public_key),
-        max_epsilon=max_epsilon,
-        codes=codes,
-        words=translated,
+        plan, url, public_key=_check_key(public_key), max_epsilon=max_epsilon, codes=codes, words=translated
     )
     files = {"index.html": content, SCRIPT: read_script()}
     if qr:

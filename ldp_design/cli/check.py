@@ -27,12 +27,7 @@ from ldp_design.authoring.organisation_overview import (
     format_central_overview,
     format_silo_overview,
 )
-from ldp_design.authoring.overview import (
-    SurveyWarning,
-    describe_shape,
-    find_warnings,
-    format_overview,
-)
+from ldp_design.authoring.overview import SurveyWarning, describe_shape, find_warnings, format_overview
 from ldp_design.authoring.relay_overview import describe_relay
 from ldp_design.authoring.survey_texts import find_missing_texts
 

@@ -71,9 +71,7 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
             "naive-bayes",
             [
                 helper.make_tensor_value_info(
-                    entry.name,
-                    _STRING if isinstance(entry, CategoricalFeature) else _DOUBLE,
-                    ["rows"],
+                    entry.name, _STRING if isinstance(entry, CategoricalFeature) else _DOUBLE, ["rows"]
                 )
                 for entry in model.plan_.entries
             ],
@@ -85,10 +83,7 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
         opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)],
     )
     plan = model.plan_
-    helper.set_model_props(
-        proto,
-        {"survey": plan.id, "plan_digest": plan.digest, **_state_privacy(model)},
-    )
+    helper.set_model_props(proto, {"survey": plan.id, "plan_digest": plan.digest, **_state_privacy(model)})
     return proto
 
 

@@ -25,13 +25,7 @@ from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
 from ldp_aggregator.estimation.discrete.covariance import excess_kurtosis
 from ldp_aggregator.estimation.discrete.frequencies import UNIFORM_SHARE
-from ldp_aggregator.estimation.intervals import (
-    PROBABILITY,
-    Z95,
-    Bounds,
-    IntervalEstimate,
-    ratio_intervals,
-)
+from ldp_aggregator.estimation.intervals import PROBABILITY, Z95, Bounds, IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.numeric.moments import Moments, Population, Quantity, sample_sources
 
 _NO_NOISE = 1e-9

@@ -9,11 +9,7 @@ import numpy as np
 
 from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.discrete.frequencies import (
-    CombinedFrequencies,
-    Frequencies,
-    combine_questions,
-)
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, Frequencies, combine_questions
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.intervals import PROBABILITY, Bounds, IntervalEstimate
 from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_bounds

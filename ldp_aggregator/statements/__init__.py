@@ -1,7 +1,4 @@
-"""Statements: what follows from results, each computed once and worded once, in a text file.
-
-The facts of a text file are a dataclass. A text with few facts takes them as arguments.
-"""
+"""Statements: what follows from results, each computed once and worded once, in a text file."""
 
 from __future__ import annotations
 

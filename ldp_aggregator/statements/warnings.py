@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -103,35 +103,6 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
     return _find_noise(feature, classes, mechanisms[0], n)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoiseFacts:
-    """Estimates of a feature or table that are noise."""
-
-    feature: str
-    number: bool
-    """Whether it is a number."""
-    table: bool
-    ordered: bool
-    """Whether cumulative shares are shown besides."""
-    grouped: bool
-    """Whether there are several groups: classes, or rows of a table."""
-    some: bool
-    """Whether only some groups are noise."""
-    noisy: FirstNames
-    """These groups."""
-    group: str
-    """The one with the widest margin."""
-    margin: ShareMargin | NumberMargin
-    """The widest."""
-    useful: ShareMargin | NumberMargin
-    """A wider margin is noise."""
-    n: Counted
-    """What was counted."""
-    scales: bool
-    """Whether it is known how many are needed."""
-    needed: Counted
-
-
 def _find_noise(
     result: FeatureResult | NumberResult | TableResult, groups: Sequence[str], mechanism: str, n: int
 ) -> Statement | None:
@@ -144,22 +115,25 @@ def _find_noise(
     widest = float(margins.max())
     needed = n * (widest / useful) ** 2  # of few people in a class, not even the margin is known
     is_measured = len(groups) == 1 or isinstance(result, NumberResult) or widest < MAX_MARGIN
-    facts = NoiseFacts(
+    return TEXTS.find(
+        "warnings.noise",
         feature=result.name,
         number=isinstance(result, NumberResult),
         table=isinstance(result, TableResult),
+        # whether cumulative shares are shown besides
         ordered=isinstance(result, FeatureResult) and bool(result.ordered) and len(groups) == 1,
         grouped=len(groups) > 1,
         some=not noisy.all(),
         noisy=FirstNames([name for name, each in zip(groups, noisy, strict=True) if each]),
         group=groups[int(margins.argmax())],
+        # whether it is known how many are needed
         scales=COUNT_TABLE not in mechanism and math.isfinite(needed) and is_measured,
         n=Counted(n, one, counted),
         margin=write(widest),
+        # A wider margin is noise
         useful=write(useful),
         needed=Counted(_round_up(needed) if math.isfinite(needed) else 0, one, counted),
     )
-    return TEXTS.find("warnings.noise", facts)
 
 
 def _round_up(number: float) -> int:
@@ -171,50 +145,27 @@ def _round_up(number: float) -> int:
 # -- fake reports ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class InfluenceFacts:
-    """The largest influence of fake reports."""
-
-    fake_share: RoundShare
-    question: str
-    estimate: str
-    stderrs: str
-    """How far they could move the estimate, in standard errors."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoisoningFacts:
-    """The facts of poisoning.md."""
-
-    alarm: bool
-    tested: int
-    """Number of questions that can be tested."""
-    questions: Counted
-    envelopes: bool
-    """Whether each person answers all questions in one envelope."""
-    influence: InfluenceFacts | None
-
-
 def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
     """Return the result of the tests, the largest influence, and what the tests cannot show."""
     influence = None
     if largest := poisoning.largest_influence:
         check, move = largest
         name, separator, feature = move.estimate.partition(" of ")
-        influence = InfluenceFacts(
+        influence = SimpleNamespace(
             fake_share=RoundShare(FAKE_SHARE),
             question=check.question,
             estimate=f"{_name_estimate(name, label)}{separator}{feature}",
+            # how far they could move the estimate, in standard errors
             stderrs=f"{move.largest:#.3g}".rstrip("."),
         )
-    facts = PoisoningFacts(
+    return TEXTS.section(
+        "poisoning",
         alarm=bool(poisoning.alarms),
         tested=len(poisoning.questions) - len(poisoning.untested),
         questions=Counted(len(poisoning.questions), "question"),
         envelopes=poisoning.asks_all,
         influence=influence,
     )
-    return TEXTS.section("poisoning", facts)
 
 
 def _name_estimate(name: str, label: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from encoders.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.render.document import Part, PlainTable, Section
@@ -15,35 +13,18 @@ from ldp_aggregator.views.survey_comparison import LEVEL, Comparison, Difference
 from ldp_aggregator.wording.values import Count, RoundShare, choose_number_format, format_percent
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonFacts:
-    """The facts of comparison.md."""
-
-    count: Count
-    """Number of compared estimates."""
-    differing: Count
-    one_differs: bool
-    impossible: bool
-    """Whether a raw estimate that differs is not a possible share."""
-    one_family: bool
-    """Whether both are of one survey or of its rounds."""
-    level: RoundShare
-    """Of the test."""
-
-
 def build_comparison(comparison: Comparison, first: Results, second: Results) -> Section:
     """Return the estimates that differ, and what was not compared."""
     differing = comparison.differing
     result, rest, *others = TEXTS.section(
         "comparison",
-        ComparisonFacts(
-            count=Count(len(comparison.differences)),
-            differing=Count(len(differing)),
-            one_differs=len(differing) == 1,
-            impossible=any(_is_impossible(each) for each in differing),
-            one_family=first.plan.family == second.plan.family,
-            level=RoundShare(LEVEL),
-        ),
+        count=Count(len(comparison.differences)),
+        differing=Count(len(differing)),
+        one_differs=len(differing) == 1,
+        # whether a raw estimate that differs is not a possible share
+        impossible=any(_is_impossible(each) for each in differing),
+        one_family=first.plan.family == second.plan.family,
+        level=RoundShare(LEVEL),
     )
     parts: list[Part] = [result, rest, _list_surveys(first, second)]
     if differing:

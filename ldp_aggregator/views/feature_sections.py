@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 
 from encoders.explain.text import Counted
@@ -179,23 +178,6 @@ def _find_question(plan: AnyPlan, entry: Feature) -> list[Statement]:
     return [] if question == entry.name else [TEXTS.find("tables.question", question=question)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class FeatureFacts:
-    """What a feature can be, and what was counted about it."""
-
-    low: str
-    high: str
-    """The bounds of a number; empty for other features."""
-    size: Counted | None
-    """The number of values; None for a number."""
-    choices: bool
-    mechanism: str
-    """Empty if the survey does not ask about the feature."""
-    counted: str
-    together: Names
-    """The features in the same question."""
-
-
 def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) -> Statement:
     mechanism, counted = _count(result)
     low, high, size, together = "", "", None, Names(())
@@ -206,16 +188,18 @@ def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) ->
         values = feature.values if isinstance(feature, Choices) else result.values
         size = Counted(len(values), "choice" if isinstance(feature, Choices) else "value")
         together = Names(result.asked_with)
-    facts = FeatureFacts(
+    return TEXTS.find(
+        "tables.feature",
         low=low,
+        # the bounds of a number; empty for other features
         high=high,
         size=size,
         choices=isinstance(feature, Choices),
+        # empty if the survey does not ask about the feature
         mechanism=mechanism,
         counted=counted,
         together=together,
     )
-    return TEXTS.find("tables.feature", facts)
 
 
 def build_relevance(results: Results) -> Section:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from encoders.survey.display_texts import display_texts
 from ldp_aggregator.render.document import Pointer, Section
@@ -37,16 +36,6 @@ from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AboutFacts:
-    """The facts of about.md: texts of the author and the publisher, empty if there are none."""
-
-    purpose: str
-    contact: str
-    note: str
-    """Of the publisher."""
 
 
 def render_page(
@@ -121,9 +110,6 @@ def _render(
 ) -> bytes:
     plan = results.plan
     texts = display_texts(plan)
-    about = AboutFacts(
-        purpose=texts.about.get("purpose", ""), contact=texts.about.get("contact", ""), note=note
-    )
     return (
         load_template("ldp_aggregator.views", "page.html")
         .render(
@@ -134,7 +120,12 @@ def _render(
             lead=lead,
             notices=notices,
             pointers=pointers,
-            about=TEXTS.section("about", about),
+            about=TEXTS.section(
+                "about",
+                purpose=texts.about.get("purpose", ""),
+                contact=texts.about.get("contact", ""),
+                note=note,
+            ),
             tiles=tiles,
             sections=sections,
             first_with_bars=next((each.id for each in sections if each.id in ("shares", "classes")), None),

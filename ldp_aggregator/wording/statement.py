@@ -15,20 +15,20 @@ as in "(conditional, odds_command)", and by conditions. Of entries with the same
 conditions hold is used. A bold first line is a title. A heading of level 3 begins words for a hole, which
 takes them if no fact has its name; those in words.md are for the holes of all files. Backticks enclose code.
 
-Holes and conditions name facts: fields of one dataclass, or of a dataclass in a field of it, after a dot.
+Holes and conditions name facts: arguments or fields of one object or, after a dot, of an object among these.
 What is named in a field that is None is None.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
 from types import SimpleNamespace
-from typing import get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 _HOLE = re.compile(r"\{\{ ([\w.]+) \}\}")
 """A hole in a text: the name of a fact."""
@@ -143,7 +143,7 @@ class Texts:
         """Return one statement.
 
         The identifier is the name of the file, a dot, and the name of the entry. The facts that the text
-        names are a dataclass or, if they are few, `values`.
+        names are `values` or, if several texts name them, an object.
         Raises KeyError if no entry has this identifier and holds, a fact is missing, or no entry of the file
         needs one of the values.
         """
@@ -185,24 +185,28 @@ class _TextFile:
         """Return the statements of those entries that hold; of a name, the first."""
         if unneeded := values.keys() - (self.names if facts is None else set()):
             raise KeyError(f"no entry of the text file needs {', '.join(unneeded)}")
-        if facts is None:
-            facts = SimpleNamespace(**values)
-        else:
-            self._check_names(entries, type(facts))
+        facts = SimpleNamespace(**values) if facts is None else facts
+        self._check_names(entries, facts)
         chosen: dict[str, TextEntry] = {}
         for entry in entries:
             if entry.id not in chosen and entry.holds(facts):
                 chosen[entry.id] = entry
         return [_fill(entry, facts, self.words) for entry in chosen.values()]
 
-    def _check_names(self, entries: list[TextEntry], kind: type) -> None:
-        """Raise KeyError if an entry names a fact that the dataclass lacks, even if it does not hold."""
+    def _check_names(self, entries: list[TextEntry], facts: object) -> None:
+        """Raise KeyError if an entry names a fact that there is not, even if it does not hold."""
         for entry in entries:
             words = [each for each in self.words if each.hole in entry.holes]
             for name in entry.names - {each.hole for each in words}:
-                if not _has_fact(kind, name):
-                    raise KeyError(f"{entry.id}: {kind.__name__} has no fact {name!r}")
-            self._check_names(words, kind)
+                if not _has_fact(facts, name):
+                    of = (
+                        "no value of the hole"
+                        if isinstance(facts, SimpleNamespace)
+                        else f"{type(facts).__name__} has no fact"
+                    )
+                    raise KeyError(f"{entry.id}: {of} {name!r}")
+            if not isinstance(facts, SimpleNamespace):  # values may lack those of words that do not hold
+                self._check_names(words, facts)
 
 
 def _parse(name: str, text: str) -> Iterator[tuple[str, TextEntry]]:
@@ -256,12 +260,28 @@ def _look_up(facts: object, name: str) -> object:
     return facts
 
 
+def _has_fact(facts: object, name: str) -> bool:
+    """Return whether an object, or an object in a field of it, has a fact of this name.
+
+    Of a field that is None, only its type can tell: a namespace may have any fact.
+    """
+    first, _, rest = name.partition(".")
+    value = getattr(facts, first, None) if rest or isinstance(facts, SimpleNamespace) else None
+    if isinstance(value, SimpleNamespace) and rest:
+        return _has_fact(value, rest)
+    if not isinstance(facts, SimpleNamespace):
+        return _type_has_fact(cast(Hashable, type(facts)), name)
+    return hasattr(facts, first) and (not rest or value is None or _has_fact(value, rest))
+
+
 @cache
-def _has_fact(kind: type, name: str) -> bool:
-    """Return whether a dataclass has a field or property of this name, or a dataclass in a field has it."""
+def _type_has_fact(kind: Any, name: str) -> bool:
+    """Return whether a type has a field or property of this name, or a dataclass in a field has it."""
     first, _, rest = name.partition(".")
     if not rest:
         return hasattr(kind, first) or first in {each.name for each in fields(kind)}
     hint = get_type_hints(kind).get(first)
-    kinds = [each for each in get_args(hint) or [hint] if is_dataclass(each) and isinstance(each, type)]
-    return any(_has_fact(each, rest) for each in kinds)
+    kinds = get_args(hint) or [hint]
+    return SimpleNamespace in kinds or any(
+        _type_has_fact(each, rest) for each in kinds if is_dataclass(each) and isinstance(each, type)
+    )

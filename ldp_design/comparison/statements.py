@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from types import SimpleNamespace
 
 from encoders.canonical import decimal_text
 from encoders.survey.compiled_plan import CENTRAL, LOCAL, SILO
@@ -56,29 +57,6 @@ class ComparisonStatements:
     notes: Sequence[Statement]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SettingFacts:
-    """What was compared: the facts of comparison.md and notes.md."""
-
-    splits: int
-    training_rows: Count
-    test_rows: Count
-    learners: int
-    best_learner: Statement
-    """Of those without protection."""
-    ceiling: Mean
-    """Its accuracy."""
-    majority: Mean
-    """The accuracy of always guessing the most frequent class."""
-    has_labels: bool
-    """Whether randomised labels were compared."""
-    relayed: str
-    """The epsilons of all that a device sends to relays; empty without relays."""
-    asks_all: bool
-    relay_delta: str
-    relay_honest: RoundShare
-
-
 def state_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
 ) -> ComparisonStatements:
@@ -89,15 +67,17 @@ def state_comparison(
     """
     best_learner = TEXTS.find(f"names.{comparison.best_learner}")
     trust_models = "; ".join(f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked)
-    facts = SettingFacts(
+    facts = SimpleNamespace(
         splits=comparison.splits,
         training_rows=Count(comparison.training_rows),
         test_rows=Count(comparison.test_rows),
         learners=len(LEARNERS),
         best_learner=best_learner,
         ceiling=comparison.ceiling,
+        # the accuracy of always guessing the most frequent class
         majority=comparison.majority,
         has_labels=bool(comparison.find(LABELS)),
+        # the epsilons of all that a device sends to relays; empty without relays
         relayed=_list_sent(comparison),
         asks_all=any(each.asks_all for each in comparison.trusts),
         relay_delta=f"{RELAY_DELTA:g}",
@@ -130,56 +110,6 @@ def _list_sent(comparison: TrustComparison) -> str:
     return "; ".join(f"{', '.join(epsilons)} for {name}" for name, epsilons in lists.items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class CandidateFacts:
-    """A trust model at one epsilon, with the epsilon that makes the same promise."""
-
-    trust: str
-    meaning: Statement
-    epsilon: Number
-    accuracy: Mean
-    is_local: bool
-    is_silo: bool
-    is_relay: bool
-    epsilon_to_write: str
-    asks_all: bool
-    local_epsilon: str
-    batch: Count
-    several_rows: bool
-    rows_per_person: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecommendationFacts:
-    """The facts of recommendation.md."""
-
-    nothing_ranked: bool
-    out_of_reach: bool
-    """Whether even the accuracy without protection is lower than wanted."""
-    guessing_reaches: bool
-    guessing_may_reach: bool
-    """Whether always guessing the most frequent class reaches the wanted accuracy, or may."""
-    is_recommended: bool
-    is_possible: bool
-    """Whether a trust model may reach it, with an epsilon that clients accept."""
-    larger_reaches: bool
-    """Whether one reaches it with a larger epsilon."""
-    is_wanted: bool
-    """Whether the author wants an accuracy."""
-    wanted: Number
-    loss: Number
-    """The accepted loss in percentage points, if no accuracy is wanted."""
-    limit: Decimal
-    ceiling: Mean
-    """The accuracy without protection."""
-    majority: Mean
-    is_weakest: bool
-    """Whether no compared trust model needs less trust."""
-    others: str
-    """Trust models that need less trust and may reach the accuracy."""
-    best: CandidateFacts | None
-
-
 def recommend(comparison: TrustComparison, target: float | None) -> list[Statement]:
     """Return which trust model and epsilon to choose, and how to ask for the same promise.
 
@@ -201,35 +131,40 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Stateme
     elif larger:
         best = larger[0]
     weaker = [each.trust for each in possible if best and each.trust.rank < best.trust.rank]
-    facts = RecommendationFacts(
+    return TEXTS.section(
+        "recommendation",
         nothing_ranked=not comparison.ranked,
+        # whether even the accuracy without protection is lower than wanted
         out_of_reach=comparison.ceiling.high < wanted,
         guessing_reaches=comparison.majority.low >= wanted,
         guessing_may_reach=comparison.majority.high >= wanted,
         is_recommended=bool(sure),
+        # whether a trust model may reach it, with an epsilon that clients accept
         is_possible=bool(possible),
+        # whether one reaches it with a larger epsilon
         larger_reaches=bool(larger),
         is_wanted=bool(target),
         wanted=Number(100 * wanted),
+        # the accepted loss in percentage points, if no accuracy is wanted
         loss=Number(100 * ACCEPTED_LOSS),
         limit=DEFAULT_MAX_EPSILON,
         ceiling=comparison.ceiling,
         majority=comparison.majority,
         is_weakest=bool(best and best.trust == comparison.ranked[0].trust),
+        # trust models that need less trust and may reach the accuracy
         others=" or ".join(dict.fromkeys(each.text for each in weaker)),
         best=_describe_candidate(comparison, best) if best else None,
     )
-    return TEXTS.section("recommendation", facts)
 
 
-def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> CandidateFacts:
+def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> SimpleNamespace:
     """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
 
     Epsilon of a silo survey hides whether a row was added or removed. Replacing a row is both.
     """
     kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
     rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
-    return CandidateFacts(
+    return SimpleNamespace(
         trust=candidate.trust.text,
         meaning=explain_trust(candidate.trust),
         epsilon=Number(candidate.epsilon),
@@ -298,47 +233,28 @@ def describe_cost(comparison: TrustComparison, levels: NoiseLevels | None) -> li
     return [heading, *found, *([limit] if is_limited else [])]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GapFacts:
-    """The difference between a local survey and a curator at one epsilon."""
-
-    epsilon: Number
-    curator: str
-    is_unclear: bool
-    is_better: bool
-    """Whether local is clearly better."""
-    points: Points | SignedPoints
-    low: Points | SignedPoints
-    high: Points | SignedPoints
-    """The difference of the accuracies with its interval; a clear one is written without its sign."""
-    is_beyond: bool
-    """Whether local probably cannot match the curator."""
-    needed_epsilon: Crossing
-    is_repeated: bool
-    is_bound: bool
-    """Whether the needed epsilon is beyond the tested ones."""
-    needed_people: str
-    """Who would match the curator at this epsilon; empty if this is unknown."""
-
-
 def _describe_gap(
     gap: Mean, curator: str, epsilon: float, crossing: Crossing, *, is_beyond: bool, people: str
-) -> GapFacts:
+) -> SimpleNamespace:
     is_unclear = gap.low <= 0 <= gap.high
     sign, points = (-1, Points) if gap.high < 0 else (1, SignedPoints if is_unclear else Points)
     low, high = sorted((sign * gap.low, sign * gap.high))
-    return GapFacts(
+    return SimpleNamespace(
         epsilon=Number(epsilon),
         curator=curator,
         is_unclear=is_unclear,
         is_better=gap.low > 0,
         points=points(sign * gap.value),
         low=points(low),
+        # the difference of the accuracies with its interval; a clear one is written without its sign
         high=points(high),
+        # whether local probably cannot match the curator
         is_beyond=is_beyond,
         needed_epsilon=crossing,
         is_repeated=crossing.is_repeated,
+        # whether the needed epsilon is beyond the tested ones
         is_bound=crossing.value in (0, math.inf),
+        # who would match the curator at this epsilon; empty if this is unknown
         needed_people=people,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 from encoders.survey import Label
 from ldp_aggregator.wording.statement import Statement
@@ -25,56 +25,7 @@ from ldp_design.sizing.size_summary import (
 from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScenarioFacts:
-    """What to expect under one assumption about the shares of the labels."""
-
-    shares: Statement
-    """The assumption, as the words that follow "if"."""
-    usable: int | str
-    """Number of features and tables that are not noise, or "none"."""
-    grades: str
-    caption: Statement
-    rows: Sequence[Sequence[Cell]]
-    """The table of grades."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExampleFacts:
-    """How to read the margin of one feature."""
-
-    name: str
-    share: Share
-    margin: Share
-    low: Share
-    high: Share
-
-
-@dataclass(frozen=True, kw_only=True)
-class AccuracyFacts:
-    """Whether a survey can reach its aim, and the tables of both parts."""
-
-    first: ScenarioFacts
-    rare: ScenarioFacts | None
-    """With a rare label; None if the shares of the labels were given."""
-    never_usable: bool
-    always_usable: bool
-    """Whether no or every feature and table is usable under any assumption."""
-    command: str
-    """The command that repeats the answer."""
-    example: ExampleFacts | None
-    weak_accuracy: Share | None
-    strong_accuracy: Share | None
-    majority: Share | None
-    """Of models, and of always naming the most frequent class; None if nothing was simulated."""
-    margins: Sequence[Sequence[Cell]]
-    """The rows of the table of margins; the head too, if several numbers of people are compared."""
-    accuracies: Sequence[Sequence[Cell]]
-    notes: Sequence[Statement]
-    """The notes of `ldp-survey size` under both tables."""
-
-
-def describe_accuracy(source: DossierSource, size: SizeFacts) -> AccuracyFacts:
+def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace:
     """Return the facts on whether a survey can reach its aim."""
     commands, sizes = source.commands, source.scenarios[0].sizes
     repeated = (commands.size, commands.rare_size)
@@ -82,8 +33,9 @@ def describe_accuracy(source: DossierSource, size: SizeFacts) -> AccuracyFacts:
     usable = [_count_usable(each.sizes[0]) for each in source.scenarios]
     means = [each.mean for each in sizes[0].forecasts.values()]
     majorities = [each.majority for each in sizes[0].forecasts.values()]
-    return AccuracyFacts(
+    return SimpleNamespace(
         first=first,
+        # with a rare label; None if the shares of the labels were given
         rare=others[0] if others else None,
         never_usable=not max(usable),
         always_usable=min(usable) == size.features,
@@ -92,8 +44,10 @@ def describe_accuracy(source: DossierSource, size: SizeFacts) -> AccuracyFacts:
         weak_accuracy=Share(min(means)) if means else None,
         strong_accuracy=Share(max(means)) if means else None,
         majority=Share(majorities[0]) if means else None,
+        # the rows of the table of margins; the head too, if several numbers of people are compared
         margins=build_comparison(sizes) if size.is_comparison else list(_list_margins(sizes[0])),
         accuracies=build_accuracy_table(sizes[0]) if sizes[0].forecasts else [],
+        # the notes of `ldp-survey size` under both tables
         notes=[
             *size_facts.TEXTS.section("margins", size),
             *(size_facts.TEXTS.section("accuracy", size) if sizes[0].forecasts else []),
@@ -101,11 +55,13 @@ def describe_accuracy(source: DossierSource, size: SizeFacts) -> AccuracyFacts:
     )
 
 
-def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> ScenarioFacts:
+def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNamespace:
     size, label = scenario.sizes[0], scenario.sizes[0].plan.label
     shares = _describe_shares(scenario, label)
-    return ScenarioFacts(
+    return SimpleNamespace(
+        # the assumption, as the words that follow "if"
         shares=shares,
+        # number of features and tables that are not noise, or "none"
         usable=_count_usable(size) or "none",
         grades=_list_grades(size, label),
         caption=TEXTS.find("tables.grades", label=label, size=facts, shares=shares, command=command),
@@ -187,13 +143,13 @@ def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
             yield name, "", "", *("" for _ in estimates[1:]), cells.missing
 
 
-def _choose_example(size: Size) -> ExampleFacts | None:
+def _choose_example(size: Size) -> SimpleNamespace | None:
     """Return the least precise share that is not noise, as an example of how to read a margin."""
     shares = [each for each in size.features if each.values and not each.is_noise and each.kind != "table"]
     if not shares:
         return None
     margin = max(shares, key=lambda each: each.margin)
-    return ExampleFacts(
+    return SimpleNamespace(
         name=margin.name,
         share=Share(margin.typical),
         margin=Share(margin.margin),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import msgpack
@@ -81,43 +81,7 @@ def _join(texts: Sequence[str]) -> Statement:
     return TEXTS.find("words.values", values=listed, more=max(len(texts) - _MAX_LISTED, 0))
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuestionFacts:
-    """The facts on what a survey asks, and how a device chooses and processes what it reports."""
-
-    entries: int
-    one_entry: bool
-    one_question: bool
-    topic_count: Counted
-    """Number of questions or groups of them, of which one is drawn."""
-    grouped: str
-    """The groups of questions that one report answers."""
-    values_alone: str
-    """The questions whose reports do not contain the label."""
-    levels: str
-    """The features with intervals of several widths."""
-    main_alone: bool
-    """Whether a question is about the label alone."""
-    numbers: str
-    several_numbers: bool
-    """The numbers that are processed in two ways, and whether there are several."""
-    inputs: str
-    components: str
-    """What a projection combines, and into what."""
-    has_ranges: bool
-    unworded: str
-    """The features without a text in any language."""
-    shortest: int
-    longest: int
-    """The lengths of reports in bytes."""
-
-    @property
-    def lengths_differ(self) -> bool:
-        """Whether reports to some questions are longer."""
-        return self.shortest < self.longest
-
-
-def describe_questions(plan: Plan) -> QuestionFacts:
+def describe_questions(plan: Plan) -> SimpleNamespace:
     """Return the facts on what a survey asks, and how a device chooses and processes what it reports."""
     topics = dict.fromkeys(each.feature_indices for each in plan.questions if each.feature_indices)
     numbers = dict.fromkeys(
@@ -130,13 +94,17 @@ def describe_questions(plan: Plan) -> QuestionFacts:
     projection, languages = plan.row_schema.projection, plan.texts.languages if plan.texts else {}
     worded = {name for each in languages.values() for name in each.get("features", {})}
     lengths = [plan.report_bytes(question) for question in plan.questions]
-    return QuestionFacts(
+    return SimpleNamespace(
         entries=len(plan.entries),
         one_entry=len(plan.entries) == 1,
         one_question=len(plan.questions) == 1,
+        # number of questions or groups of them, of which one is drawn
         topic_count=Counted(len(topics), "question"),
+        # the groups of questions that one report answers
         grouped="; ".join(each.name for each in plan.questions if len(each.feature_indices) > 1),
+        # the questions whose reports do not contain the label
         values_alone="; ".join(alone),
+        # the features with intervals of several widths
         levels=" and ".join(dict.fromkeys(levels)),
         main_alone=any(each.kind == "label" for each in plan.questions),
         numbers=" and ".join(numbers),
@@ -144,9 +112,11 @@ def describe_questions(plan: Plan) -> QuestionFacts:
         inputs=", ".join(each.name for each in projection.inputs) if projection else "",
         components=", ".join(each.name for each in projection.components) if projection else "",
         has_ranges=any(not isinstance(each, CategoricalFeature) for each in plan.entries),
+        # the features without a text in any language
         unworded=", ".join(each.name for each in plan.entries if each.name not in worded),
         shortest=min(lengths),
         longest=max(lengths),
+        lengths_differ=min(lengths) < max(lengths),
     )
 
 
@@ -156,24 +126,7 @@ def describe_questions(plan: Plan) -> QuestionFacts:
 _SEED = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class SampleFacts:
-    """A made-up person, the report of their device, each of its fields, and who could have sent it."""
-
-    person: Sequence[tuple[str, str]]
-    question: str
-    answer: str
-    mechanism: str
-    output: str
-    """How the mechanism describes its random answer."""
-    report_bytes: int
-    fields: Sequence[Sequence[Cell]]
-    some_answers: bool
-    """Whether the table of likelihoods does not have all possible answers."""
-    likelihoods: Sequence[Sequence[Cell]]
-
-
-def describe_sample(plan: Plan) -> SampleFacts:
+def describe_sample(plan: Plan) -> SimpleNamespace:
     """Return the facts on a made-up person and their report."""
     stream = FastStream(_SEED)  # fixed, so that the same survey gives the same page
     row = make_sample_row(plan, stream)
@@ -182,7 +135,7 @@ def describe_sample(plan: Plan) -> SampleFacts:
     question, truth = shown.randomised.question, shown.randomised.truth
     chances = compute_likelihoods(question, shown.randomised.payload, truth)
     listed = _choose_answers(chances, truth)
-    return SampleFacts(
+    return SimpleNamespace(
         person=[(name, format_value(value)) for name, value in row.items()],
         question=question.name,
         answer=Wording.from_plan(plan).titled_answer(shown.truth),
@@ -190,6 +143,7 @@ def describe_sample(plan: Plan) -> SampleFacts:
         output=question.mechanism.describe_output(truth),
         report_bytes=len(shown.report),
         fields=list(_list_fields(plan, shown)),
+        # whether the table of likelihoods does not have all possible answers
         some_answers=len(chances) > len(listed) or bool(question.moment),
         likelihoods=list(_list_likelihoods(shown, chances, listed)),
     )

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from functools import reduce
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 from encoders.canonical import decimal_text
 from encoders.epsilon_proof import realised_epsilon
-from encoders.explain.nonresponse import NonresponseCauses, find_nonresponse_causes
+from encoders.explain.nonresponse import find_nonresponse_causes
 from encoders.explain.text import Counted
 from encoders.mechanisms import SS
 from encoders.survey import Plan
@@ -20,10 +21,8 @@ from ldp_aggregator.statements.privacy import find_report_privacy, update_belief
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share, ShareAtMost
 from ldp_design.authoring.overview import find_setting_warnings
-from ldp_design.dossier.accuracy import AccuracyFacts, describe_accuracy
+from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import (
-    QuestionFacts,
-    SampleFacts,
     describe_questions,
     describe_sample,
     list_asked,
@@ -49,70 +48,18 @@ _MAX_QUESTIONS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class NonresponseFacts:
-    """Who cannot answer a survey."""
-
-    causes: NonresponseCauses
-    required: str
-    required_questions: str
-    """The same names with "or" before the last."""
-    incomplete: str
-    """The questions whose answers may not fit everybody."""
-    can_be_silent: bool
-    has_corrections: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayFacts:
-    """What the relay of a survey promises, and where it is."""
-
-    host: str | None
-    batch: Count
-    honest_reports: Count
-    """Of the reports, or envelopes with all answers of a person, in a batch."""
-    epsilon: str
-    factor: FactorAtMost
-    delta: str
-    reports: Counted
-    """Of a person, if each answers all questions."""
-    each: str
-    """The largest epsilon of one of these."""
-    belief_of_one: ShareAtMost
-    """What a belief of 50% becomes after one of these."""
-    sent_as_they_are: RoundShare
-    """The share of yes/no answers with this epsilon that are true."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConsentFacts:
-    """The facts of the draft of a consent text, with the author's words that it repeats."""
-
-    many_questions: bool
-    """Whether the questions are too many or too long to be repeated."""
-    main_question: Statement | None
-    other_questions: Statement | None
-    chance: int
-    """The largest chance in 100 that a chance of 50 in 100 becomes."""
-    nearly_certain: bool
-    other_languages: str
-    purpose: Statement
-    contact: Statement
-    retention: Statement
-
-
-@dataclass(frozen=True, kw_only=True)
 class PeopleFacts(DossierFacts):
     """The facts that texts of dossiers of surveys of people name."""
 
     plan: Plan
-    questions: QuestionFacts
-    nonresponse: NonresponseFacts
-    relay: RelayFacts | None
+    questions: SimpleNamespace
+    nonresponse: SimpleNamespace
+    relay: SimpleNamespace | None
     audit: AuditSummary | None
-    accuracy: AccuracyFacts | None
+    accuracy: SimpleNamespace | None
     """None for a validation round."""
-    sample: SampleFacts
-    consent: ConsentFacts
+    sample: SimpleNamespace
+    consent: SimpleNamespace
     privacy: Statement
     is_strict: bool
     is_moderate: bool
@@ -188,38 +135,45 @@ def describe_people(source: DossierSource) -> PeopleFacts:
     )
 
 
-def _describe_nonresponse(plan: Plan) -> NonresponseFacts:
+def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
     """Return the facts on who cannot answer a survey."""
     causes, label = find_nonresponse_causes(plan), plan.row_label
     required = ", ".join(causes.required)
     incomplete = [*causes.incomplete, *([f"\u201c{label.name}\u201d"] if causes.is_label_incomplete else [])]
-    return NonresponseFacts(
+    return SimpleNamespace(
         causes=causes,
         required=required,
+        # the same names with "or" before the last
         required_questions=_join_or(causes.required),
+        # the questions whose answers may not fit everybody
         incomplete=_join_or(incomplete),
         can_be_silent=label.exists or bool(required),
         has_corrections=bool(required or incomplete or causes.is_label_required),
     )
 
 
-def _describe_relay(plan: Plan) -> RelayFacts | None:
+def _describe_relay(plan: Plan) -> SimpleNamespace | None:
     """Return what the relay of a survey promises, and where it is."""
     relay = plan.relay
     if relay is None:
         return None
     each = max(realised_epsilon(question.mechanism.ratio) for question in plan.questions)
     kept = update_belief(0.5, math.exp(each))
-    return RelayFacts(
+    return SimpleNamespace(
         host=urlsplit(relay.url).hostname,
         batch=Count(relay.batch),
+        # of the reports, or envelopes with all answers of a person, in a batch
         honest_reports=Count(relay.honest_reports),
         epsilon=decimal_text(relay.epsilon),
         factor=FactorAtMost(math.exp(relay.epsilon)),
         delta=f"{relay.delta:g}",
+        # of a person, if each answers all questions
         reports=Counted(len(plan.questions), "report"),
+        # the largest epsilon of one of these
         each=f"{each.quantize(_HUNDREDTH, ROUND_CEILING).normalize():f}",
+        # what a belief of 50% becomes after one of these
         belief_of_one=ShareAtMost(kept),
+        # the share of yes/no answers with this epsilon that are true
         sent_as_they_are=RoundShare(kept),
     )
 
@@ -238,7 +192,7 @@ def _quote_audit(name: str, texts: Sequence[str], source: DossierSource) -> list
     return [TEXTS.find(f"audit_file.{name}", text=each, commands=source.commands) for each in texts]
 
 
-def _describe_consent(source: DossierSource, common: DossierFacts) -> ConsentFacts:
+def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleNamespace:
     """Return the facts of the draft of a consent text."""
     plan, about, texts = source.plan, common.about, display_texts(source.plan)
     titles = [texts.features[each.name].title for each in plan.entries]
@@ -246,10 +200,12 @@ def _describe_consent(source: DossierSource, common: DossierFacts) -> ConsentFac
     others = list(map(_quote_title, titles))
     chance = math.ceil(100 * update_belief(0.5, source.odds_factor()))
     languages = list(plan.texts.languages) if plan.texts else []
-    return ConsentFacts(
+    return SimpleNamespace(
+        # whether the questions are too many or too long to be repeated
         many_questions=len(label + titles) > _MAX_QUESTIONS or max(map(len, label + titles)) > _MAX_TITLE,
         main_question=_quote_title(texts.label.title) if texts.label else None,
         other_questions=reduce(_join_questions, others) if others else None,
+        # the largest chance in 100 that a chance of 50 in 100 becomes
         chance=chance,
         nearly_certain=chance >= 100,
         other_languages=", ".join(each for each in languages if each.partition("-")[0] != "en"),

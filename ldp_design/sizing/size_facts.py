@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from types import SimpleNamespace
 
 from encoders.canonical import decimal_text
 from encoders.explain.text import Counted
@@ -59,121 +60,13 @@ class SizeFacts:
     """The names of the features and tables that are noise."""
     remedies: RemedyFacts | None
     """Changes that help; None in a comparison, or if nothing is noise."""
-    people: PeopleFacts | None
-    silos: SiloFacts | None
+    people: SimpleNamespace | None
+    silos: SimpleNamespace | None
     """One of these two is known."""
     good_ratio: RoundShare
     noise_ratio: RoundShare
     useful_share: RoundShare
     """The limits of the grades."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeopleFacts:
-    """The facts about a size of a survey of people."""
-
-    number: Counted
-    users: Count
-    """The same number without a noun."""
-    by_epsilon: bool
-    """Whether several epsilons are compared."""
-    requested_margin: GivenShare | None
-    rarest: str
-    """The class with the least precise estimates."""
-    one_is_rarest: bool
-    has_numbers: bool
-    some_uncoupled: bool
-    """Whether some questions do not include the label."""
-    has_levels: bool
-    white_noise: bool
-    rarely_beats_guessing: bool
-    all_noise: bool
-    pilot: PilotFacts | None
-    rare: RareClassFacts | None
-    """None if the shares of the classes are known."""
-    label_question: LabelQuestionFacts
-    relay: RelayFacts | None
-    forecasts: ForecastFacts | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SiloFacts:
-    """The facts about a size of a silo survey."""
-
-    rows: Counted
-    number: Counted
-    """Of silos."""
-    rows_now: Count
-    number_now: Count
-    """The same numbers without a noun."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayFacts:
-    """What a relay changes."""
-
-    batch: Count
-    promised_epsilon: Number
-    too_few: ShareAtMost
-    """The probability that too few people answer for a batch."""
-    is_enough: bool
-    """Whether this probability is too small to be written."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PilotFacts:
-    """The pilot that describes the people."""
-
-    reports: Counted
-    noise: Counted
-    """The features of which its estimates are mostly noise."""
-    noise_names: str
-    """Their names; empty if there are none or too many."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RareClassFacts:
-    """What a rarer class needs, if equal shares of the classes are assumed."""
-
-    factor: str | None
-    share: RoundShare
-    example: str
-    """An example of the shares of the classes, for an option."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelQuestionFacts:
-    """The question about the label alone."""
-
-    share: Share
-    """Of the people who get it."""
-    has_weight: bool
-    """Whether the survey states its weight."""
-    is_needed: bool
-    """Whether the questions about features do not estimate the shares of the classes."""
-    max_error: Number
-    """The standard error of a class above which the question is asked."""
-    survey_users: Count | str
-    """The users in the survey file, or "none"."""
-    users_matter: bool
-    """Whether the expected number of people, in the survey file, would change the share."""
-    share_with_users: Share
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForecastFacts:
-    """The simulated surveys behind the accuracies."""
-
-    weak_ratio: Number
-    weak_shift: RoundShare
-    strong_ratio: Number
-    strong_shift: RoundShare
-    repeats: int
-    people: Counted
-    """In each simulated survey."""
-    are_fewer: bool
-    """Whether fewer people are simulated than expected."""
-    max_people: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,11 +117,12 @@ def describe_size(
     features = [each for each in size.features if each.kind != "table"]
     widest = max(features, key=lambda each: each.share, default=size.margins[0]).class_margins
     some_are_wider = max(widest) > _DIFFERENT_RATIO * min(widest)
-    people = PeopleFacts(
+    people = SimpleNamespace(
         number=count_people(size.users),
         users=Count(size.users),
         by_epsilon=by_epsilon,
         requested_margin=None if size.requested_margin is None else GivenShare(size.requested_margin),
+        # the class with the least precise estimates
         rarest=label.values[widest.index(max(widest))],
         one_is_rarest=some_are_wider and not is_comparison,
         has_numbers=any(each.kind == "numeric" for each in size.margins),
@@ -257,7 +151,7 @@ def describe_silo_size(size: SiloSize, is_comparison: bool = False, command: str
             silos=_count(changes.silos),
             epsilon=_write_decimal(changes.epsilon),
         )
-    silos = SiloFacts(
+    silos = SimpleNamespace(
         rows=Counted(size.rows, "row"),
         number=Counted(size.silos, "silo"),
         rows_now=Count(size.rows),
@@ -272,8 +166,8 @@ def _describe(
     command: str,
     remedies: RemedyFacts | None,
     *,
-    people: PeopleFacts | None = None,
-    silos: SiloFacts | None = None,
+    people: SimpleNamespace | None = None,
+    silos: SimpleNamespace | None = None,
 ) -> SizeFacts:
     survey, label = size.survey, size.survey.label
     shares = zip(label.values, size.label_shares or (), strict=False)
@@ -296,53 +190,62 @@ def _describe(
     )
 
 
-def _describe_relay(size: Size) -> RelayFacts | None:
+def _describe_relay(size: Size) -> SimpleNamespace | None:
     relay = size.relay
     if relay is None:
         return None
-    return RelayFacts(
+    return SimpleNamespace(
         batch=Count(relay.batch),
         promised_epsilon=Number(relay.promised_epsilon),
+        # the probability that too few people answer for a batch
         too_few=ShareAtMost(relay.too_few),
+        # whether this probability is too small to be written
         is_enough=relay.too_few < _LEAST_PROBABILITY,
     )
 
 
-def _describe_pilot(size: Size) -> PilotFacts | None:
+def _describe_pilot(size: Size) -> SimpleNamespace | None:
     pilot = size.pilot
     if not pilot:
         return None
     noise = [each.name for each in size.margins if each.name in pilot.noise]
     names = ", ".join(noise)
-    return PilotFacts(
+    return SimpleNamespace(
         reports=Counted(pilot.reports, "report"),
+        # the features of which its estimates are mostly noise
         noise=Counted(len(noise), "feature"),
+        # their names; empty if there are none or too many
         noise_names=names if len(names) < MAX_NAMES_LENGTH else "",
     )
 
 
-def _describe_rare_class(size: Size) -> RareClassFacts | None:
+def _describe_rare_class(size: Size) -> SimpleNamespace | None:
     label = size.plan.label
     if not label.exists or size.pilot or size.label_shares:
         return None
     shares = make_rare_shares(len(label.values))
     example = ",".join(f"{name}={share:.2g}" for name, share in zip(label.values, shares[:2], strict=False))
-    return RareClassFacts(
+    return SimpleNamespace(
         factor=compute_rare_label_factor(size.plan),
         share=RoundShare(shares[0]),
+        # an example of the shares of the classes, for an option
         example=example + (",..." if len(label.values) > 2 else ""),
     )
 
 
-def _describe_label_question(survey: Survey, users: int) -> LabelQuestionFacts:
+def _describe_label_question(survey: Survey, users: int) -> SimpleNamespace:
     probability = _label_question_probability(survey)
     with_users = _label_question_probability(replace(survey, users=users))
-    return LabelQuestionFacts(
+    return SimpleNamespace(
+        # of the people who get it
         share=Share(probability),
         has_weight=survey.weights[0] is not None,
+        # whether the questions about features do not estimate the shares of the classes
         is_needed=_label_question_probability(replace(survey, users=None)) > 0,
+        # the standard error of a class above which the question is asked
         max_error=Number(MAX_PRIOR_ERROR),
         survey_users="none" if survey.users is None else Count(survey.users),
+        # whether the expected number of people, in the survey file, would change the share
         users_matter=abs(with_users - probability) > MIN_CHANGE,
         share_with_users=Share(with_users),
     )
@@ -353,12 +256,12 @@ def _label_question_probability(survey: Survey) -> float:
     return sum(plan.question_probability(each) for each in plan.questions if each.kind == "label")
 
 
-def _describe_forecasts(size: Size) -> ForecastFacts | None:
+def _describe_forecasts(size: Size) -> SimpleNamespace | None:
     first = next(iter(size.forecasts.values()), None)
     if not first:
         return None
     (weak_ratio, weak_shift), (strong_ratio, strong_shift) = FEATURE_STRENGTHS.values()
-    return ForecastFacts(
+    return SimpleNamespace(
         weak_ratio=Number(weak_ratio),
         weak_shift=RoundShare(weak_shift),
         strong_ratio=Number(strong_ratio),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from encoders.canonical import decimal_text
@@ -79,33 +79,9 @@ def list_margins(size: ExpectedMargins) -> Iterator[MarginCells]:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MarginFacts:
-    """The facts about one margin, for the cells of tables."""
-
-    label: bool
-    """Whether the survey has a label."""
-    is_label: bool
-    asked_alone: bool
-    asked: Share
-    is_share: bool
-    is_table: bool
-    has_pilot: bool
-    is_known: bool
-    is_silo: bool
-    has_reports: bool
-    typical: Share
-    margin: ShareMargin | NumberMargin
-    overall: ShareMargin | NumberMargin
-    """Of all people."""
-    overall_is_known: bool
-    deviation: NumberMargin
-    missing: ShareMargin
-
-
-def _describe_margin(size: ExpectedMargins, margin: Margin) -> MarginFacts:
+def _describe_margin(size: ExpectedMargins, margin: Margin) -> SimpleNamespace:
     write = ShareMargin if margin.values else NumberMargin
-    return MarginFacts(
+    return SimpleNamespace(
         label=bool(size.label_margin),
         is_label=margin.kind == "label",
         asked_alone=margin.question_probability > 0,

@@ -12,7 +12,7 @@ from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.results import Results, Usefulness, Useless
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import count_sent
-from ldp_aggregator.statements.privacy import PromiseFacts
+from ldp_aggregator.statements.privacy import describe_promise
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Names, RoundShare, Share
@@ -109,7 +109,7 @@ def find_citation(results: Results) -> list[Statement]:
         asks_all=plan.asks_all,
         classes=results.has_label,
         sent=count_sent(results.estimates),
-        curator=PromiseFacts.of(curator) if curator else None,
+        curator=describe_promise(curator) if curator else None,
         # the build that computed the results, if it is known
         build=results.build,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from types import SimpleNamespace
 
 from markupsafe import Markup, escape
 
@@ -17,7 +18,7 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
 from encoders.survey.features import Choices, Label
 from ldp_aggregator.render.html import load_template
-from ldp_aggregator.statements.privacy import BeliefFacts
+from ldp_aggregator.statements.privacy import update_beliefs
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
 from ldp_design.dossier.source import BELIEFS, SURVEYS, Commands, PlanSource
 from ldp_design.sizing.size_facts import SizeFacts
@@ -73,9 +74,9 @@ class DossierFacts:
     """None for a validation round."""
     commands: Commands
     sections: SectionNumbers
-    beliefs: BeliefFacts
-    beliefs_of_two: BeliefFacts
-    beliefs_of_five: BeliefFacts
+    beliefs: SimpleNamespace
+    beliefs_of_two: SimpleNamespace
+    beliefs_of_five: SimpleNamespace
     """After one, two and five reports."""
 
     @property
@@ -96,7 +97,7 @@ def describe_plan(
     """Return the facts about a plan of either kind: its sections, commands, beliefs and declarations."""
     plan, texts = source.plan, display_texts(source.plan)
     numbers = {anchor.replace("-", "_"): number for anchor, (number, _) in _list_headings(is_silo).items()}
-    beliefs, of_two, of_five = (BeliefFacts.after(source.odds_factor(each)) for each in (1, 2, 5))
+    beliefs, of_two, of_five = (update_beliefs(source.odds_factor(each)) for each in (1, 2, 5))
     return DossierFacts(
         is_silo=is_silo,
         plan=plan,

@@ -97,7 +97,7 @@ def audit(
     _check_options(trials, alpha, copies, requests)
     requests = requests or max(required_requests(float(plan.epsilon)), trials // _TRIALS_PER_REQUEST)
     audited = plan  # with the relay that it may have
-    plan = _take_relay_out(plan)
+    plan = replace(plan, relay=None, epsilon=report_epsilon(plan))  # of the reports that are sealed
     tested_questions = len(plan.questions) if len(plan.questions) > 1 else 0
     run = _AuditRun(
         plan=plan,
@@ -128,11 +128,6 @@ def audit(
         black_box=tuple(run.black_box),
         checks=tuple(run.checks),
     )
-
-
-def _take_relay_out(plan: Plan) -> Plan:
-    """Return the plan of the reports that are sealed; its epsilon is what each of them may spend."""
-    return replace(plan, relay=None, epsilon=report_epsilon(plan))
 
 
 def list_stages(plan: Plan, timed: int = 0) -> list[str]:

@@ -238,22 +238,7 @@ def withdraw_epochs(connection: sqlite3.Connection, epochs: Sequence[Epoch]) -> 
 
 
 def _parse_row(row: Sequence[Any]) -> Epoch:
-    return Epoch(
-        number=row[0],
-        survey=row[1],
-        origin=row[2],
-        signer=row[3],
-        family=row[4],
-        name=row[5],
-        url=row[6],
-        digest=row[7],
-        epsilon=row[8],
-        rows=row[9],
-        file=FileDigest(row[10], row[11]),
-        person_column=row[12],
-        state=State(row[13]),
-        reason=row[14],
-        message_id=row[15],
-        message=row[16],
-        counted_at=row[17],
-    )
+    """Return the epoch in a row of `_SELECT`, whose columns have the order of its fields."""
+    *before, size, digest, person_column, state, reason, message_id, message, counted_at = row
+    file = FileDigest(size, digest)
+    return Epoch(*before, file, person_column, State(state), reason, message_id, message, counted_at)

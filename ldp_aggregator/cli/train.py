@@ -136,7 +136,7 @@ def main(
         plan=_load_plan(plan_file) if plan_file else None,
         surveys=surveys,
         token=os.environ.get(TOKEN_VARIABLE),
-        warn=_warn,
+        warn=lambda notice: click.echo(f"warning: {notice}", err=True),
         scheduler=scheduler,
         show=show_progress,
     )
@@ -189,10 +189,6 @@ def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot], allow
     raise click.ClickException(
         f"no {sent} was counted, {why}; no model is written (--allow-empty writes one without {sent}s)"
     )
-
-
-def _warn(notice: str) -> None:
-    click.echo(f"warning: {notice}", err=True)
 
 
 # -- the summary ------------------------------------------------------------------------------------

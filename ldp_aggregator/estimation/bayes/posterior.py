@@ -35,11 +35,7 @@ def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
     if len(raw_prior.value) == 1:
         return np.ones(1)
     known = np.isfinite(raw_prior.stderr)
-    return _posterior_mean(np.where(known, raw_prior.value, 0.0), np.where(known, raw_prior.stderr, 1e9))
-
-
-def _posterior_mean(value: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return the posterior mean of a distribution (d,), given estimates and their standard errors."""
+    value, noise = np.where(known, raw_prior.value, 0.0), np.where(known, raw_prior.stderr, 1e9)
     return _posterior_means([value], [noise])[0]
 
 

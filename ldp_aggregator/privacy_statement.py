@@ -179,7 +179,6 @@ class PrivacyStatement:
     validation: ReportsPrivacy | None = None
     """The validation round of the model."""
     silos: tuple[SiloPrivacy, ...] = ()
-    """One for each survey of silos."""
     simulated: bool = False
     """Whether any of the people's reports were simulated, also in a validation round."""
     audit: AuditResult | None = None

@@ -24,7 +24,6 @@ class MeasuredLeak:
     name: str
     """What was audited: a learner, or the person whose rows were added."""
     epsilon: Fraction
-    """The promised epsilon."""
     epsilon_lower_bound: float
     """The epsilon that the outcomes reveal at least; too high with a probability of at most `alpha`."""
     max_detectable_epsilon: float

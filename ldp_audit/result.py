@@ -31,7 +31,6 @@ class Check:
     passed: bool | None
     """Whether the claim holds; None if the result is reported without a decision."""
     finding: str
-    """What was observed."""
 
 
 def format_p_value(p: float, digits: int) -> str:
@@ -48,7 +47,6 @@ class BlackBoxResult:
     leak: Leak
     """The largest leak of all pairs of people."""
     pairs: int
-    """Number of pairs of people."""
 
     def exceeds(self, epsilon: Decimal) -> bool:
         """Return whether the messages prove that epsilon is exceeded."""

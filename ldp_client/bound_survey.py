@@ -35,7 +35,6 @@ class BoundSurvey(ABC, Generic[PlanT]):
     policy: ClientPolicy
     journal: Journal
     transport: Transport
-    """Fetches the plan."""
     _plan: PlanT | None = field(default=None, init=False)
 
     @abstractmethod

@@ -87,7 +87,6 @@ class NewEpoch:
     name: str
     """Chosen by the silo; the collector does not know it."""
     rows: int
-    """Number of rows."""
     file: FileDigest
     person_column: str
     """Empty if persons are not known."""
@@ -110,7 +109,6 @@ class Epoch:
     signer: str
     family: str
     name: str
-    """The epoch's name."""
     url: str
     digest: str
     """`survey`, `origin`, `signer`, `family`, `url` and `digest`: as of a

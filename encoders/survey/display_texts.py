@@ -61,7 +61,6 @@ class DisplayTexts:
     label: EntryTexts | None
     """None for a survey without a label."""
     features: Mapping[str, EntryTexts]
-    """The texts of each entry of the row, by name."""
     conditions: Mapping[str, Condition]
     """The conditions of questions that do not concern everybody, by name."""
 

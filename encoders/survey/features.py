@@ -351,7 +351,6 @@ class ChoiceFeature(CategoricalFeature):
     """Whether a person ticks one choice of an entry."""
 
     entry: Choices = Choices("", ())
-    """The entry of the row."""
     choice: str = ""
 
     @property

@@ -31,7 +31,6 @@ class PlanReader(Generic[PlanT]):
     from_json: Callable[[bytes], PlanT]
     """Reads and checks the bytes of a compiled plan."""
     compile_text: Callable[[str], PlanT]
-    """Compiles an authored survey."""
 
     def load(self, path: Path) -> PlanT:
         """Load a plan from an authored TOML survey or a compiled plan (canonical JSON), with texts if found.

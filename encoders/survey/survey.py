@@ -61,7 +61,6 @@ class Survey:
     """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
     see :mod:`encoders.survey.divide_epsilon`."""
     texts: SurveyTexts | None = None
-    """What people read when they are asked."""
     kind: str = LOCAL
     """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
     used."""

@@ -53,7 +53,6 @@ class EntryNames:
     label: Collection[str] | None
     """The values of the label; None without a label."""
     label_name: str
-    """The name of the label; empty without a label."""
     features: Mapping[str, Collection[str] | None]
     """For each entry of a row, the values that may have a text; None if they are not known. Mapping of str
     to collection of str, or None."""
@@ -76,7 +75,6 @@ class SurveyTexts:
     """The texts of a survey, as they are in the survey file."""
 
     about: Mapping[str, str]
-    """The entries of [about]."""
     languages: Mapping[str, Mapping[str, Any]]
     """The tables [texts.TAG], in the author's order."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)

@@ -37,7 +37,6 @@ class Validation:
     """A model that devices validate, with all of its features and with the first k of them."""
 
     label: Label
-    """The label that the model predicts."""
     features: tuple[Feature, ...]
     """The features that code a row; scores have the same order."""
     order: tuple[int, ...]

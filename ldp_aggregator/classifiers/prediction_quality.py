@@ -19,7 +19,6 @@ class PredictionQuality:
     """How well a model predicts the labels of some rows."""
 
     accuracy: float
-    """Share of correct predictions."""
     balanced_accuracy: float
     """Share of correct predictions among the rows of each class, averaged over the classes."""
     log_loss: float

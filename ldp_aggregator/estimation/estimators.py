@@ -219,7 +219,6 @@ class Estimator:
     """The two stages of an estimator."""
 
     estimate_prior: Callable[[RawEstimates], PriorEstimate]
-    """Takes the raw estimates."""
     estimate_conditionals: Callable[[RawEstimates, FloatArray], ClassConditionals]
     """Takes the raw estimates and the smoothed prior. Each column of a returned table is a distribution."""
 

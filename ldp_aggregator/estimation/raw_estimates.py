@@ -36,7 +36,6 @@ class RawEstimates:
     k: int
     """Number of classes."""
     features: Sequence[Feature]
-    """The features of the plan."""
     label: Frequencies | None
     """Frequencies of the label question; None if the survey does not ask it."""
     feature_estimates: Sequence[TableEstimate | ClassMoments | None]

@@ -129,7 +129,6 @@ class SiloSummary:
     influence: SiloInfluence | None
     """In the survey in which it is largest, without the others; None without messages."""
     surveys: int = 1
-    """Number of surveys of silos."""
     people: int | None = None
     """Number of people's reports with which the estimates are pooled; None without a survey of people."""
     contradictions: tuple[str, ...] = ()

@@ -19,7 +19,6 @@ class Split:
     """The test low <= code <= high of one feature."""
 
     feature: int
-    """The index of the feature."""
     low: int
     high: int
 

@@ -34,7 +34,6 @@ class FastPredictor:
     """Predicts the labels of most rows."""
 
     names: tuple[str, ...]
-    """Names of the features."""
     groups: tuple[tuple[list[int], DiscreteGroup | NumericGroup], ...]
     """The indices of features that are scored in one step, and their group."""
     prior_gaps: FloatArray

@@ -187,7 +187,6 @@ class LinearModel:
     weights: FloatArray
     """Released: multiples of 2^-40. Shape (columns, k - 1)."""
     features: tuple[Feature, ...] = field(metadata=HIDDEN)
-    """The features of the plan."""
 
     kind = LINEAR
     JSON_KINDS = (kind,)

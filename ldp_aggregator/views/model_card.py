@@ -43,9 +43,7 @@ class ModelDescription:
     facts: Mapping[str, str]
     """The facts of one line, and of a few lines, by name."""
     title: str
-    """The title of the card."""
     build_sections: Callable[[], Sequence[Section]]
-    """Returns the sections of the card."""
 
     def format_line(self, name: str) -> str:
         """Return one line, for `repr`."""

@@ -174,7 +174,6 @@ class _TextFile:
 
     statements: list[TextEntry]
     words: list[TextEntry]
-    """The words for holes."""
 
     @cached_property
     def names(self) -> set[str]:

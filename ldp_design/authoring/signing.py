@@ -94,11 +94,8 @@ class SignatureFile:
     """A signature file that was written."""
 
     path: Path
-    """Path of the signature file."""
     digest: str
-    """Digest of the plan."""
     public_key: str
-    """Public key of the author."""
 
 
 def write_key(path: Path) -> str:

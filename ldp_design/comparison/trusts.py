@@ -45,7 +45,6 @@ class Trust:
     learner: str = AUTO
     """The learner of a curator: "auto", "nb", "linear" or "tree"."""
     silos: int = 0
-    """The number of silos."""
     batch: int = 0
     """The number of people in the smallest batch of a relay."""
     asks_all: bool = False

@@ -216,7 +216,6 @@ class AuditSummary:
     """The name of its file."""
     passed: bool
     statement: Statement
-    """The result."""
     bound: str
     """The largest lower bound on epsilon of all questions and pairs of people."""
     trials: int

@@ -134,9 +134,7 @@ class Pilot:
     """The estimates of an earlier survey."""
 
     name: str
-    """The pilot's name in messages."""
     plan: Plan
-    """The plan of the pilot."""
     prior: FloatArray
     """P(label). Shape (k,)."""
     conditionals: Sequence[ClassConditional]

@@ -41,7 +41,6 @@ class Remedies:
     """Changes, after each of which alone nothing is noise; None if no change of a kind is enough."""
 
     users: int | None
-    """Number of people needed."""
     survey_users: int | None
     """Value for [survey] users: with it the label is asked alone no more often than the expected number of
     people requires."""
@@ -196,7 +195,6 @@ class TableCost:
 
     features: tuple[str, ...]
     cells: int
-    """Number of combinations."""
     question_probability: float
     """Probability that a person is asked for the table."""
     margin: float

@@ -86,7 +86,6 @@ class Size(ExpectedMargins):
     narrower_ranges: tuple[Margin, ...] = ()
     """The margins of numbers with a narrower range, see :func:`find_narrower_ranges`; none with a pilot."""
     tables: tuple[TableCost, ...] = ()
-    """What each table costs."""
     remedies: Remedies | None
     """What to change, if at least one feature or table is noise."""
     relay: RelaySize | None = None

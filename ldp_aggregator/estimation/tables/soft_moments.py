@@ -30,7 +30,6 @@ class TableNoise:
     """The noise of the four sums of a table, before they are divided by the number of rows."""
 
     rows: float
-    """The number of rows."""
     own: FloatArray
     """Covariance of the sums of one class; those of two classes are independent. Shape (4, 4)."""
     with_rows: FloatArray

@@ -41,7 +41,10 @@ class ReloadableCommand(Command):
 def reload_options(context: click.Context) -> dict[str, Any]:
     """Return the settings that a running command would have if it were started now.
 
-    Raises SettingsError if a setting is invalid; with the message that the command would print at its start.
+    Raises
+    ------
+    SettingsError
+        If a setting is invalid; with the message that the command would print at its start.
     """
     try:
         arguments = list(context.meta[_ARGUMENTS])

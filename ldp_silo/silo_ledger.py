@@ -237,6 +237,5 @@ def withdraw_epochs(connection: sqlite3.Connection, epochs: Sequence[Epoch]) -> 
 
 def _parse_row(row: Sequence[Any]) -> Epoch:
     """Return the epoch in a row of `_SELECT`, whose columns have the order of its fields."""
-    *before, size, digest, person_column, state, reason, message_id, message, counted_at = row
-    file = FileDigest(size, digest)
-    return Epoch(*before, file, person_column, State(state), reason, message_id, message, counted_at)
+    *before, size, digest, person_column, state = row[:14]
+    return Epoch(*[*before, FileDigest(size, digest), person_column, State(state), *row[14:]])

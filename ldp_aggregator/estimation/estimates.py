@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from encoders.survey import Plan
 from encoders.survey.features import NumericFeature
-from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.codec import OPTIONAL, require, to_json
 from ldp_aggregator.estimation.class_prior import pool_prior
@@ -215,8 +213,7 @@ def estimate_survey(
     conditionals = stages.estimate_conditionals(raw, prior.smoothed)
 
     # 4. If there was a validation round: features that it does not select become uninformative.
-    validated = _estimate_validation(snapshot, validation, poisoning)
-    conditionals = _mask_unselected(conditionals, prior.smoothed, plan, validated)
+    conditionals = _mask_unselected(conditionals, prior.smoothed, snapshot, validation)
 
     # 5. Per feature and table, the raw estimates with confidence intervals, for people.
     features = describe_features(snapshot, raw, conditionals, prior.smoothed)
@@ -238,29 +235,20 @@ def estimate_survey(
         poisoning=summary,
         tables=describe_tables(raw.tables),
         validation_result=find_validation_result(snapshot),
-        validation=validated,
+        validation=estimate_snapshot(validation, poisoning=poisoning) if validation else None,
         silos=SiloSummary.from_estimates(surveys),
     )
     return estimates, NaiveBayesParameters(prior.smoothed, conditionals)
 
 
 def _mask_unselected(
-    conditionals: ClassConditionals, prior: FloatArray, plan: Plan | SiloPlan, validated: Estimates | None
+    conditionals: ClassConditionals, prior: FloatArray, snapshot: AnySnapshot, validation: Snapshot | None
 ) -> ClassConditionals:
-    if validated is None:
-        return conditionals
-    assert validated.validation_result is not None
-    selected = validated.validation_result.find_selected(plan.features)
-    return mask_unselected_features(conditionals, prior, selected)
-
-
-def _estimate_validation(
-    snapshot: AnySnapshot, validation: Snapshot | None, poisoning: bool
-) -> Estimates | None:
     if validation is None:
-        return None
+        return conditionals
     check_same_survey(snapshot, validation)
-    return estimate_snapshot(validation, poisoning=poisoning)
+    selected = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
+    return mask_unselected_features(conditionals, prior, selected)
 
 
 def _estimate_raw(
@@ -302,11 +290,7 @@ def estimate_parameters(
     _, raw = _estimate_raw(snapshot, silos)
     prior = stages.estimate_prior(raw).smoothed
     conditionals = stages.estimate_conditionals(raw, prior)
-    if validation:
-        check_same_survey(snapshot, validation)
-        selected = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
-        conditionals = mask_unselected_features(conditionals, prior, selected)
-    return NaiveBayesParameters(prior, conditionals)
+    return NaiveBayesParameters(prior, _mask_unselected(conditionals, prior, snapshot, validation))
 
 
 def _find_estimator(name: str) -> Estimator:
@@ -322,12 +306,7 @@ def describe_features(
     snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
 ) -> tuple[FeatureResult | NumberResult, ...]:
     """Return the result of each feature: raw estimates with intervals, relevance, and the smoothed ones."""
-    return tuple(_describe(snapshot, raw, conditionals, prior))
-
-
-def _describe(
-    snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
-) -> Iterator[FeatureResult | NumberResult]:
+    found: list[FeatureResult | NumberResult] = []
     asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
     parts = zip(snapshot.plan.features, raw.feature_estimates, raw.share_estimates, conditionals, strict=True)
     for index, (feature, estimate, shares, conditional) in enumerate(parts):
@@ -337,9 +316,11 @@ def _describe(
             mean, square = asked.get(index, (NOT_ASKED, NOT_ASKED))
             if raw.silos:
                 mean = mean.add_silos(raw.silos)
-            yield NumberResult.from_estimates(feature, (mean, square), estimate, conditional, prior)
+            questions = (mean, square)
+            found.append(NumberResult.from_estimates(feature, questions, estimate, conditional, prior))
         else:
             assert not isinstance(feature, NumericFeature)
             assert not isinstance(conditional, Gaussian)
             assert not isinstance(shares, ClassMoments)
-            yield FeatureResult.from_estimates(feature, estimate, prior, shares)
+            found.append(FeatureResult.from_estimates(feature, estimate, prior, shares))
+    return tuple(found)

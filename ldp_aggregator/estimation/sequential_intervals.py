@@ -27,7 +27,7 @@ from ldp_aggregator.estimation.intervals import (
     IntervalEstimate,
     simultaneous_z,
 )
-from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics
+from ldp_aggregator.estimation.number_result import NumberResult, NumberStatistics, square_bounds
 from ldp_aggregator.estimation.quantiles import OrderedResult
 from ldp_aggregator.estimation.table_result import TableResult
 
@@ -130,12 +130,10 @@ def _widen_ordered(ordered: OrderedResult, progress: float) -> OrderedResult:
 def _widen_statistics(
     statistics: NumberStatistics, feature: NumericFeature, progress: float
 ) -> NumberStatistics:
-    low, high = feature.bounds
-    squares = 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
     variances = _widen(statistics.variances, progress, (0.0, feature.width**2))
     return NumberStatistics(
         means=_widen(statistics.means, progress, feature.bounds),
-        squares=_widen(statistics.squares, progress, squares),
+        squares=_widen(statistics.squares, progress, square_bounds(feature)),
         variances=variances,
         deviations=variances.square_root(),
         missing=_widen(statistics.missing, progress) if statistics.missing else None,

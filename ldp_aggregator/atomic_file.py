@@ -21,10 +21,11 @@ def write_atomically(
 ) -> None:
     """Write or replace a file atomically.
 
+    A new file has the permissions of the umask if it is `public`; otherwise only its owner can read it. A
+    replaced file keeps its permissions. If `durable`, the folder is synced too, so that the file survives a
+    power failure after the return.
     Raises OSError if the path is a symbolic link, not a regular file or a SQLite database, or cannot be
-    written. An existing file is then unchanged. A new file has the permissions of the umask if it is
-    `public`; otherwise only its owner can read it. A replaced file keeps its permissions. If `durable`, the
-    folder is synced too, so that the file survives a power failure after the return.
+    written. An existing file is then unchanged.
     """
     target = Path(path)
     existing_mode = require_replaceable(target)

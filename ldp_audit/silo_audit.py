@@ -55,10 +55,10 @@ def audit_silo(
 ) -> SiloAudit:
     """Return a lower bound on what the messages of a silo reveal about one person, and other faults.
 
-    Raises LdpError if there are too few trials for any bound, or the made-up rows do not fit the plan. For
-    each made-up person, `trials` messages are made of each of two files, and `reports` whole reports while
-    the network fails. The device is by default the silo of this project. `advance` is called after each
+    For each made-up person, `trials` messages are made of each of two files, and `reports` whole reports
+    while the network fails. The device is by default the silo of this project. `advance` is called after each
     person, and after the whole reports.
+    Raises LdpError if there are too few trials for any bound, or the made-up rows do not fit the plan.
     """
     if trials < LEAST_TRIALS:
         raise LdpError(f"an audit of silos needs at least {LEAST_TRIALS} trials")

@@ -33,9 +33,10 @@ MAX_CELL = 1 << 53
 class CountTable(CountedMechanism):
     """Randomises tables of counts, and checks, adds and bounds the messages.
 
-    Raises SurveyError if the cells would be too large to be added. `shapes` has for each feature its number
-    of values, or of soft cells, and its unit. `labels` is k. One message counts at most `rows`, of which one
-    person has at most `rows_per_person`. `scale` is that of the noise, in rows.
+    `shapes` has for each feature its number of values, or of soft cells, and its unit. `labels` is k. One
+    message counts at most `rows`, of which one person has at most `rows_per_person`. `scale` is that of the
+    noise, in rows.
+    Raises SurveyError if the cells would be too large to be added.
     """
 
     name: ClassVar[str] = "count_table"

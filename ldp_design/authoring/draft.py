@@ -82,11 +82,11 @@ def draft_survey(
     """Draft a survey from a public sample.
 
     The result is TOML that :func:`encoders.survey.read_survey` accepts, without texts that a single cell
-    contains. Raises DraftError if there are no rows, no label column that fits, or no column that can be a
-    feature. `columns` are a public sample, with cells as texts of a CSV file. `label` is the column to
+    contains. `columns` are a public sample, with cells as texts of a CSV file. `label` is the column to
     predict, or by whose values people are compared; None for a survey without a label. `source` is the
     sample's file name without suffix, which becomes the survey's id. `choices` and `notes` are as
     :func:`read_sample` returns them.
+    Raises DraftError if there are no rows, no label column that fits, or no column that can be a feature.
     """
     label = None if label is None else to_nfc(label)
     if label is not None and label not in columns:

@@ -116,11 +116,11 @@ def prepare(
 ) -> Experiment:
     """Check everything that can fail, and return the comparison.
 
+    A survey of silos or of a curator cannot be compared as a local one, because people answer nothing. For
+    the rows see :func:`~ldp_design.simulation.accuracies.simulate`. Each split is four fifths for training
+    and one fifth for tests. Equal seeds give equal results.
     Raises SurveyError, RowError, SimulationError, CentralError or TrustComparisonError if the survey has no
-    label, a row does not fit it, or a trust model cannot serve it; nothing was trained. A survey of silos or
-    of a curator cannot be compared as a local one, because people answer nothing. For the rows see
-    :func:`~ldp_design.simulation.accuracies.simulate`. Each split is four fifths for training and one fifth
-    for tests. Equal seeds give equal results.
+    label, a row does not fit it, or a trust model cannot serve it; nothing was trained.
     """
     if not written.label.exists:
         raise TrustComparisonError(

@@ -157,11 +157,11 @@ def read_source(
 ) -> DossierSource:
     """Read a survey and an audit of it, and compute what to expect.
 
+    `users` is the number of people who will answer, by default the survey's own. `audit` is what `ldp-audit
+    --json` printed. `on_simulation` is called with the number of people before surveys of them are simulated.
+    `label_shares` are the expected shares of the labels, as in "yes=0.1,no=0.9".
     Raises SurveyError, AuditError or LabelSharesError if the survey cannot be compiled, the audit is of
-    another plan, or the shares do not fit the labels. `users` is the number of people who will answer, by
-    default the survey's own. `audit` is what `ldp-audit --json` printed. `on_simulation` is called with the
-    number of people before surveys of them are simulated. `label_shares` are the expected shares of the
-    labels, as in "yes=0.1,no=0.9".
+    another plan, or the shares do not fit the labels.
     """
     survey = read_survey_file(path, read_survey)
     plan = survey.compile()

@@ -28,14 +28,8 @@ _PROGRESS_BAR = LateImport("click:progressbar")
 class Progress:
     """The progress of one piece of work; this class shows nothing.
 
-    Parameters
-    ----------
-    task : str
-        What is done, for example ``simulating``. Never a value of a row, or an address.
-    total : int
-        Number of steps.
-    unit : str
-        What the steps are, in the plural; without it, the share that is done is shown.
+    The task is for example ``simulating``: never a value of a row, or an address. The unit, in the plural, is
+    what the steps are; without it, the share that is done is shown.
     """
 
     def __init__(self, task: str, total: int, unit: str = "") -> None:

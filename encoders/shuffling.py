@@ -31,6 +31,7 @@ _ULP = 2.0**-50
 def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
     """Return an upper bound on the delta of a shuffled report at an epsilon.
 
+    The bound is between 0 and 1, and 0 if epsilon is at least the local one.
     Raises SurveyError if `reports` is below 1.
 
     Parameters
@@ -42,11 +43,6 @@ def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
         MAX_REPORTS is returned, because more reports never raise it.
     epsilon : float
         Epsilon after shuffling.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0 if epsilon is at least the local one.
     """
     if reports < 1:
         raise SurveyError("must be at least 1", "reports")

@@ -73,20 +73,12 @@ def train(
 ) -> Training:
     """Train a classifier that may be published under the promise.
 
+    With a delta above zero, the tables of Naive Bayes have discrete Gaussian noise. Other learners need no
+    delta but that of the tail of a linear model's noise, see :attr:`Training.delta`. `users` is the public
+    number of expected rows. Without it, 2% of epsilon are spent on a noisy number, unless there is only one
+    class. The learner "auto" is that of :func:`choose_learner`. A seeded source, in place of the operating
+    system's, is for tests: its models are not private.
     Raises CentralError if an argument is invalid, or a solver did not converge; nothing may then be released.
-
-    Parameters
-    ----------
-    promise : Promise
-        With a delta above zero, the tables of Naive Bayes have discrete Gaussian noise. Other learners need
-        no delta but that of the tail of a linear model's noise, see :attr:`Training.delta`.
-    users : int, optional
-        The public number of expected rows. Without it, 2% of epsilon are spent on a noisy number, unless
-        there is only one class.
-    learner : str
-        "nb", "linear", "tree", or "auto", see :func:`choose_learner`.
-    source : RandomSource, optional
-        The operating system's by default. A seeded source is for tests: its models are not private.
     """
     if learner not in LEARNERS:
         raise CentralError(f"learner is one of {', '.join(LEARNERS)}")

@@ -39,18 +39,10 @@ def group_features(sizes: Sequence[int], labels: int, variance: Variance) -> lis
     """Return the groups of features, of equal weight, that share a question, as sorted indices.
 
     Each of G questions is asked of one person in G. The groups therefore minimise G times the sum of the
-    variances of all features. If there are too many features for the search, the even and the odd ones in
-    the order of their sizes are grouped apart.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Numbers of values, A_i.
-    labels : int
-        Number of classes k.
-    variance : callable
-        Takes a domain and a number of parts. Returns the variance of one report's estimate of a share of
-        1/parts from a question over the domain.
+    variances of all features. If there are too many features for the search, the even and the odd ones in the
+    order of their sizes are grouped apart. `sizes` are the numbers of values, A_i, and `labels` is the number
+    of classes k. `variance` takes a domain and a number of parts, and returns the variance of one report's
+    estimate of a share of 1/parts from a question over the domain.
     """
     order = sorted(range(len(sizes)), key=lambda index: (sizes[index], index))
     counts = Counter(sizes[index] for index in order)

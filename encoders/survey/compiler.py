@@ -318,18 +318,10 @@ def compute_label_weight(users: int, features: float, alone: float, information:
     It is zero if the questions about features estimate P(label) with a standard error of at most
     MAX_PRIOR_ERROR, or almost as well as a question about the label alone. Otherwise it is the weight that
     gives this standard error, but at most MAX_LABEL_WEIGHT. So few users at a small epsilon still estimate
-    the prior. All inputs are public.
-
-    Parameters
-    ----------
-    users : int
-        Number of people who are expected to answer.
-    features : float
-        Weight of all questions about features, as a multiple of a feature's weight.
-    alone : float
-        Variance of one report's estimate of P(label) if the label is asked for alone.
-    information : float
-        Average over the questions about features of one over this variance.
+    the prior. All inputs are public. `users` is the number of people who are expected to answer, and
+    `features` the weight of all questions about features, as a multiple of a feature's weight. `alone` is the
+    variance of one report's estimate of P(label) if the label is asked for alone, and `information` the
+    average over the questions about features of one over this variance.
     """
     needed = 1 / (MAX_PRIOR_ERROR**2 * users) - information
     gained = 1 / alone - information

@@ -40,6 +40,10 @@ def randomise(
 ) -> RandomisedReport:
     """Draw a question, randomise the row's answer to it, and pack one report.
 
+    Raises RowError if the row or label does not fit the survey, TokenError if the token is missing, not
+    needed, or not a token of this survey, and LdpError if there is no such question; all before anything is
+    drawn.
+
     Parameters
     ----------
     row : Mapping[str, object]
@@ -54,15 +58,6 @@ def randomise(
     token : str, optional
         The invitation, for a survey by invitation. It determines the question and is the id, so only the
         mechanism's bytes are taken.
-
-    Raises
-    ------
-    RowError
-        If the row or label does not fit the survey; raised before anything is drawn.
-    TokenError
-        If the token is missing, not needed, or not a token of this survey; raised before anything is drawn.
-    LdpError
-        If there is no such question.
     """
     return randomise_coded(plan, plan.encode(row, label), rng, question_name, token)
 

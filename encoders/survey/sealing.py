@@ -47,7 +47,8 @@ def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> by
     """Seal a person's reports for the collector, and the results for the relay, with the keys in the plan.
 
     Each call gives another envelope. Send only one envelope of a person: the reports of a second one would be
-    counted once, but would be missing in the crowd in which the first ones hide.
+    counted once, but would be missing in the crowd in which the first ones hide. The length of the envelope
+    depends only on the plan, and on whether there is a code.
     Raises SealError if the plan has no relay, if a public key in it cannot be used, if the number of reports
     is not that of the columns, or if a report is too long, and MissingExtraError if cryptography is not
     installed, or too old.
@@ -61,11 +62,6 @@ def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> by
     code : bytes
         The code of 16 bytes that the relay gave to the person, if it takes messages with codes only. It is
         inside the outer seal, so the collector never gets it.
-
-    Returns
-    -------
-    bytes
-        The envelope for the relay; its length depends only on the plan, and on whether there is a code.
     """
     relay = plan.relay
     if relay is None:

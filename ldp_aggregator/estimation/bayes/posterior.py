@@ -62,16 +62,8 @@ def smooth_tables(
 
     Given s, the estimate is MIN_SHARE in the first case, and the geometric mean of the posterior in the
     second. The arithmetic mean over both cases and over the feature's posterior of s is normalised to a
-    distribution.
-
-    Parameters
-    ----------
-    frequencies : sequence of (TableEstimate or None)
-        One per feature; None means that the feature has no reports.
-    sizes : sequence of int
-        Numbers of values, A_i.
-    prior : (k,) array
-        P(label), above zero.
+    distribution. For each feature, `frequencies` is None if it has no reports, and `sizes` has its number of
+    values, A_i. `prior`, (k,), is P(label), above zero.
     """
     tables = [np.full((size, len(prior)), 1 / size) for size in sizes]
     known = {
@@ -300,21 +292,10 @@ def shrink(values: FloatArray, variances: FloatArray, unit: FloatArray) -> tuple
     The model: a value is normal around its truth with the given variance, the truth is normal around the
     feature's centre with standard deviation scale * unit, and the scale is one of SCALES. How frequent each
     scale is among the features is unknown, and averaged over. The result is averaged over the posterior of
-    the feature's scale. The classes of a feature that is only noise become equal.
-
-    Parameters
-    ----------
-    values : (features, k) array
-        NaN where nothing is known.
-    variances : (features, k) array
-        Variances of `values`; infinite where nothing is known.
-    unit : (features,) array
-        The unit of SCALES for each feature.
-
-    Returns
-    -------
-    means, variances : (features, k) arrays
-        Posterior means and variances. A feature of which nothing is known has centre 0.
+    the feature's scale. The classes of a feature that is only noise become equal. `values` and `variances`,
+    (features, k), are NaN and infinite where nothing is known; `unit`, (features,), is the unit of SCALES for
+    each feature. Returns the posterior means and variances, (features, k). A feature of which nothing is
+    known has centre 0.
     """
     known = np.isfinite(values) & np.isfinite(variances)
     values = np.where(known, values, 0.0)

@@ -53,7 +53,7 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     limits = {name: NetworkLimit(each.messages_per_network) for name, each in settings.surveys.items()}
-    shown = RelayMetrics(settings.surveys.values(), held)
+    shown = RelayMetrics(settings, held)
     app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit(), shown)
     for name, operator_page in _OPERATOR_PAGES.items():
         app.add_url_rule(f"/{name}", name, operator_page)

@@ -24,6 +24,7 @@ _DEFAULTS: dict[str, Any] = {
     "messages_per_network": None,
     "proxies": [],
     "metrics_token_file": None,
+    "proxy_refusals": None,
 }
 _BIND = re.compile(r"[A-Za-z0-9.:\[\]-]+:[0-9]{1,5}")
 _COLLECTOR = re.compile(
@@ -75,9 +76,11 @@ class RelaySettings:
     proxies: frozenset[Address]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
+    """The surveys by id."""
     metrics_token: str = field(default="", repr=False)
     """Opens the metrics; they are closed without one."""
-    """The surveys by id."""
+    proxy_refusals: Path | None = None
+    """The file to which the proxy adds one byte for each request that it refuses with 429."""
 
 
 def read_settings(path: Path) -> RelaySettings:
@@ -122,6 +125,7 @@ def read_settings(path: Path) -> RelaySettings:
         frozenset(filter(None, addresses)),
         {name: _read_survey(path.parent, name, entry, limit) for name, entry in surveys.items()},
         token,
+        path.parent / _text(entries, "proxy_refusals", "") if entries["proxy_refusals"] is not None else None,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -102,15 +101,14 @@ def _is_token(table: Any) -> bool:
     )
 
 
-def add_token(text: str, source: str, name: str, role: str, expires: date | None) -> tuple[str, str]:
-    """Return the text of a file with a new token, in its first line, and the secret of the token."""
+def add_token(text: str, source: str, name: str, role: str, sha256: str, expires: date | None) -> str:
+    """Return the text of a file with a new token in its first line."""
     if name in [each.name for each in parse_tokens(text, source)]:
         raise SettingsError(f"{source}: has a token {name} already: choose another name, or remove it first")
-    secret = secrets.token_hex(16)
     day = f", expires = {expires}" if expires else ""
-    text = f'tokens.{name} = {{ role = "{role}", sha256 = "{hash_secret(secret)}"{day} }}\n{text}'
+    text = f'tokens.{name} = {{ role = "{role}", sha256 = "{sha256}"{day} }}\n{text}'
     parse_tokens(text, source)
-    return text, secret
+    return text
 
 
 def remove_token(text: str, source: str, name: str) -> str:
@@ -132,36 +130,20 @@ def log_tokens(store: Store, tokens: Sequence[AccessToken]) -> None:
 
 
 def read_operator_token(file: Path | None, variable: str, value: str | None) -> str | None:
-    """Return the operator's token in `file` or, without a file, in an environment variable; None if none is.
+    """Return the operator's token in `file` or, without a file, the value of an environment variable.
 
-    Parameters
-    ----------
-    file : Path or None
-        Contains the token, and optionally a line ending after it, as systemd and compose write secrets.
-    variable : str
-        Name of the environment variable.
-    value : str or None
-        Value of the environment variable; None or an empty text means no token.
-
-    Raises
-    ------
-    SettingsError
-        If the file is empty or cannot be read, or the token is too short or cannot be sent in a header.
+    None or an empty value means no token. In the file a line ending may follow, as systemd and compose write
+    secrets. Raise SettingsError if the file cannot be read, or the token cannot be used.
     """
     if file is None and not value:
         return None
-    source = str(file or variable)
     try:
         token = file.read_bytes().decode("latin-1").rstrip("\r\n") if file else str(value)
     except OSError as error:  # without the path: somebody may have written the token in its place
         raise SettingsError(f"the operator's token file cannot be read: {error.strerror}") from error
-    if not token:
-        raise SettingsError(f"{source}: is empty; write the operator's token in it")
-    if any(ord(letter) not in _VISIBLE_ASCII for letter in token):
-        raise SettingsError(f"{source}: the operator's token must be visible ASCII characters without spaces")
-    if len(token) < MIN_TOKEN_LENGTH:
+    if len(token) < MIN_TOKEN_LENGTH or any(ord(letter) not in _VISIBLE_ASCII for letter in token):
         raise SettingsError(
-            f"{source}: the operator's token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "
-            "openssl rand -hex 16"
+            f"{file or variable}: the operator's token needs at least {MIN_TOKEN_LENGTH} characters, which "
+            "must be visible ASCII without spaces; make one with: openssl rand -hex 16"
         )
     return token

@@ -45,22 +45,19 @@ class CachedSchedules:
     def read(self) -> tuple[dict[str, Schedule], Collection[str]]:
         """Return the schedules and the deleted surveys; raise StoreError if they were never read."""
         if self._found is None:
-            return self._read()
-        if time.monotonic() >= self._end:
+            self._found = self._read()
+        elif time.monotonic() >= self._end:
             with suppress(TimeoutError):
-                self._refresh.result(self._read_if_possible)
+                self._refresh.result(self._read_again)
         return self._found
 
     def _read(self) -> tuple[dict[str, Schedule], Collection[str]]:
-        self._found = found = read_all_schedules(self._store), self._store.notes(DELETED)
         self._end = time.monotonic() + self._seconds
-        return found
+        return read_all_schedules(self._store), self._store.notes(DELETED)
 
-    def _read_if_possible(self) -> None:
-        try:
-            self._read()
-        except StoreError:
-            self._end = time.monotonic() + self._seconds
+    def _read_again(self) -> None:
+        with suppress(StoreError):
+            self._found = self._read()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +85,7 @@ class Service:
     schedules: CachedSchedules
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """The sections of the dashboard, by survey."""
-    readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS, repeat=StoreError))
+    readiness: TtlCache[StoreError | None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """Whether the store can record reports."""
     store_reader: StoreReader = field(default_factory=StoreReader)
     """Reads the store for metrics."""
@@ -97,7 +94,15 @@ class Service:
 
     def check_ready(self) -> None:
         """Raise StoreError if the store could not take a report within the last seconds."""
-        self.readiness.get("", self.store.check_ready)  # cached, because each check writes to the store
+        if error := self.readiness.get("", self._find_error):  # cached, because each check writes
+            raise error.with_traceback(None)
+
+    def _find_error(self) -> StoreError | None:
+        try:
+            self.store.check_ready()
+        except StoreError as error:
+            return error
+        return None
 
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""

@@ -1,11 +1,11 @@
-"""Calls in separate threads, for which callers wait a limited time."""
+"""Calls in a separate thread, for which callers wait a limited time."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ class SharedCall(Generic[T]):
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._lock = threading.Lock()
+        self._lock, self._pool = threading.Lock(), ThreadPoolExecutor(1)
         self._future: Future[T] | None = None
         self._end = 0.0
 
@@ -28,14 +28,6 @@ class SharedCall(Generic[T]):
         """Return the result of the call that is under way, or of a new one."""
         with self._lock:
             if self._future is None or self._future.done():
-                self._future, self._end = Future(), time.monotonic() + self._seconds
-                threading.Thread(target=_call, args=(function, self._future), daemon=True).start()
-            future = self._future
-        return future.result(max(0.0, self._end - time.monotonic()))
-
-
-def _call(function: Callable[[], T], future: Future[T]) -> None:
-    try:
-        future.set_result(function())
-    except BaseException as error:
-        future.set_exception(error)
+                self._future, self._end = self._pool.submit(function), time.monotonic() + self._seconds
+            future, left = self._future, self._end - time.monotonic()
+        return future.result(max(0.0, left))

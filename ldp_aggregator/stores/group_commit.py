@@ -92,10 +92,8 @@ class _Lane:
         failure = None
         try:
             yield
-        except CounterError:  # the server works
-            raise
         except StoreError as error:
-            failure = str(error), error.reason
+            failure = None if isinstance(error, CounterError) else (str(error), error.reason)
             raise
         finally:
             self._failure = failure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib.resources import files
@@ -44,8 +45,8 @@ class AofRewriter:
         self._servers = servers
         self._redis = servers.client
         self._seconds = seconds
-        self._task = BackgroundTask(self._rewrite)
-        self._check = BackgroundTask(self._check_rewrite)
+        self._task = BackgroundTask(partial(_retrying, self._rewrite))
+        self._check = BackgroundTask(partial(_retrying, self._check_rewrite))
 
     def request(self) -> None:
         """Schedule a rewrite at a random time within the interval: the new file shows when it was written."""
@@ -105,20 +106,17 @@ class AofRewriter:
     def _rewrite(self) -> float | None:
         """Request a rewrite unless another collector just did; return the seconds until the next try."""
         interval_ms = max(1, int(1000 * self._seconds))
+        if not self._redis.set(_REWRITE_KEY, 1, px=interval_ms, nx=True):
+            remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
+            if remaining_ms <= interval_ms:
+                return max(remaining_ms, 0) / 1000 + _MARGIN_SECONDS
+            self._redis.set(_REWRITE_KEY, 1, px=interval_ms)  # the clock of Redis was set back
         try:
-            if not self._redis.set(_REWRITE_KEY, 1, px=interval_ms, nx=True):
-                remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
-                if remaining_ms <= interval_ms:
-                    return max(remaining_ms, 0) / 1000 + _MARGIN_SECONDS
-                self._redis.set(_REWRITE_KEY, 1, px=interval_ms)  # the clock of Redis was set back
             self._rewrite_now()
-            self._check.request(_RETRY_SECONDS)
-        except redis.ResponseError as error:
-            with suppress(*FAILURES):
-                self._redis.delete(_REWRITE_KEY)
-            return _seconds_after(error)
-        except FAILURES:
-            return _RETRY_SECONDS
+        except redis.ResponseError:
+            self._redis.delete(_REWRITE_KEY)
+            raise
+        self._check.request(_RETRY_SECONDS)
         return None
 
     def _check_rewrite(self) -> float | None:
@@ -126,24 +124,24 @@ class AofRewriter:
 
         Return the seconds until the next check.
         """
-        try:
-            servers = [self._redis.info("persistence", **node) for node in self._servers.primaries()]
-            if any(each["aof_rewrite_in_progress"] or each["aof_rewrite_scheduled"] for each in servers):
-                return _RETRY_SECONDS
-            is_rewritten = [each["aof_last_rewrite_time_sec"] >= 0 for each in servers]
-            if all(is_rewritten) and all(each["aof_last_bgrewrite_status"] == "ok" for each in servers):
-                return None
-            self._rewrite_now()
-        except redis.ResponseError as error:
-            return _seconds_after(error)
-        except FAILURES:
-            return _RECONNECT_SECONDS
+        servers = [self._redis.info("persistence", **node) for node in self._servers.primaries()]
+        if any(each["aof_rewrite_in_progress"] or each["aof_rewrite_scheduled"] for each in servers):
+            return _RETRY_SECONDS
+        is_rewritten = [each["aof_last_rewrite_time_sec"] >= 0 for each in servers]
+        if all(is_rewritten) and all(each["aof_last_bgrewrite_status"] == "ok" for each in servers):
+            return None
+        self._rewrite_now()
         return _RETRY_SECONDS
 
 
-def _seconds_after(error: redis.ResponseError) -> float | None:
-    """Return the seconds after which to try again; None if this user may not rewrite."""
-    return _RETRY_SECONDS if "in progress" in str(error) else None
+def _retrying(run: Callable[[], float | None]) -> float | None:
+    """Run a task; return the seconds until the next run, None if it is done or this user may not rewrite."""
+    try:
+        return run()
+    except redis.ResponseError as error:
+        return _RETRY_SECONDS if "in progress" in str(error) else None
+    except FAILURES:
+        return _RECONNECT_SECONDS
 
 
 def split_rewrite_seconds(url: str) -> tuple[str, float]:

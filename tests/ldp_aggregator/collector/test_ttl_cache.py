@@ -36,16 +36,3 @@ def test_concurrent_callers_share_one_computation():
     for thread in threads:
         thread.join()
     assert made == [1]
-
-
-def test_an_error_is_repeated_to_all_callers_until_the_ttl_ends():
-    now = [0.0]
-    cache: TtlCache[float] = TtlCache(2, lambda: now[0], repeat=ZeroDivisionError)
-    for now[0] in (0.0, 1.9):
-        with pytest.raises(ZeroDivisionError):
-            cache.get("a", lambda: 1 / now[0])
-    now[0] = 2.0
-    assert cache.get("a", lambda: 1.0) == 1.0
-    now[0] = 4.0
-    with pytest.raises(ZeroDivisionError):
-        cache.get("a", lambda: 1 / 0)

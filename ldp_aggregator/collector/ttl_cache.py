@@ -11,15 +11,7 @@ T = TypeVar("T")
 
 
 class TtlCache(Generic[T]):
-    """Caches results for a few seconds; of concurrent callers, one computes and the others wait.
-
-    Parameters
-    ----------
-    seconds : float
-        How long a result is returned after it was computed.
-    clock : callable
-        Returns monotonic seconds.
-    """
+    """Caches results for some `seconds`; of concurrent callers, one computes and the others wait."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock

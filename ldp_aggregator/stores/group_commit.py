@@ -89,14 +89,13 @@ class _Lane:
         former = self._failure
         if former and not self._retry.acquire(blocking=False):
             raise StoreError(*former)
-        failure = None
         try:
             yield
+            self._failure = None
         except StoreError as error:
-            failure = None if isinstance(error, CounterError) else (str(error), error.reason)
+            self._failure = None if isinstance(error, CounterError) else (str(error), error.reason)
             raise
         finally:
-            self._failure = failure
             if former:
                 self._retry.release()
 

@@ -4,7 +4,10 @@ import threading
 
 import pytest
 
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.ttl_cache import TtlCache
+from ldp_aggregator.stores.failure import MissingSurveyError
 
 
 def test_a_result_is_computed_again_after_the_ttl():
@@ -36,3 +39,22 @@ def test_concurrent_callers_share_one_computation():
     for thread in threads:
         thread.join()
     assert made == [1]
+
+
+def test_a_failed_check_of_readiness_is_repeated_to_all_callers_until_the_ttl_ends(store, monkeypatch):
+    checks = []
+
+    def fail() -> None:
+        checks.append(1)
+        raise MissingSurveyError(["sleep"])
+
+    service = create_app(CollectorSettings(), store).extensions["ldp"]
+    service.readiness._seconds = 60.0
+    monkeypatch.setattr(store, "check_ready", fail)
+    for _ in range(3):
+        with pytest.raises(MissingSurveyError):
+            service.check_ready()
+    assert len(checks) == 1
+    service.readiness._seconds = 0.0
+    monkeypatch.undo()
+    service.check_ready()

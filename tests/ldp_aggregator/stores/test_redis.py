@@ -327,6 +327,15 @@ def test_the_beginning_of_a_transaction_is_not_executed_at_a_later_start(
         store.close()
 
 
+def test_the_ids_of_a_deleted_survey_leave_the_file(tmp_path, start_redis):
+    _, store = start_redis()
+    count(store, b"a deleted report")
+    assert any(b"a deleted report" in data for data in aof_of(tmp_path).values())
+    store.erase("sleep")  # by a command, which does not check the settings
+    store.close()
+    wait_for(lambda: not any(b"a deleted report" in data for data in aof_of(tmp_path).values()))
+
+
 def test_rewrites_go_on_after_the_clock_of_redis_was_set_back(url, client):
     rewrite_once(client)
     client.set("ldp:rewriting", 1, px=3_600_000)

@@ -11,10 +11,11 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from ipaddress import ip_address
 
 from encoders.explain.text import format_table
 from encoders.survey.relay import Relay
-from ldp_relay.networks import NetworkLimit, read_address
+from ldp_relay.networks import NetworkLimit
 from ldp_relay.release import draw_batches
 
 HOURS, SEED = 720, 1
@@ -56,7 +57,7 @@ def simulate(relay: Relay, people: int, networks: int, moment: str) -> list[floa
     for hour in range(HOURS):
         waiting += [b"h%d.%d" % (hour, number) for number in range(arrivals.count(hour))]
         for network in range(networks if hour in attack else 0):
-            sender = read_address(f"198.51.{network}.7")
+            sender = ip_address(f"198.51.{network}.7")
             while limit.acquire(sender):
                 held += 1
                 waiting.append(b"d%d" % held)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from secrets import token_hex
 
 from benchmarks.servers import free_port
 from encoders.composition import composed_delta
@@ -32,7 +33,7 @@ from encoders.survey import Plan, read_survey
 from encoders.survey.randomise import randomise, randomise_all
 from encoders.survey.sealing import seal_envelope
 from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
-from ldp_aggregator.collector.access_tokens import add_token
+from ldp_aggregator.collector.access_tokens import add_token, hash_secret
 from ldp_relay.delivery import pass_on
 from ldp_relay.held_messages import HeldMessages, _Ticket
 from ldp_relay.relay_settings import RelayedSurvey
@@ -220,8 +221,10 @@ def _post_all(port: int, path: str, bodies: Sequence[bytes], status: int) -> Non
 
 def _make_token(folder: Path) -> str:
     """Give relays access to the collectors that are started from now on; return the secret."""
-    text, secret = add_token("", "tokens.toml", "relay", "relay", None)
-    (folder / "tokens.toml").write_text(text)
+    secret = token_hex(16)
+    (folder / "tokens.toml").write_text(
+        add_token("", "tokens.toml", "relay", "relay", hash_secret(secret), None)
+    )
     os.environ["LDP_COLLECTOR_SERVE_TOKENS"] = str(folder / "tokens.toml")
     return secret
 

@@ -6,16 +6,17 @@ hour, and the time of a delivery is its hour: no history shows when somebody sen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from time import time
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from encoders.proxy_refusals import count_refusals
 from encoders.survey.unsealing import breaks_promise
 from ldp_relay.held_messages import DELIVERED, FAILED, LAST_DELIVERY, HeldMessages, Outcome
 from ldp_relay.relay_database import FAILURES
-from ldp_relay.relay_settings import RelayedSurvey
+from ldp_relay.relay_settings import RelayedSurvey, RelaySettings
 from ldp_relay.release import HOUR_SECONDS
 
 _GAUGE, _COUNTER = GaugeMetricFamily, CounterMetricFamily
@@ -41,9 +42,10 @@ _ALWAYS = {DELIVERED: 0, FAILED: 0, f"refused, {Outcome.FULL}": 0}
 class RelayMetrics(Collector):
     """Reads the metrics at each request; those of surveys only if the relay is ready."""
 
-    def __init__(self, surveys: Iterable[RelayedSurvey], held: HeldMessages) -> None:
-        self._surveys, self._held = list(surveys), held
-        self._hourly: tuple[float, dict[str, dict[str, int]]] = 0, {}
+    def __init__(self, settings: RelaySettings, held: HeldMessages) -> None:
+        self._surveys, self._held = list(settings.surveys.values()), held
+        self._proxy_refusals = settings.proxy_refusals
+        self._hourly: tuple[float, dict[str, dict[str, int]], int | None] = 0, {}, None
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
@@ -59,7 +61,7 @@ class RelayMetrics(Collector):
     def _survey_metrics(self) -> Iterator[Metric]:
         counts = {each.plan.id: self._count(each) for each in self._surveys}
         if self._hourly[0] != (hour := time() // HOUR_SECONDS):
-            self._hourly = hour, counts
+            self._hourly = hour, counts, count_refusals(self._proxy_refusals)
         for kind, (family, text, labels) in _METRICS.items():
             name = f"ldp_relay_{kind.replace(' ', '_')}" + "_timestamp_seconds" * (kind == LAST_DELIVERY)
             metric = family(name, text, labels=["survey", *labels])
@@ -69,6 +71,8 @@ class RelayMetrics(Collector):
                     if event.partition(", ")[0] == kind:
                         metric.add_metric([survey, event.partition(", ")[2]][: 1 + len(labels)], count)
             yield metric
+        if (refusals := self._hourly[2]) is not None:
+            yield CounterMetricFamily("ldp_relay_proxy_refusals", "Requests refused by the proxy", refusals)
 
     def _count(self, survey: RelayedSurvey) -> dict[str, int]:
         batches = self._held.batches(survey.plan.digest)

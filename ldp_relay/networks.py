@@ -5,41 +5,17 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_network
 from math import ceil
 from time import monotonic
+
+from encoders.sender_address import Address
 
 MAX_REFUSALS = 60
 """Messages of one address whose seal does not open, before the relay opens one a second at most."""
 WIDER = 10
 """How many times as many messages as a /48 a /32 of IPv6 can send, of which anybody can rent one."""
 _MAX_NAMES, _MAX_ADDRESSES = 1_000_000, 10_000
-Address = IPv4Address | IPv6Address
-
-
-def read_address(text: str) -> Address | None:
-    """Return an address in its shortest form; None if the text is none."""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-def sender_of(peer: str, forwarded: str, proxies: frozenset[Address]) -> Address | None:
-    """Return the address of a sender; None if it is unknown.
-
-    Parameters
-    ----------
-    peer : str
-        The address at the other end of the connection.
-    forwarded : str
-        The header X-Forwarded-For, to whose end a proxy adds the sender's address.
-    proxies : frozenset of addresses
-        The relay's own proxies; the header is ignored if it comes from another address.
-    """
-    address = read_address(peer)
-    return read_address(forwarded.rpartition(",")[2].strip()) if address in proxies else address
 
 
 def network_of(sender: Address | None, ipv4: int, ipv6: int) -> str:

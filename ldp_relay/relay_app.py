@@ -15,6 +15,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException
 
 from encoders.errors import Reason
 from encoders.problem import Problem
+from encoders.sender_address import Address, find_sender
 from encoders.survey.invitation import hash_token
 from encoders.survey.relay import CODE_BYTES
 from encoders.survey.sealing import SealError, column_bytes, outer_bytes
@@ -23,7 +24,7 @@ from encoders.survey.unsealing import open_outer
 from ldp_relay.delivery import log_event, log_event_once
 from ldp_relay.held_messages import HeldMessages, Outcome, name_of
 from ldp_relay.metrics import RelayMetrics
-from ldp_relay.networks import Address, Admission, NetworkLimit, RefusalLimit, sender_of
+from ldp_relay.networks import Admission, NetworkLimit, RefusalLimit
 from ldp_relay.relay_settings import RelayedSurvey, RelaySettings
 
 OTHER_PLAN, CODE_MISSING = "other-plan", "code-missing"
@@ -53,7 +54,7 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     limits = {name: NetworkLimit(each.messages_per_network) for name, each in settings.surveys.items()}
-    shown = RelayMetrics(settings.surveys.values(), held)
+    shown = RelayMetrics(settings, held)
     app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit(), shown)
     for name, operator_page in _OPERATOR_PAGES.items():
         app.add_url_rule(f"/{name}", name, operator_page)
@@ -87,7 +88,7 @@ class _Relay:
             log_event_once(
                 "proxies-missing", fix="set proxies, or all people behind the proxy share one limit"
             )
-        return sender_of(request.remote_addr or "", forwarded, proxies)
+        return find_sender(request.remote_addr or "", forwarded, proxies)
 
 
 @dataclass(frozen=True)

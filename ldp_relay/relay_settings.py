@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from encoders.errors import LdpError
 from encoders.file_kind import describe_other
+from encoders.sender_address import Network, parse_address
 from encoders.survey import Plan
 from encoders.survey.plan_files import PEOPLE_PLANS, load_signature_file, signature_path
 from encoders.survey.relay import Relay
 from encoders.survey.toml_lines import parse_toml
 from encoders.survey.unsealing import PrivateKey, load_private_key
-from ldp_relay.networks import Address, read_address
 
 _DEFAULTS: dict[str, Any] = {
     "database": "relay.db",
@@ -24,6 +25,7 @@ _DEFAULTS: dict[str, Any] = {
     "messages_per_network": None,
     "proxies": [],
     "metrics_token_file": None,
+    "proxy_refusals": None,
 }
 _BIND = re.compile(r"[A-Za-z0-9.:\[\]-]+:[0-9]{1,5}")
 _COLLECTOR = re.compile(
@@ -72,12 +74,14 @@ class RelaySettings:
     database: Path
     bind: str
     """HOST:PORT to listen at."""
-    proxies: frozenset[Address]
+    proxies: tuple[Network, ...]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
+    """The surveys by id."""
     metrics_token: str = field(default="", repr=False)
     """Opens the metrics; they are closed without one."""
-    """The surveys by id."""
+    proxy_refusals: Path | None = None
+    """The file to which the proxy adds one byte for each request that it refuses with 429."""
 
 
 def read_settings(path: Path) -> RelaySettings:
@@ -106,7 +110,7 @@ def read_settings(path: Path) -> RelaySettings:
             "messages_per_network: needs a whole number, 0 for no limit; without the entry, the limit "
             "follows from batch and honest"
         )
-    addresses = [read_address(each) for each in proxies] if isinstance(proxies, list) else [None]
+    addresses = [parse_address(str(each)) for each in proxies] if isinstance(proxies, list) else [None]
     if None in addresses:
         raise RelaySettingsError('proxies: needs a list of addresses, for example ["127.0.0.1"]')
     if not (isinstance(entries["bind"], str) and _BIND.fullmatch(entries["bind"])):
@@ -119,9 +123,10 @@ def read_settings(path: Path) -> RelaySettings:
     return RelaySettings(
         path.parent / _text(entries, "database", ""),
         entries["bind"],
-        frozenset(filter(None, addresses)),
+        tuple(ip_network(each) for each in addresses if each),
         {name: _read_survey(path.parent, name, entry, limit) for name, entry in surveys.items()},
         token,
+        path.parent / _text(entries, "proxy_refusals", "") if entries["proxy_refusals"] is not None else None,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import click
 
 from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.help import Command, Group, argument, option
-from ldp_aggregator.collector.access_tokens import Role, add_token, remove_token
+from ldp_aggregator.collector.access_tokens import Role, add_token, hash_secret, remove_token
 
 _name_argument = argument("name", help="The name of the token: a-z, 0-9 and -.")
 _file_option = option(
@@ -66,9 +66,8 @@ def add(name: str, role: str, expires: datetime | None, path: Path) -> None:
     if day and day <= datetime.now(UTC).date():
         raise click.BadParameter("this day is not in the future", param_hint="--expires")
 
-    with _locked(path) as text:
-        new, secret = add_token(text, str(path), name, role, day)
-        _write(path, new)
+    secret = secrets.token_hex(16)
+    _edit(path, lambda text: add_token(text, str(path), name, role, hash_secret(secret), day))
     click.echo(secret)
 
 
@@ -80,22 +79,17 @@ def remove(name: str, path: Path) -> None:
 
     $ ldp-collector access remove prometheus-2026
     """
-    with _locked(path) as text:
-        _write(path, remove_token(text, str(path), name))
+    _edit(path, lambda text: remove_token(text, str(path), name))
     click.echo(f"removed {name} from {path}: reload the collector")
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[str]:
-    """Yield the text of a file; of two commands at once, the second waits for the first."""
+def _edit(path: Path, change: Callable[[str], str]) -> None:
+    """Change the text of a file; of two commands at once, the second waits for the first."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
-        yield path.read_text("utf-8") if path.exists() else ""
+        text = change(path.read_text("utf-8") if path.exists() else "")
+        # public: hashes of long random secrets reveal nothing, and the collector may run as another user
+        write_atomically(path, text.encode(), public=True, durable=True)
     finally:
         os.close(folder)
-
-
-def _write(path: Path, text: str) -> None:
-    # public: hashes of long random secrets reveal nothing, and the collector may run as another user
-    write_atomically(path, text.encode(), public=True, durable=True)

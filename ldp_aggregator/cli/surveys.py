@@ -19,7 +19,6 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import store_option
-from ldp_aggregator.collector.access_tokens import WARNING_DAYS, read_noted_tokens
 from ldp_aggregator.collector.invitations import count_tokens, create_tokens, token_namespace
 from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.snapshot import read_stored_plan
@@ -81,7 +80,7 @@ def status(url: str, as_json: bool) -> None:
     """
     with closing(open_existing_store(url)) as store:
         schedules, tombstones = read_all_schedules(store), read_tombstones(store)
-        due, access = read_deletion_dates(store), read_noted_tokens(store)
+        due = read_deletion_dates(store)
         found: list[dict[str, Any]] = []
         for survey in sorted(store.plans().keys() - tombstones.keys()):
             schedule = schedules.get(survey, Schedule())
@@ -115,11 +114,6 @@ def status(url: str, as_json: bool) -> None:
     for survey, tombstone in sorted(tombstones.items()):
         rest = "" if tombstone.complete else f", but not completely: run ldp-collector delete {survey} again"
         lines.append(f"{survey}: deleted on {tombstone.date}{rest}")
-    for token in access:
-        if token.days_left <= WARNING_DAYS:
-            lines.append(
-                f"token {token.name} ({token.role}): expires on {token.expires}; add another in time"
-            )
     click.echo("".join(f"{line}\n" for line in lines), nl=False)
 
 

@@ -23,8 +23,8 @@ from ldp_aggregator.snapshot import (
     sum_snapshots,
     take_snapshot,
 )
-from ldp_aggregator.stores import MemoryStore, StoreError, StorePolicy, open_store
-from ldp_aggregator.stores.operator_log import local_account, write_log
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
+from ldp_aggregator.stores.operator_log import BACKED_UP, local_account, write_log
 from ldp_aggregator.stores.schedule import format_time, read_schedule
 from ldp_aggregator.stores.store import count_reports
 from ldp_aggregator.training_sources import open_existing_store
@@ -47,11 +47,15 @@ def export(survey: str, url: str, output: Path) -> None:
     with closing(open_existing_store(url)) as store:
         snapshot = take_snapshot(store, survey)
         write_atomically(output, snapshot.to_json())
-        try:
-            write_log(store, local_account(), "exported", survey)
-        except StoreError as error:  # a store that cannot be written can still be rescued
-            click.echo(f"the export is not in the operator's log: {error}", err=True)
+        _log_copy(store, "export", "exported", survey)
     click.echo(f"{Counted(snapshot.total(), 'report')} of {survey} in {output}")
+
+
+def _log_copy(store: Store, copy: str, what: str, survey: str = "") -> None:
+    try:
+        write_log(store, local_account(), what, survey)
+    except StoreError as error:  # a store that cannot be written can still be rescued
+        click.echo(f"the {copy} is not in the operator's log: {error}", err=True)
 
 
 @click.command(cls=Command)
@@ -156,11 +160,12 @@ def backup(url: str, output: Path) -> None:
     $ ldp-collector backup -o backup-2027-02-15.db
     $ ldp-collector backup -o backup.db --store redis://127.0.0.1:6379/0
     """
-    with closing(open_existing_store(url, read_only=True)) as store:
+    with closing(open_existing_store(url)) as store:
         surveys = store.plans()
         length = sum(count_reports(store.totals(survey)) for survey in surveys)
         with show_progress("copying", length, "reports") as progress:
             made = back_up(store, output, progress.advance)
+        _log_copy(store, "backup", BACKED_UP)
     click.echo(
         f"{Counted(len(surveys), 'survey')} in {output}, a backup of {format_time(made)} UTC. To restore "
         f"one: ldp-collector import ID --from sqlite:///{output} --store NEW --accept-loss"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
-import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -21,9 +19,7 @@ from ldp_aggregator.stores.operator_log import local_account, write_log
 
 MIN_TOKEN_LENGTH = 16
 WARNING_DAYS = 30
-"""For how long before its end the log and `ldp-collector status` warn of a token."""
-_TOKENS = "tokens"
-"""The kind of a store's notes about tokens."""
+"""For how long before its end the log warns of a token."""
 _VISIBLE_ASCII = range(0x21, 0x7F)
 _MAKE = "make it with: ldp-collector access add"
 
@@ -79,7 +75,7 @@ def parse_tokens(text: str, source: str) -> tuple[AccessToken, ...]:
         raise SettingsError(f"{source}: not a TOML file: {error}") from error
     tables = document.get("tokens", {})
     if document.keys() - {"tokens"} or not isinstance(tables, dict):
-        raise SettingsError(f"{source}: must have only tables [tokens.NAME]; {_MAKE}")
+        raise SettingsError(f"{source}: must have only entries tokens.NAME; {_MAKE}")
     for name, table in tables.items():
         if not re.fullmatch("[a-z0-9-]{1,40}", name):
             raise SettingsError(f"{source}: tokens.{name}: a name has 1 to 40 of a-z, 0-9 and -")
@@ -105,82 +101,49 @@ def _is_token(table: Any) -> bool:
     )
 
 
-def add_token(text: str, source: str, name: str, role: str, expires: date | None) -> tuple[str, str]:
-    """Return the text of a file with a new token, and its secret."""
+def add_token(text: str, source: str, name: str, role: str, sha256: str, expires: date | None) -> str:
+    """Return the text of a file with a new token in its first line."""
     if name in [each.name for each in parse_tokens(text, source)]:
         raise SettingsError(f"{source}: has a token {name} already: choose another name, or remove it first")
-    secret = secrets.token_hex(16)
-    lines = [f"[tokens.{name}]", f'role = "{role}"', f'sha256 = "{hash_secret(secret)}"']
-    lines += [f"expires = {expires}"] if expires else []
-    text = "\n\n".join(filter(None, [text.rstrip(), "\n".join(lines)])) + "\n"
+    day = f", expires = {expires}" if expires else ""
+    text = f'tokens.{name} = {{ role = "{role}", sha256 = "{sha256}"{day} }}\n{text}'
     parse_tokens(text, source)
-    return text, secret
+    return text
 
 
 def remove_token(text: str, source: str, name: str) -> str:
-    """Return the text of a file without a token."""
+    """Return the text of a file without the line of a token."""
     tokens = parse_tokens(text, source)
     if name not in [each.name for each in tokens]:
         raise SettingsError(f"{source}: has no token {name}: {', '.join(each.name for each in tokens)}")
-    rest = re.sub(rf"^\[tokens\.{name}\]\n(?:(?!\[).*\n?)*", "", text, flags=re.MULTILINE)
+    lines = text.splitlines(keepends=True)
+    rest = "".join(line for line in lines if not line.startswith(f"tokens.{name} = "))
     if parse_tokens(rest, source) != tuple(each for each in tokens if each.name != name):
-        raise SettingsError(f"{source}: the table [tokens.{name}] cannot be found: remove it with an editor")
+        raise SettingsError(f"{source}: the token {name} is not in one line: remove it with an editor")
     return rest
 
 
-def log_token_changes(store: Store, tokens: Sequence[AccessToken]) -> None:
-    """Write to the operator's log which tokens differ from those that a collector of this store had last."""
-    former = read_noted_tokens(store)
-    now = [replace(each, sha256=hash_secret(each.sha256)[:8]) for each in tokens]
-    for what, these, others in (("removed", former, now), ("added", now, former)):
-        for each in these:
-            if each not in others:
-                write_log(store, local_account(), f"token {what}", detail=f"{each.name} ({each.role})")
-    if now != former:
-        rows = [[each.name, each.role, each.sha256, each.expires] for each in now]
-        store.set_note(_TOKENS, "all", json.dumps(rows, default=str).encode())
-
-
-def read_noted_tokens(store: Store) -> list[AccessToken]:
-    """Return the tokens that a collector of this store had last, each with a part of a hash of its hash."""
-    rows = json.loads(store.notes(_TOKENS).get("all", b"[]"))
-    return [
-        AccessToken(name, Role(role), mark, date.fromisoformat(day) if day else None)
-        for name, role, mark, day in rows
-    ]
+def log_tokens(store: Store, tokens: Sequence[AccessToken]) -> None:
+    """Write to the operator's log which tokens a collector accepts, with parts of hashes of their hashes."""
+    marked = [f"{each.name} ({each.role}, {hash_secret(each.sha256)[:8]})" for each in tokens]
+    write_log(store, local_account(), "read tokens", detail=", ".join(marked) or "none", daily=True)
 
 
 def read_operator_token(file: Path | None, variable: str, value: str | None) -> str | None:
-    """Return the operator's token in `file` or, without a file, in an environment variable; None if none is.
+    """Return the operator's token in `file` or, without a file, the value of an environment variable.
 
-    Parameters
-    ----------
-    file : Path or None
-        Contains the token, and optionally a line ending after it, as systemd and compose write secrets.
-    variable : str
-        Name of the environment variable.
-    value : str or None
-        Value of the environment variable; None or an empty text means no token.
-
-    Raises
-    ------
-    SettingsError
-        If the file is empty or cannot be read, or the token is too short or cannot be sent in a header.
+    None or an empty value means no token. In the file a line ending may follow, as systemd and compose write
+    secrets. Raise SettingsError if the file cannot be read, or the token cannot be used.
     """
     if file is None and not value:
         return None
-    source = str(file or variable)
     try:
         token = file.read_bytes().decode("latin-1").rstrip("\r\n") if file else str(value)
     except OSError as error:  # without the path: somebody may have written the token in its place
         raise SettingsError(f"the operator's token file cannot be read: {error.strerror}") from error
-    if not token:
-        raise SettingsError(f"{source}: is empty; write the operator's token in it")
-    if any(ord(letter) not in _VISIBLE_ASCII for letter in token):
-        raise SettingsError(f"{source}: the operator's token must be visible ASCII characters without spaces")
-    if len(token) < MIN_TOKEN_LENGTH:
+    if len(token) < MIN_TOKEN_LENGTH or any(ord(letter) not in _VISIBLE_ASCII for letter in token):
         raise SettingsError(
-            f"{source}: the operator's token needs at least {MIN_TOKEN_LENGTH} characters; make one with: "
-            "openssl rand -hex 16"
+            f"{file or variable}: the operator's token needs at least {MIN_TOKEN_LENGTH} characters, which "
+            "must be visible ASCII without spaces; make one with: openssl rand -hex 16"
         )
     return token

@@ -19,7 +19,7 @@ from ldp_aggregator.collector.dashboard.dashboard_page import page
 from ldp_aggregator.collector.form_pages import form_pages
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.collector.routes import pages
-from ldp_aggregator.collector.service import Service
+from ldp_aggregator.collector.service import CachedSchedules, Service
 from ldp_aggregator.collector.serving import logs
 from ldp_aggregator.collector.serving.rate_limit import (
     MAX_WRONG_TOKENS_PER_MINUTE,
@@ -69,12 +69,12 @@ def create_app(
     plans = _read_plans(store)
     for plan in plans.values():
         store.require_survey(plan.id, plan.json, counter_names(plan))
-    record = GroupCommit(store).record
+    group = GroupCommit(store)
     service = app.extensions["ldp"] = Service(
         settings=settings,
         store=store,
         plans=plans,
-        intakes={survey: Intake(plan, store, record) for survey, plan in plans.items()},
+        intakes={survey: Intake(plan, store, group) for survey, plan in plans.items()},
         texts=_make_texts(plans),
         signatures=signatures or {},
         keys=keys or {},
@@ -83,6 +83,7 @@ def create_app(
         wrong_token_limit=RateLimit(
             MAX_WRONG_TOKENS_PER_MINUTE, settings.trusted_proxy, rows=WRONG_TOKEN_TABLE_ROWS
         ),
+        schedules=CachedSchedules(store),
     )
     count_requests(app, service.traffic)
     app.register_blueprint(pages)

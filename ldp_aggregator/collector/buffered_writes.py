@@ -38,8 +38,11 @@ class BufferedWrites:
         self._payload_task = BackgroundTask(self._write_support_counters)
 
     def add_rejections(self, reasons: Iterable[Reason]) -> None:
-        """Buffer rejections, given by their reasons."""
-        self._buffer_rejections(Counter(reasons))
+        """Buffer rejections, given by their reasons, or as a Counter of them."""
+        with self._lock:
+            self._rejections.update(reasons)
+        if self._rejections:
+            self._rejection_task.request(REJECTION_SECONDS)
 
     def add_recorded(self, batch: QuestionBatch) -> None:
         """Buffer the payloads of recorded reports, if their mechanism has support counters."""
@@ -59,12 +62,6 @@ class BufferedWrites:
         self._write_rejections()
         self._write_support_counters()
 
-    def _buffer_rejections(self, counts: Counter[Reason]) -> None:
-        with self._lock:
-            self._rejections.update(counts)
-        if counts:
-            self._rejection_task.request(REJECTION_SECONDS)
-
     def _write_rejections(self) -> None:
         """Write the rejections; buffer them again if the store fails."""
         with self._lock:
@@ -73,7 +70,7 @@ class BufferedWrites:
             try:
                 self._store.add_rejections(self._survey, reason, count)
             except StoreError:
-                self._buffer_rejections(Counter({reason: count}))
+                self.add_rejections(Counter({reason: count}))
 
     def _write_support_counters(self) -> None:
         """Write the support counters; if a server of the store fails, these reports are not in its own."""

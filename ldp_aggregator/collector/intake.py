@@ -6,7 +6,7 @@ than memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from encoders.errors import Reason, ReportError
 from encoders.report import iterate_reports
@@ -16,6 +16,7 @@ from ldp_aggregator.collector.deduplication import REJECTED, ReportOutcome, reco
 from ldp_aggregator.collector.invitations import find_invited
 from ldp_aggregator.reports.batch_reader import BatchReader, QuestionBatch, Rejection
 from ldp_aggregator.stores import Batch, MarksById, Store
+from ldp_aggregator.stores.group_commit import GroupCommit
 
 _NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its token is not an invitation"))
 
@@ -28,16 +29,13 @@ class Intake:
     plan : Plan or SiloPlan
     store : Store
         Counts the reports. The plan must be published in it.
-    record : callable, optional
-        Replaces the store's own `record`, for example by :meth:`GroupCommit.record`.
+    group : GroupCommit, optional
+        Records reports and finds tokens in place of the store itself.
     """
 
-    def __init__(
-        self, plan: AnyPlan, store: Store, record: Callable[[Sequence[Batch]], list[MarksById]] | None = None
-    ) -> None:
+    def __init__(self, plan: AnyPlan, store: Store, group: GroupCommit | None = None) -> None:
         self._plan = plan
-        self._store = store
-        self._record = record or store.record
+        self._store = group or store
         self._reader = BatchReader(plan)
         self._buffered_writes = BufferedWrites(plan.id, store)
 
@@ -104,7 +102,7 @@ class Intake:
 
     def _record_batches(self, batches: Sequence[QuestionBatch]) -> list[MarksById]:
         """Record batches; return the known ids of each, see :meth:`Store.record`."""
-        known_ids = self._record([self._to_store_batch(batch) for batch in batches])
+        known_ids = self._store.record([self._to_store_batch(batch) for batch in batches])
         for batch, known in zip(batches, known_ids, strict=True):
             if not known:
                 self._buffered_writes.add_recorded(batch)

@@ -18,6 +18,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
+from ldp_aggregator.stores.group_commit import GroupCommit
 from ldp_aggregator.stores.store import byte_rows, count_reports
 from ldp_aggregator.stores.tombstone import require_living
 
@@ -59,7 +60,7 @@ def count_tokens(store: Store, survey: str) -> int:
 
 
 def find_invited(
-    store: Store, plan: AnyPlan, batches: Sequence[QuestionBatch]
+    store: Store | GroupCommit, plan: AnyPlan, batches: Sequence[QuestionBatch]
 ) -> list[tuple[QuestionBatch, BoolArray]]:
     """Replace tokens by their hashes, and return which reports have a token of their question.
 

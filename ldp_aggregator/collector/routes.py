@@ -314,5 +314,5 @@ def metrics() -> Response:
     """Send Prometheus metrics of the whole collector; those of surveys are read from the store."""
     require_operator(service(), Role.METRICS)
     of_store = service().store_reader.read(service().store, service().check_ready)
-    content = render_metrics(of_store, service().traffic, service().settings.proxy_refusals)
+    content = render_metrics(of_store, service().traffic, service().settings)
     return Response(content, content_type="text/plain; version=0.0.4; charset=utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from encoders.survey import Plan
@@ -15,6 +16,7 @@ from ldp_aggregator.collector.serving.metrics import StoreReader
 from ldp_aggregator.collector.serving.rate_limit import RateLimit
 from ldp_aggregator.collector.serving.traffic import Traffic
 from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.shared_call import SharedCall
 from ldp_aggregator.collector.ttl_cache import TtlCache
 from ldp_aggregator.stores import Store, StoreError
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
@@ -22,8 +24,40 @@ from ldp_aggregator.stores.tombstone import DELETED
 
 SCHEDULE_TTL_SECONDS = 2.0
 """How long a worker caches the schedules; after this time every worker has seen a change in the store."""
+PATIENCE_SECONDS = 0.25
+"""How long a request waits for schedules that were read before."""
 RESULT_TTL_SECONDS = 2.0
 """How long a worker caches the sections of the dashboard, and whether it is ready."""
+
+
+class CachedSchedules:
+    """When each survey is open, and which were deleted, as read within the last seconds.
+
+    While the store fails, or does not respond within PATIENCE_SECONDS, as last read.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._seconds = store, SCHEDULE_TTL_SECONDS
+        self._refresh = SharedCall[None](PATIENCE_SECONDS)
+        self._found: tuple[dict[str, Schedule], Collection[str]] | None = None
+        self._end = 0.0
+
+    def read(self) -> tuple[dict[str, Schedule], Collection[str]]:
+        """Return the schedules and the deleted surveys; raise StoreError if they were never read."""
+        if self._found is None:
+            self._found = self._read()
+        elif time.monotonic() >= self._end:
+            with suppress(TimeoutError):
+                self._refresh.result(self._read_again)
+        return self._found
+
+    def _read(self) -> tuple[dict[str, Schedule], Collection[str]]:
+        self._end = time.monotonic() + self._seconds
+        return read_all_schedules(self._store), self._store.notes(DELETED)
+
+    def _read_again(self) -> None:
+        with suppress(StoreError):
+            self._found = self._read()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,13 +82,10 @@ class Service:
     """Limits the reports of each address."""
     wrong_token_limit: RateLimit
     """Limits the wrong tokens of each address."""
-    schedules: TtlCache[tuple[dict[str, Schedule], Collection[str]]] = field(
-        default_factory=lambda: TtlCache(SCHEDULE_TTL_SECONDS, stale_on=StoreError)
-    )
-    """When each survey is open, and the deleted surveys; while the store cannot be used, as last read."""
+    schedules: CachedSchedules
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """The sections of the dashboard, by survey."""
-    readiness: TtlCache[None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS, repeat=StoreError))
+    readiness: TtlCache[StoreError | None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
     """Whether the store can record reports."""
     store_reader: StoreReader = field(default_factory=StoreReader)
     """Reads the store for metrics."""
@@ -63,15 +94,20 @@ class Service:
 
     def check_ready(self) -> None:
         """Raise StoreError if the store could not take a report within the last seconds."""
-        self.readiness.get("", self.store.check_ready)  # cached, because each check writes to the store
+        if error := self.readiness.get("", self._find_error):  # cached, because each check writes
+            raise error.with_traceback(None)
+
+    def _find_error(self) -> StoreError | None:
+        try:
+            self.store.check_ready()
+        except StoreError as error:
+            return error
+        return None
 
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""
-        return self._read_schedules()[0].get(survey, Schedule()).phase(time.time())
+        return self.schedules.read()[0].get(survey, Schedule()).phase(time.time())
 
     def is_deleted(self, survey: str) -> bool:
         """Return whether a survey was deleted from the store."""
-        return survey in self._read_schedules()[1]
-
-    def _read_schedules(self) -> tuple[dict[str, Schedule], Collection[str]]:
-        return self.schedules.get("", lambda: (read_all_schedules(self.store), self.store.notes(DELETED)))
+        return survey in self.schedules.read()[1]

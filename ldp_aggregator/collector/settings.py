@@ -10,6 +10,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+from encoders.sender_address import Network
 from ldp_aggregator.collector.access_tokens import (
     AccessToken,
     Role,
@@ -18,7 +19,7 @@ from ldp_aggregator.collector.access_tokens import (
     read_tokens,
 )
 from ldp_aggregator.collector.errors import SettingsError
-from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE, Network
+from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE
 from ldp_aggregator.stores import StorePolicy
 from ldp_aggregator.training_sources import TOKEN_VARIABLE
 

@@ -16,7 +16,7 @@ from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.unsealing import PrivateKey
-from ldp_aggregator.collector.access_tokens import Role, log_token_changes
+from ldp_aggregator.collector.access_tokens import Role, log_tokens
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.invitations import count_tokens, token_namespace
@@ -80,7 +80,9 @@ class PublishedSurveys:
         store = open_store(self.settings.store, create=False)
         guarantee = store.check_durability(self.settings.store_policy)
         _require_surveys(store, self.stored_plans)
-        return create_app(self.settings, store, self.signatures, guarantee, self.keys)
+        app = create_app(self.settings, store, self.signatures, guarantee, self.keys)
+        app.extensions["ldp"].schedules.read()  # no request has to wait for them if the store then hangs
+        return app
 
 
 def publish_surveys(
@@ -128,7 +130,8 @@ def publish_surveys(
         before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
         _publish(store, plans, former_plans)
-        log_token_changes(store, settings.tokens)
+        if settings.tokens != (former.settings.tokens if former else ()):
+            log_tokens(store, settings.tokens)
         stored_plans = store.plans()
         report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
     finally:

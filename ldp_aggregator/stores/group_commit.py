@@ -6,8 +6,10 @@ Reports of one question are merged into one batch, sorted by id, so that the sto
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
 from ldp_aggregator.stores.store import (
     Batch,
@@ -44,19 +46,30 @@ class GroupCommit:
         """Record batches as :meth:`Store.record` does, in round trips shared with concurrent callers."""
         known: list[MarksById] = [{} for _ in batches]
         for server, positions in positions_by_server(self._store, batches).items():
-            lane = self._lanes.get(server) or self._lanes.setdefault(server, _Lane(self._store))
-            found = lane.record([batches[position] for position in positions])
+            lane = self._lane(server)
+            with lane.trying():
+                found = lane.record([batches[position] for position in positions])
             for position, marks in zip(positions, found, strict=True):
                 known[position] = marks
         return known
 
+    def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
+        """Look up ids as :meth:`Store.find_recorded` does."""
+        ids_by_server: dict[str, dict[str, ByteArray]] = {}
+        for counter, each in ids.items():
+            ids_by_server.setdefault(self._store.server_of(survey, counter), {})[counter] = each
+        found: dict[str, MarksById] = {}
+        for server, some in ids_by_server.items():
+            with self._lane(server).trying():
+                found |= self._store.find_recorded(survey, some)
+        return found
+
+    def _lane(self, server: str) -> _Lane:
+        return self._lanes.get(server) or self._lanes.setdefault(server, _Lane(self._store))
+
 
 class _Lane:
-    """The round trips to one server, one at a time.
-
-    After a failure only one thread tries the server at a time, and the others fail at once, until a try
-    succeeds: a server that hangs must not block all threads of a collector, which other servers need.
-    """
+    """The round trips to one server that record batches, one at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -64,12 +77,31 @@ class _Lane:
         self._condition = threading.Condition()
         self._busy = False
         self._failure: tuple[str, StoreFailure] | None = None
+        self._retry = threading.Lock()
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Use the server within this context.
+
+        After a failure only one thread tries the server at a time, and the others fail at once, until a try
+        succeeds: a server that hangs must not block all threads of a collector, which other servers need.
+        """
+        former = self._failure
+        if former and not self._retry.acquire(blocking=False):
+            raise StoreError(*former)
+        try:
+            yield
+            self._failure = None
+        except StoreError as error:
+            self._failure = None if isinstance(error, CounterError) else (str(error), error.reason)
+            raise
+        finally:
+            if former:
+                self._retry.release()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         job = _Job(batches)
         with self._condition:
-            if self._busy and self._failure:
-                raise StoreError(*self._failure)
             self._waiting.append(job)
             while self._busy and job in self._waiting:
                 self._condition.wait()
@@ -112,7 +144,6 @@ class _Lane:
         finally:
             with self._condition:
                 self._busy = False
-                self._failure = (str(failure), failure.reason) if failure else None
                 if failure:
                     jobs, self._waiting = jobs + self._waiting, []
                 for job in jobs:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ldp_aggregator.stores.store import Store
 
+BACKED_UP = "backed up"
 _LOG = "log"
 """The kind of a store's notes that are entries of the log. Their names sort them by time."""
 
@@ -32,10 +33,10 @@ class LogEntry(NamedTuple):
 def write_log(
     store: Store, who: str, what: str, survey: str = "", detail: str = "", *, daily: bool = False
 ) -> None:
-    """Add an entry to the log of a store; if `daily`, in place of the same action's entry of the same day."""
+    """Add an entry to the log of a store; if `daily`, in place of the same entry of the same day."""
     seconds, fraction = divmod(time.time_ns(), 10**9)
     now = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    name = f"{now[:10]} {who} {what} {survey}" if daily else f"{now} {fraction:09}"
+    name = f"{now[:10]} {who} {what} {survey} {detail}" if daily else f"{now} {fraction:09}"
     store.set_note(_LOG, name, json.dumps(LogEntry(now, who, what, survey, detail)).encode())
 
 
@@ -43,6 +44,13 @@ def read_log(store: Store) -> list[LogEntry]:
     """Return the entries of the log of a store, the oldest first."""
     entries = [LogEntry(*json.loads(data)) for _, data in sorted(store.notes(_LOG).items())]
     return sorted(entries, key=lambda entry: entry.time)
+
+
+def find_last_backup(store: Store) -> float | None:
+    """Return the time of the last backup or, without one, of the first entry of the log, in Unix seconds."""
+    entries = read_log(store)
+    times = [each.time for each in entries if each.what == BACKED_UP] or [each.time for each in entries[:1]]
+    return datetime.fromisoformat(times[-1]).timestamp() if times else None
 
 
 def local_account() -> str:

@@ -165,7 +165,7 @@ class RedisStore:
             for kind in SURVEY_KINDS:
                 self._redis.hdel(note_key(kind), survey)
             self._redis.delete(f"ldp:rejections:{survey}")
-        self._request_rewrite()
+        self._rewriter.request()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Record batches with one script each, in one round trip per server; see :meth:`Store.record`.
@@ -185,8 +185,8 @@ class RedisStore:
             queried_nodes = self._check.add_queries(pipeline, nodes)
             answers = pipeline.execute()
         self._check.check_replies(queried_nodes, answers[len(batches) :])
-        if any(len(batch.ids) for batch in batches):
-            self._request_rewrite()
+        if self._check.policy.durability != "unchecked" and any(len(batch.ids) for batch in batches):
+            self._rewriter.request()
         return [self._read_answer(*each) for each in zip(batches, answers[: len(batches)], strict=True)]
 
     def _read_answer(self, batch: Batch, answer: Sequence[Any]) -> MarksById:
@@ -203,10 +203,10 @@ class RedisStore:
         """Return how many reports a counter must have; weaker settings than "always" may lose some."""
         return self._seen.get((survey, counter), 0) if self._check.policy.durability == "always" else 0
 
-    def server_of(self, batch: Batch) -> str:
+    def server_of(self, survey: str, counter: str) -> str:
         """Return the node of a cluster that has the question; see :meth:`Store.server_of`."""
         with self._servers.errors():
-            return node_name(self._servers.node_of_key(counter_keys(batch.survey, batch.counter)[0]))
+            return node_name(self._servers.node_of_key(counter_keys(survey, counter)[0]))
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Look up ids in the hash of each counter; see :meth:`Store.find_recorded`."""
@@ -328,7 +328,8 @@ class RedisStore:
                 raise
             message = f"{error}; does this Redis speak TLS? If not, write redis://"
             raise StoreError(message, error.reason) from error
-        self._request_rewrite()  # a killed collector may have left reports in order of arrival
+        if policy.durability != "unchecked":
+            self._rewriter.start()
         return guarantee + self._check.describe_evictions()
 
     def _write_probes(self) -> None:
@@ -392,8 +393,3 @@ class RedisStore:
         """Start a pending rewrite of the append-only file, then close; see :meth:`Store.close`."""
         self._rewriter.close()
         self._servers.close()
-
-    def _request_rewrite(self) -> None:
-        """Request a rewrite of the append-only file, unless the policy is "unchecked"."""
-        if self._check.policy.durability != "unchecked":
-            self._rewriter.request()

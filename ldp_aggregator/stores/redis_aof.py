@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.resources import files
 from random import SystemRandom
 from urllib.parse import parse_qsl, urlencode
@@ -19,6 +21,7 @@ _OPTION = "rewrite_seconds"
 _DEFAULT_SECONDS = 300.0
 _MAX_SECONDS = 86_400.0
 _RETRY_SECONDS = 5.0
+_RECONNECT_SECONDS = 1.0
 _MARGIN_SECONDS = 0.1
 _GROWTH_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "finish_growth.lua").read_text()
 _THOUSANDS_PER_CALL = 10
@@ -42,13 +45,25 @@ class AofRewriter:
         self._servers = servers
         self._redis = servers.client
         self._seconds = seconds
-        self._task = BackgroundTask(self._rewrite)
-        self._check = BackgroundTask(self._check_rewrite)
+        self._task = BackgroundTask(partial(_retrying, self._rewrite))
+        self._check = BackgroundTask(partial(_retrying, self._check_rewrite))
 
     def request(self) -> None:
         """Schedule a rewrite at a random time within the interval: the new file shows when it was written."""
         if self._seconds:
             self._task.request(self._seconds * _draw_uniform())
+
+    def start(self) -> None:
+        """Rewrite the file within the interval, or at once if it was not rewritten since Redis started.
+
+        After a crash, Redis 7.0 keeps the beginning of a script's transaction whose end was not written. At
+        the next start, it would execute this part with the transaction that was appended to it. Redis may
+        have started again after each failure.
+        """
+        self.request()  # a killed collector may have left reports in order of arrival
+        if self._seconds:
+            self._servers.after_failure = partial(self._check.request, 0)
+            self._check.request(0)
 
     def close(self) -> None:
         """Start a rewrite now, if one was pending.
@@ -90,33 +105,43 @@ class AofRewriter:
 
     def _rewrite(self) -> float | None:
         """Request a rewrite unless another collector just did; return the seconds until the next try."""
-        try:
-            if not self._redis.set(_REWRITE_KEY, 1, px=max(1, int(1000 * self._seconds)), nx=True):
-                remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
+        interval_ms = max(1, int(1000 * self._seconds))
+        if not self._redis.set(_REWRITE_KEY, 1, px=interval_ms, nx=True):
+            remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
+            if remaining_ms <= interval_ms:
                 return max(remaining_ms, 0) / 1000 + _MARGIN_SECONDS
+            self._redis.set(_REWRITE_KEY, 1, px=interval_ms)  # the clock of Redis was set back
+        try:
             self._rewrite_now()
-            self._check.request(_RETRY_SECONDS)
-        except redis.ResponseError as error:
-            with suppress(*FAILURES):
-                self._redis.delete(_REWRITE_KEY)
-            return _RETRY_SECONDS if "in progress" in str(error) else None  # None: this user may not rewrite
-        except FAILURES:
-            return _RETRY_SECONDS
+        except redis.ResponseError:
+            self._redis.delete(_REWRITE_KEY)
+            raise
+        self._check.request(_RETRY_SECONDS)
         return None
 
     def _check_rewrite(self) -> float | None:
-        """Request another rewrite if the last one failed; return the seconds until the next check."""
-        try:
-            servers = [self._redis.info("persistence", **node) for node in self._servers.primaries()]
-        except redis.ResponseError:  # this user may not read it
-            return None
-        except FAILURES:
-            return _RETRY_SECONDS
+        """Rewrite a file whose last rewrite failed, or which was not rewritten since Redis started.
+
+        Return the seconds until the next check.
+        """
+        servers = [self._redis.info("persistence", **node) for node in self._servers.primaries()]
         if any(each["aof_rewrite_in_progress"] or each["aof_rewrite_scheduled"] for each in servers):
             return _RETRY_SECONDS
-        if any(each["aof_last_bgrewrite_status"] != "ok" for each in servers):
-            self._task.request(_RETRY_SECONDS)
-        return None
+        is_rewritten = [each["aof_last_rewrite_time_sec"] >= 0 for each in servers]
+        if all(is_rewritten) and all(each["aof_last_bgrewrite_status"] == "ok" for each in servers):
+            return None
+        self._rewrite_now()
+        return _RETRY_SECONDS
+
+
+def _retrying(run: Callable[[], float | None]) -> float | None:
+    """Run a task; return the seconds until the next run, None if it is done or this user may not rewrite."""
+    try:
+        return run()
+    except redis.ResponseError as error:
+        return _RETRY_SECONDS if "in progress" in str(error) else None
+    except FAILURES:
+        return _RECONNECT_SECONDS
 
 
 def split_rewrite_seconds(url: str) -> tuple[str, float]:

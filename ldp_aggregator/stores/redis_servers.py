@@ -7,8 +7,7 @@ TIMEOUT_SECONDS to respond.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -49,6 +48,8 @@ class RedisServers:
 
     def __init__(self, url: str) -> None:
         self.is_cluster = url.startswith(_CLUSTER_SCHEME)
+        self.after_failure: Callable[[], object] = lambda: None
+        """Called whenever the servers could not be used."""
         self._map_reader = BackgroundTask(self._read_map)
         timeouts = {"socket_timeout": TIMEOUT_SECONDS, "socket_connect_timeout": TIMEOUT_SECONDS}
         try:
@@ -56,10 +57,8 @@ class RedisServers:
                 address = "redis://" + url.removeprefix(_CLUSTER_SCHEME)
                 once = Retry(NoBackoff(), 0)
                 self.client: Any = _OneTryCluster.from_url(address, retry=once, **timeouts)
-                self.tries = self.client.tries
                 self.client.cluster_error_retry_attempts = 0  # redis-py before version 6 has two settings
             else:
-                self.tries = _Tries()
                 self.client = redis.Redis.from_url(url, **timeouts)  # connects on first use
                 pool = self.client.connection_pool
                 pool.connection_class(**pool.connection_kwargs)  # checks the options now
@@ -92,14 +91,13 @@ class RedisServers:
             yield
         except FAILURES as error:
             found = store_error(error)
-            if isinstance(found, CounterError):
-                pass
-            elif not self.is_cluster:
-                _close_idle_connections(self.client)
-            elif isinstance(error, redis.exceptions.AskError):  # or MovedError
-                self._read_map()
-            else:
-                self._map_reader.request(_MAP_SECONDS)  # not now: another server may hang
+            if not isinstance(found, CounterError):
+                self._close_idle_connections()
+                self.after_failure()
+                if isinstance(error, redis.exceptions.AskError):  # or MovedError
+                    self._read_map()
+                elif self.is_cluster:
+                    self._map_reader.request(_MAP_SECONDS)  # not now: another server may hang
             raise found from error
 
     def close(self) -> None:
@@ -107,52 +105,23 @@ class RedisServers:
         self._map_reader.cancel()
         self.client.close()
 
+    def _close_idle_connections(self) -> None:
+        nodes = self.client.get_nodes() if self.is_cluster else []
+        for client in [node.redis_connection for node in nodes] or [self.client]:
+            if client:  # a node to which nothing was sent yet has none
+                client.connection_pool.disconnect(inuse_connections=False)
+
     def _read_map(self) -> None:
         """Read again which server of the cluster has which keys."""
         with suppress(*FAILURES):
             self.client.nodes_manager.initialize()
 
 
-class _Tries:
-    """Lets one thread at a time try a server that did not respond, until it responds.
-
-    The others fail at once: a server that hangs must not block the threads that other servers need.
-    """
-
-    def __init__(self) -> None:
-        self._failed: dict[str, threading.Lock] = {}
-
-    @contextmanager
-    def of(self, server: str, client: Any) -> Iterator[None]:
-        """Send commands to a server within this context; close its idle connections if they fail."""
-        lock = self._failed.get(server)
-        if lock and not lock.acquire(blocking=False):
-            raise redis.TimeoutError("the server did not respond, and another request tries it again")
-        try:
-            yield
-            self._failed.pop(server, None)
-        except FAILURES as error:
-            if isinstance(error, (redis.ConnectionError, redis.TimeoutError)):
-                self._failed.setdefault(server, threading.Lock())
-            if not isinstance(store_error(error), CounterError):
-                _close_idle_connections(client)
-            raise
-        finally:
-            if lock:
-                lock.release()
-
-
 class _OneTryCluster(redis.RedisCluster):  # type: ignore[misc]  # see redis-py in pyproject.toml
     """A client that neither follows a key to another node nor reads the map while a command waits."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.tries = _Tries()
-        super().__init__(*arguments, **options)
-
     def _execute_command(self, target_node: Any, *arguments: Any, **options: Any) -> Any:
-        client = self.get_redis_connection(target_node)
-        with self.tries.of(target_node.name, client):
-            return client.execute_command(*arguments, **options)
+        return self.get_redis_connection(target_node).execute_command(*arguments, **options)
 
 
 class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyproject.toml
@@ -178,15 +147,8 @@ class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyp
 
     def execute(self) -> list[Any]:
         """Send the commands; return their replies in order, or raise the first error of redis-py."""
-        replies = {}
-        for name, pipeline in self._pipelines.items():
-            with self._servers.tries.of(name, pipeline):
-                replies[name] = iter(pipeline.execute())
+        replies = {name: iter(pipeline.execute()) for name, pipeline in self._pipelines.items()}
         return [next(replies[name]) for name in self._order]
-
-
-def _close_idle_connections(client: Any) -> None:
-    client.connection_pool.disconnect(inuse_connections=False)
 
 
 def node_name(node: Node) -> str:

@@ -169,7 +169,7 @@ class SQLiteStore:
         self._request_checkpoint()
         return [known for known, _ in counted]
 
-    def server_of(self, _batch: Batch) -> str:
+    def server_of(self, _survey: str, _counter: str) -> str:
         """Return an empty name, because all is in one file; see :meth:`Store.server_of`."""
         return ""
 

@@ -160,8 +160,8 @@ class Store(Protocol):
             safe.
         """
 
-    def server_of(self, batch: Batch) -> str:
-        """Return the name of the server that counts a batch; empty if the store is one server or file.
+    def server_of(self, survey: str, counter: str) -> str:
+        """Return the name of the server that has a counter; empty if the store is one server or file.
 
         A server that hangs must delay only its own batches.
         """
@@ -227,7 +227,7 @@ def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, lis
     """Return the positions of the batches that each server of a store counts."""
     positions: dict[str, list[int]] = {}
     for position, batch in enumerate(batches):
-        positions.setdefault(store.server_of(batch), []).append(position)
+        positions.setdefault(store.server_of(batch.survey, batch.counter), []).append(position)
     return positions
 
 

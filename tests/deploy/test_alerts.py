@@ -41,6 +41,7 @@ HEALTHY = {
     "ldp_store_memory_used_bytes": "50",
     "ldp_store_memory_max_bytes": "100",
     "ldp_time_seconds": "0+15",
+    "ldp_last_backup_timestamp_seconds": "0",
     'ldp_deletion_due_timestamp_seconds{survey="sleep"}': "9000000",
     'ldp_token_expiry_timestamp_seconds{token="phone"}': "9000000",
 }
@@ -59,6 +60,7 @@ FAULTS = {
     "LdpRedisMemoryNearlyFull": {"ldp_store_memory_used_bytes": "81"},
     "LdpWorkerRestarts": {"ldp_worker_restarts_total": "3"},
     "LdpClockWrong": {"ldp_time_seconds": "700+15"},
+    "LdpBackupOld": {"ldp_last_backup_timestamp_seconds": "-604800"},
     "LdpRetentionDue": {'ldp_deletion_due_timestamp_seconds{survey="sleep"}': "1"},
     "LdpTokenExpires": {'ldp_token_expiry_timestamp_seconds{token="phone"}': "864000"},
 }

@@ -16,6 +16,7 @@ from ldp_aggregator.stores import StorePolicy, open_store
 from tests.deploy.shipped_commands import is_ready, started
 from tests.support.servers import (
     SHIPPED_NGINX,
+    SHIPPED_PROXY,
     free_port,
     inherited_environment,
     listens,
@@ -77,7 +78,9 @@ def test_the_proxy_of_a_relay_is_that_of_a_collector_with_other_files(services, 
         name: ours[name] for name in ours.keys() - different
     }
     files = {each.split(":")[1] for each in relays["volumes"]}
-    assert files == {f"/etc/nginx/{name}" for name in ("nginx.conf", "proxy.conf", "tls")}
+    assert files == {f"/etc/nginx/{name}" for name in ("nginx.conf", "proxy.conf", "tls")} | {
+        "/var/lib/nginx"
+    }
     assert files <= {each.split(":")[1] for each in ours["volumes"]}
     for service in (ours, relays):
         assert any(each.endswith("proxy.conf:/etc/nginx/proxy.conf:ro") for each in service["volumes"])
@@ -93,18 +96,23 @@ def test_only_the_proxy_of_a_relay_is_reachable_and_the_relay_reaches_its_collec
     assert not any("enable_ipv6" in (network or {}) for network in networks.values())
 
 
-def test_the_collector_reads_the_count_of_the_proxy_and_cannot_change_it(services):
-    every = services["services"]
-    (file,) = re.findall(r"access_log (\S+) ", SHIPPED_NGINX.read_text())
-    (written,) = (each for each in every["proxy"]["volumes"] if each.startswith("refusals:"))
-    (read,) = (each for each in every["collector"]["volumes"] if each.startswith("refusals:"))
-    folder, _, mode = read.removeprefix("refusals:").partition(":")
-    assert (written, mode) == (f"refusals:{Path(file).parent}", "ro")
-    command = every["collector"]["command"]
-    assert command[command.index("--proxy-refusals") + 1] == f"{folder}/{Path(file).name}"
-    options = services["volumes"]["refusals"]["driver_opts"]
-    assert options["type"] == "tmpfs"
-    assert re.search(r"size=\d+m,uid=101\b", options["o"])  # limited, and the proxy can write to it
+def test_collector_and_relay_read_the_count_of_their_proxy_and_cannot_change_it(services, relay_services):
+    (file,) = re.findall(r"access_log (\S+) ", SHIPPED_PROXY.read_text())
+    command = services["services"]["collector"]["command"]
+    head = (DEPLOY / "relay" / "compose.yaml").read_text().partition("\nx-hardened")[0]
+    for found, name, setting in (
+        (services, "collector", command[command.index("--proxy-refusals") + 1]),
+        (relay_services, "relay", re.findall(r'proxy_refusals = "(.*?)"', head)[0]),
+    ):
+        every = found["services"]
+        (written,) = (each for each in every["proxy"]["volumes"] if each.startswith("refusals:"))
+        (read,) = (each for each in every[name]["volumes"] if each.startswith("refusals:"))
+        folder, _, mode = read.removeprefix("refusals:").partition(":")
+        assert (written, mode) == (f"refusals:{Path(file).parent}", "ro")
+        assert setting == f"{folder}/{Path(file).name}"
+        options = found["volumes"]["refusals"]["driver_opts"]
+        assert options["type"] == "tmpfs"
+        assert re.search(r"size=\d+m,uid=101\b", options["o"])  # limited, and the proxy can write to it
 
 
 def test_memory_is_limited_and_a_stop_waits_for_requests(services):

@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 import subprocess
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -203,6 +203,29 @@ def test_the_proxy_of_a_relay_passes_no_header_that_identifies_a_device_and_writ
         assert post(front, MESSAGE_PATH, bytes((64 << 10) + 1))[0] == 413
     expected = {"host": "127.0.0.1", "content-type": "text/plain", "content-length": str(len(body))}
     assert handler.seen == [(MESSAGE_PATH, expected | {"x-forwarded-for": "127.0.0.1"})]
+
+
+@pytest.mark.slow
+def test_the_proxy_of_a_relay_counts_the_requests_that_it_refuses_and_writes_nothing_else(tmp_path):
+    handler = type("Recorder", (RelayHandler,), {"seen": []})
+    with (
+        serve(handler) as origin,
+        front_proxy(tmp_path, int(origin.rpartition(":")[2]), name=RELAY) as front,
+        ExitStack() as stack,
+    ):
+        address, begin = (
+            ("127.0.0.1", int(front.rpartition(":")[2])),
+            f"POST {MESSAGE_PATH} HTTP/1.1\r\nHost: x\r\n",
+        )
+        for _ in range(32):  # the limit of one address
+            line = stack.enter_context(socket.create_connection(address))
+            line.sendall(f"{begin}Content-Length: 9\r\n\r\nx".encode())
+        wait_for(lambda: post(front, MESSAGE_PATH, b"a message")[0] == 429)
+        assert [post(front, MESSAGE_PATH, b"a message")[0] for _ in range(5)] == [429] * 5
+        wait_for(lambda: (tmp_path / "refusals").stat().st_size == 6)  # written after 5 s at most
+    assert not (tmp_path / "refusals").read_bytes().strip(b"\n")
+    written = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert written <= {"nginx.conf", "proxy.conf", "nginx.log", "refusals", "nginx.pid"}
 
 
 def post(

@@ -22,6 +22,7 @@ from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
+from ldp_aggregator.stores.operator_log import BACKED_UP, find_last_backup, read_log
 from ldp_aggregator.stores.schedule import BackupError, Phase, Schedule, read_schedule
 from ldp_aggregator.stores.store import SCHEDULES, TEXTS, count_reports
 from tests.ldp_aggregator.test_migrate import HALF, INVITED, PLAN, SOME_TEXTS, fill, open_sqlite, whole
@@ -237,6 +238,16 @@ def test_a_restore_asks_for_one_step_and_refuses_a_newer_store(tmp_path, sent):
         restore(path, restored)
     for each in (store, restored):
         each.close()
+
+
+def test_the_operators_log_says_when_the_last_backup_was_made(tmp_path, sent):
+    url = f"sqlite:///{tmp_path}/live.db"
+    store = filled(url, sent)
+    assert find_last_backup(store) is None
+    command("ldp-collector", "backup", "-o", tmp_path / "backup.db", "--store", url)
+    assert [each.what for each in read_log(store)] == [BACKED_UP]
+    assert abs((find_last_backup(store) or 0) - time.time()) < 60
+    store.close()
 
 
 def test_what_cannot_be_backed_up_is_named_and_leaves_no_file(tmp_path, sent):

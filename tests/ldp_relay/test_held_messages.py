@@ -8,6 +8,7 @@ import stat
 import threading
 import time
 from contextlib import closing
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from ldp_relay.held_messages import (
     Outcome,
     Passage,
 )
-from ldp_relay.networks import Admission, NetworkLimit, read_address
+from ldp_relay.networks import Admission, NetworkLimit
 from tests.support.servers import wait_for
 
 OPEN = 1 << 32
@@ -338,7 +339,7 @@ def test_after_the_hour_the_file_does_not_show_the_order_of_arrival(held, tmp_pa
 
 def test_a_message_that_is_repeated_takes_nobody_elses_place(held):
     limit = NetworkLimit(2)
-    admission = Admission(limit, read_address("192.0.2.1"))
+    admission = Admission(limit, ip_address("192.0.2.1"))
     first, second, third = messages(3)
     assert held.hold("s", first, OPEN, admission=admission) is Outcome.NEW
     repeats = [threading.Thread(target=held.hold, args=("s", first, OPEN, b"", admission)) for _ in range(8)]

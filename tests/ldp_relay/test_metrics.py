@@ -37,7 +37,9 @@ HOUR = 3600
 def app(tmp_path: Path) -> Flask:
     path = write_relay_files(tmp_path, small_text(8100), "http://127.0.0.1:9")
     (tmp_path / "metrics.token").write_text(f"{TOKEN}\n")
-    path.write_text(f'metrics_token_file = "metrics.token"\n{path.read_text()}')
+    (tmp_path / "refusals").write_bytes(b"\n" * 7)
+    more = 'metrics_token_file = "metrics.token"\nproxy_refusals = "refusals"\n'
+    path.write_text(more + path.read_text())
     settings = read_settings(path)
     held = HeldMessages(settings.database)
     made = create_app(settings, held, {PLAN.digest: Counter()})
@@ -105,16 +107,18 @@ def test_metrics_count_messages_batches_and_deliveries(app, held, clock):
         ("ldp_relay_deliveries_total", "failed"): 1,
         ("ldp_relay_batches_total",): 1,
         ("ldp_relay_broken_batches_total",): 1,
+        ("ldp_relay_proxy_refusals_total",): 7,
     }
     assert PLAN.digest not in get(app, "/metrics", TOKEN)[1]
 
 
-def test_metrics_do_not_show_when_within_an_hour_a_message_came_or_was_refused(app, held, clock):
+def test_metrics_do_not_show_when_within_an_hour_a_message_came_or_was_refused(app, held, clock, tmp_path):
     hold(held, range(3))
     before = scrape(app)
     hold(held, range(3, 7))
     held.withdraw(PLAN.digest, b"message 0000", 1 << 40)
     held.count_events(PLAN.digest, {"refused, bad-seal": 1})
+    (tmp_path / "refusals").write_bytes(b"\n" * 9)
     clock[0] += HOUR / 2 - 1
     assert scrape(app) == before
     clock[0] += 1
@@ -122,6 +126,10 @@ def test_metrics_do_not_show_when_within_an_hour_a_message_came_or_was_refused(a
     assert after["ldp_relay_waiting",] == 6
     assert after["ldp_relay_received_total",] == 7
     assert after["ldp_relay_refused_total", "bad-seal"] == 1
+    assert after["ldp_relay_proxy_refusals_total",] == 9
+    (tmp_path / "refusals").unlink()
+    clock[0] += HOUR
+    assert ("ldp_relay_proxy_refusals_total",) not in scrape(app)
 
 
 def test_metrics_need_their_token(app, tmp_path):
@@ -229,6 +237,7 @@ tests:
       - {{series: 'ldp_relay_deliveries_total{{survey="one", result="failed"}}', values: '0x4 1x40'}}
       - {{series: 'ldp_relay_broken_batches_total{{survey="one"}}', values: '0x4 1x40'}}
       - {{series: 'ldp_relay_refused_total{{survey="one", reason="network-full"}}', values: '0x4 2x40'}}
+      - {{series: ldp_relay_proxy_refusals_total, values: '0x4 9x40'}}
     promql_expr_test:
       - {{expr: 'count(ALERTS{{alertstate="firing"}})', eval_time: 60s}}
 {expected}

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from ipaddress import ip_address, ip_network
 
 import pytest
 
+from encoders.sender_address import find_sender
 from ldp_relay import networks as module
 from ldp_relay.networks import (
     MAX_REFUSALS,
     NetworkLimit,
     RefusalLimit,
     network_of,
-    read_address,
-    sender_of,
 )
 from tests.support.relays import relayed_plan
 
-PROXIES = frozenset({read_address("127.0.0.1"), read_address("0:0:0:0:0:0:0:1")})
+PROXIES = [ip_network("127.0.0.1"), ip_network("0:0:0:0:0:0:0:1")]
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,19 @@ PROXIES = frozenset({read_address("127.0.0.1"), read_address("0:0:0:0:0:0:0:1")}
         ("127.0.0.1", "203.0.113.9, 198.51.100.1", "198.51.100.0/24"),  # only the last entry is the proxy's
         ("127.0.0.1", "2001:db8:1:2::3", "2001:db8:1::/48"),
         ("::ffff:192.0.2.77", "", "192.0.2.0/24"),
-        ("127.0.0.1", "unknown", ""),
+        ("127.0.0.1", "unknown", "127.0.0.0/24"),  # all of them share one network
+        ("unknown", "", ""),
         ("::ffff:127.0.0.1", "198.51.100.1", "198.51.100.0/24"),
         ("::1", "198.51.100.1", "198.51.100.0/24"),
     ],
 )
 def test_the_network_is_the_sender_s(peer, forwarded, network):
-    assert network_of(sender_of(peer, forwarded, PROXIES), 24, 48) == network
+    assert network_of(find_sender(peer, forwarded, PROXIES), 24, 48) == network
 
 
 def test_a_network_is_full_for_the_whole_survey():
     limit = NetworkLimit(3)
-    one, neighbour, other = map(read_address, ("192.0.2.1", "192.0.2.250", "198.51.100.1"))
+    one, neighbour, other = map(ip_address, ("192.0.2.1", "192.0.2.250", "198.51.100.1"))
     assert [limit.acquire(each) for each in (one, neighbour, one, neighbour)] == [True, True, True, False]
     assert limit.acquire(other)
     limit.release(neighbour)
@@ -48,9 +49,9 @@ def test_a_network_is_full_for_the_whole_survey():
 
 def test_a_provider_of_ipv6_can_fill_ten_networks():
     limit = NetworkLimit(3)
-    taken = sum(limit.acquire(read_address(f"2001:db8:{number:x}::1")) for number in range(1000))
+    taken = sum(limit.acquire(ip_address(f"2001:db8:{number:x}::1")) for number in range(1000))
     assert taken == 30
-    assert [limit.acquire(read_address("2001:db9:1::1")) for _ in range(4)] == [True, True, True, False]
+    assert [limit.acquire(ip_address("2001:db9:1::1")) for _ in range(4)] == [True, True, True, False]
 
 
 def test_people_who_are_turned_away_are_counted_once():
@@ -60,7 +61,7 @@ def test_people_who_are_turned_away_are_counted_once():
 
 def test_without_a_limit_nothing_is_stored():
     limit = NetworkLimit(0)
-    assert all(limit.acquire(read_address("192.0.2.1")) for _ in range(100))
+    assert all(limit.acquire(ip_address("192.0.2.1")) for _ in range(100))
     assert not limit._counts
 
 
@@ -68,7 +69,7 @@ def test_refused_messages_slow_their_address_and_nobody_else(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
     limit = RefusalLimit()
-    sender, same, neighbour = map(read_address, ("2001:db8::1", "2001:db8::ffff", "2001:db8:0:1::1"))
+    sender, same, neighbour = map(ip_address, ("2001:db8::1", "2001:db8::ffff", "2001:db8:0:1::1"))
     for _ in range(MAX_REFUSALS):
         assert limit.find_pause(sender) == 0
         limit.count(sender)
@@ -89,7 +90,7 @@ def test_what_is_stored_of_refusals_is_bounded(monkeypatch):
     monkeypatch.setattr(module, "_MAX_ADDRESSES", 100)
     limit = RefusalLimit()
     for number in range(1000):
-        limit.count(read_address(f"2001:db8:0:{number:x}::1"))
+        limit.count(ip_address(f"2001:db8:0:{number:x}::1"))
         now[0] += 1
     assert len(limit._forgotten_at) <= 100
 

@@ -166,6 +166,13 @@ def rewrites_file(client: redis.Redis) -> bool:
     return bool(status["aof_rewrite_in_progress"] or status["aof_rewrite_scheduled"])
 
 
+def rewrite_once(client: redis.Redis) -> None:
+    """Rewrite a Redis's append-only file, so that a collector does not do so when it starts."""
+    client.bgrewriteaof()
+    wait_for(lambda: not rewrites_file(client))
+    client.config_resetstat()
+
+
 def _join(clients: Sequence[redis.Redis]) -> None:
     """Join servers into one cluster with equal shares of the slots."""
     for place, client in enumerate(clients):

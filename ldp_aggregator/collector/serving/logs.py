@@ -63,12 +63,10 @@ def log_unexpected_error(error: BaseException) -> None:
     place = _error_location(error)
     with _lock:
         now = monotonic()
-        last = _last_logged.get((kind, place))
-        due = last is None or now - last >= REPEAT_SECONDS
-        if due:
-            _last_logged[kind, place] = now
-    if due:
-        log_event("unexpected-error", logging.ERROR, kind=kind, place=place)
+        if now - _last_logged.get((kind, place), -REPEAT_SECONDS) < REPEAT_SECONDS:
+            return
+        _last_logged[kind, place] = now
+    log_event("unexpected-error", logging.ERROR, kind=kind, place=place)
 
 
 _lock = threading.Lock()

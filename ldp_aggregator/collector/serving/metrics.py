@@ -7,11 +7,11 @@ answers. Sizes are in whole MiB, because smaller changes could show to which que
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from itertools import accumulate, product
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ from prometheus_client.core import (
 )
 
 from encoders.build import find_build
-from ldp_aggregator.collector.access_tokens import read_noted_tokens
+from encoders.proxy_refusals import count_refusals
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.serving.traffic import (
     DURATIONS,
@@ -36,96 +36,89 @@ from ldp_aggregator.collector.serving.traffic import (
     STATUSES,
     Traffic,
 )
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.shared_call import SharedCall
 from ldp_aggregator.stores import Store, StoreError, StoreFailure
+from ldp_aggregator.stores.operator_log import find_last_backup
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
 from ldp_aggregator.stores.store import count_reports
-from ldp_aggregator.stores.tombstone import read_deletion_dates
+from ldp_aggregator.stores.tombstone import DELETED, read_deletion_dates
 
 STORE_SECONDS = 3.0
 """How long a response waits for the store; Prometheus waits 10 s for a response by default."""
 _MIB = 1 << 20
+_Attempt = tuple[list[Metric], StoreFailure | None]
 
 
 class StoreReader:
-    """Reads the store in a separate thread; while it hangs, all responses wait for the same thread."""
+    """Reads the store in separate threads; while it hangs, all responses wait for the same call."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._thread: _ReadingThread | None = None
+        self._readiness, self._metrics = (SharedCall[_Attempt](STORE_SECONDS) for _ in range(2))
 
     def read(self, store: Store, check_ready: Callable[[], None]) -> list[Metric]:
         """Return the metrics of readiness and, if they can be read within STORE_SECONDS, of the store."""
-        with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = _ReadingThread(store, check_ready)
-                self._thread.start()
-            thread = self._thread
-        thread.join(STORE_SECONDS)
-        if thread.error:
-            raise thread.error
-        failure = thread.failure
+        metrics: list[Metric] = []
+        failure: StoreFailure | None = StoreFailure.TIMEOUT
+        with suppress(TimeoutError):
+            _, failure = self._readiness.result(partial(_attempt, check_ready))
+            metrics, other = self._metrics.result(partial(_attempt, partial(_read_store, store)))
+            failure = failure or other
         ready = GaugeMetricFamily("ldp_ready", "Whether reports can be counted", failure is None)
         failures = GaugeMetricFamily("ldp_not_ready", "1 for the reason why not", labels=["reason"])
         for reason in StoreFailure:
             failures.add_metric([reason], reason is failure)
-        return [ready, failures, *thread.metrics]
+        return [ready, failures, *metrics]
 
 
-class _ReadingThread(threading.Thread):
-    """What was read from the store so far."""
-
-    def __init__(self, store: Store, check_ready: Callable[[], None]) -> None:
-        super().__init__(daemon=True)
-        self._store, self._check_ready = store, check_ready
-        self.failure: StoreFailure | None = StoreFailure.TIMEOUT
-        self.metrics: list[Metric] = []
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            try:
-                self._check_ready()
-                self.failure = None
-            except StoreError as error:
-                self.failure = error.reason
-            space = self._store.space().items()
-            sizes = [_bytes(f"ldp_store_{name}_bytes", "Space of the store", size) for name, size in space]
-            self.metrics = [*_survey_metrics(self._store), *sizes]
-        except StoreError as error:
-            self.failure = self.failure or error.reason
-        except Exception as error:
-            self.error = error
+def _attempt(read: Callable[[], list[Metric] | None]) -> _Attempt:
+    """Return the metrics that are read, or the reason why the store cannot be used."""
+    try:
+        return read() or [], None
+    except StoreError as error:
+        return [], error.reason
 
 
-def _survey_metrics(store: Store) -> list[Metric]:
+def _read_store(store: Store) -> list[Metric]:
+    """Return the metrics of the surveys and of the store's space, and the time of the last backup."""
     reports = CounterMetricFamily("ldp_reports", "Reports counted", labels=["survey"])
     rejections = CounterMetricFamily("ldp_rejections", "Reports rejected", labels=["survey", "reason"])
     tokens = GaugeMetricFamily("ldp_tokens", "Invitations made", labels=["survey"])
     phases = GaugeMetricFamily("ldp_survey_phase", "1 for the phase of a survey", labels=["survey", "phase"])
     schedules = read_all_schedules(store)
     now = time.time()
-    for survey in store.plans():
-        reports.add_metric([survey], count_reports(store.totals(survey)))
-        for reason, count in store.rejections(survey).items():
+    found = {
+        survey: (store.totals(survey), store.rejections(survey), count_tokens(store, survey))
+        for survey in store.plans()
+    }
+    deleted = store.notes(DELETED)  # read last: a deletion meanwhile must not look like a loss of reports
+    for survey in found.keys() - deleted.keys():
+        totals, refused, invited = found[survey]
+        reports.add_metric([survey], count_reports(totals))
+        for reason, count in refused.items():
             rejections.add_metric([survey, reason], count)
-        tokens.add_metric([survey], count_tokens(store, survey))
+        tokens.add_metric([survey], invited)
         current = schedules.get(survey, Schedule()).phase(now)
         for phase in Phase:
             phases.add_metric([survey, phase], phase is current)
-    return [reports, rejections, tokens, phases, *_read_dates(store)]
+    days = read_deletion_dates(store)
+    due = _dates("ldp_deletion_due", "Start of the day in about.retention", "survey", days)
+    backup = GaugeMetricFamily("ldp_last_backup_timestamp_seconds", "Time of the last backup")
+    if (last := find_last_backup(store)) is not None:
+        backup.add_metric([], last)
+    space = [
+        _bytes(f"ldp_store_{name}_bytes", "Space of the store", size) for name, size in store.space().items()
+    ]
+    return [reports, rejections, tokens, phases, due, backup, *space]
 
 
-def _read_dates(store: Store) -> Iterator[Metric]:
-    """Yield when each survey is to be deleted, and when each token expires, unless there is no date."""
-    tokens = {each.name: each.expires for each in read_noted_tokens(store) if each.expires}
-    for name, text, label, days in (
-        ("ldp_deletion_due", "Start of the day in about.retention", "survey", read_deletion_dates(store)),
-        ("ldp_token_expiry", "Start of the day on which a token expires", "token", tokens),
-    ):
-        times = GaugeMetricFamily(f"{name}_timestamp_seconds", text, labels=[label])
-        for key, day in days.items():
+def _dates(name: str, what: str, label: str, days: Mapping[str, date | None]) -> Metric:
+    """Return the beginnings of days in UTC."""
+    times = GaugeMetricFamily(f"{name}_timestamp_seconds", what, labels=[label])
+    for key, day in days.items():
+        if day:
             times.add_metric([key], datetime.combine(day, datetime.min.time(), UTC).timestamp())
-        yield times
+    return times
 
 
 def _process_metrics(traffic: Traffic) -> list[Metric]:
@@ -160,12 +153,12 @@ def _resident_bytes(process: int) -> int:
     return 0
 
 
-def render_metrics(of_store: Iterable[Metric], traffic: Traffic, proxy_refusals: Path | None) -> bytes:
+def render_metrics(of_store: Iterable[Metric], traffic: Traffic, settings: CollectorSettings) -> bytes:
     """Return the metrics of the collector in the text format of Prometheus."""
     build = InfoMetricFamily("ldp_build", "The build that runs", value=vars(find_build()))
-    metrics = [build, *of_store, *_process_metrics(traffic)]
-    with suppress(OSError):
-        if proxy_refusals:  # its size in bytes is the number of requests
-            what, size = "Requests refused by the proxy", proxy_refusals.stat().st_size
-            metrics.append(CounterMetricFamily("ldp_proxy_refusals", what, size))
+    expiry = {each.name: each.expires for each in settings.tokens}
+    tokens = _dates("ldp_token_expiry", "Start of the day on which a token expires", "token", expiry)
+    metrics = [build, *of_store, *_process_metrics(traffic), tokens]
+    if (refusals := count_refusals(settings.proxy_refusals)) is not None:
+        metrics.append(CounterMetricFamily("ldp_proxy_refusals", "Requests refused by the proxy", refusals))
     return generate_latest(SimpleNamespace(collect=lambda: metrics))

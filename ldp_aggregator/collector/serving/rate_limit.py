@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import struct
 import threading
 from array import array
 from collections.abc import Callable, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from math import ceil
 from time import monotonic
 
+from encoders.sender_address import Network, find_sender
 from ldp_aggregator.background_task import BackgroundTask
-
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
 
 WINDOW_SECONDS = 60
 MAX_REQUESTS_PER_MINUTE = 60_000
@@ -34,8 +30,6 @@ WRONG_TOKEN_TABLE_ROWS = 8
 5,000 addresses, an address without any is refused with probability below 1e-11."""
 _CELLS_PER_ROW = 1 << 17
 _ROW_COUNT = 4
-_ADDRESS_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
-"""An address as some load balancers write it: 192.0.2.1:5678, [2001:db8::1]:5678 or [2001:db8::1]."""
 
 
 class RateLimit:
@@ -128,29 +122,3 @@ class RateLimit:
         for row, cell in zip(self._rows, cells, strict=True):
             row[cell] = max(row[cell], lowest + amount)
         return True
-
-
-def find_sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> Address | None:
-    """Return the sender of a request: from the peer backwards, the first address that is not a trusted proxy.
-
-    Each proxy appends its client's address at the right end of X-Forwarded-For. Entries to the left of an
-    untrusted address were written by that sender, and are ignored.
-    """
-    hops = [hop.strip() for hop in forwarded.split(",")]
-    address = _parse_address(peer)
-    while address and hops and any(address in network for network in trusted):
-        before = _parse_address(hops.pop())
-        if before is None:
-            break
-        address = before
-    return address
-
-
-def _parse_address(text: str) -> Address | None:
-    if found := _ADDRESS_WITH_PORT.fullmatch(text):
-        text = found[1] or found[2] or ""
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address

@@ -126,17 +126,10 @@ class _Master(Arbiter):  # type: ignore[misc]
             new = {plan.id: plan.digest for plan in self.app.published.plans if plan.id not in former}
             self.app.log_surveys("reloaded", new=new)
 
-    def handle_term(self) -> None:
-        logs.log_event("stopping")
-        super().handle_term()
-
-    def handle_int(self) -> None:
-        logs.log_event("stopping")
-        super().handle_int()
-
-    def handle_quit(self) -> None:
-        logs.log_event("stopping")
-        super().handle_quit()
+    def halt(self, reason: str | None = None, exit_status: int = 0) -> None:
+        if reason is None:  # a signal
+            logs.log_event("stopping")
+        super().halt(reason, exit_status)
 
 
 class _Threads(ThreadPoolExecutor):

@@ -302,4 +302,7 @@ def test_a_bad_token_stops_the_start(folder):
     words = ["serve", folder / "survey.toml", "--store", f"sqlite:///{folder}/ldp.db"]
     result = run(*words, LDP_OPERATOR_TOKEN="two words")
     assert result.exit_code == 1
-    assert "LDP_OPERATOR_TOKEN: the operator's token must be visible ASCII" in result.output
+    assert (
+        "LDP_OPERATOR_TOKEN: the operator's token needs at least 16 characters, which must be visible ASCII"
+        in result.output
+    )

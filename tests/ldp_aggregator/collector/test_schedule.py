@@ -1,5 +1,7 @@
 """Opening times of surveys, over HTTP and through the operator's commands."""
 
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,6 +21,7 @@ from tests.ldp_aggregator.collector.conftest import ROW, make_store, rejected, s
 from tests.ldp_aggregator.collector.test_routes import post
 from tests.support.commands import command
 from tests.support.servers import wait_for
+from tests.support.threads import in_threads
 
 
 def test_a_schedule_has_four_phases():
@@ -65,6 +68,29 @@ def test_a_worker_uses_the_last_schedules_while_its_store_fails(plan, monkeypatc
     assert early.phase(plan.id) is Phase.CLOSED
     with pytest.raises(StoreError):  # a worker that never read the schedules must not guess
         late.phase(plan.id)
+
+
+def test_requests_do_not_wait_for_schedules_while_the_store_hangs(plan, monkeypatch):
+    monkeypatch.setattr("ldp_aggregator.collector.service.SCHEDULE_TTL_SECONDS", 0.0)
+    monkeypatch.setattr("ldp_aggregator.collector.service.PATIENCE_SECONDS", 0.2)
+    store, go_on, calls = make_store(plan), threading.Event(), []
+    service, notes = service_of(store), store.notes
+    assert service.phase(plan.id) is Phase.OPEN
+
+    def hang(kind: str) -> dict[str, bytes]:
+        calls.append(kind)
+        assert go_on.wait(30)
+        return notes(kind)
+
+    monkeypatch.setattr(store, "notes", hang)
+    begin = time.monotonic()
+    assert {*in_threads(lambda _: service.phase(plan.id), range(50))} == {Phase.OPEN}
+    assert service.phase(plan.id) is Phase.OPEN
+    assert time.monotonic() - begin < 5
+    assert len(calls) == 1
+    store.set_note(SCHEDULES, plan.id, Schedule(closes=50).to_json())
+    go_on.set()
+    wait_for(lambda: service.phase(plan.id) is Phase.CLOSED)
 
 
 class Web:

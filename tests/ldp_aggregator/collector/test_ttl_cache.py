@@ -4,7 +4,10 @@ import threading
 
 import pytest
 
+from ldp_aggregator.collector import create_app
+from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.collector.ttl_cache import TtlCache
+from ldp_aggregator.stores.failure import MissingSurveyError
 
 
 def test_a_result_is_computed_again_after_the_ttl():
@@ -38,52 +41,20 @@ def test_concurrent_callers_share_one_computation():
     assert made == [1]
 
 
-def test_a_stale_result_is_kept_on_the_given_error_for_another_ttl():
-    now = [0.0]
-    cache: TtlCache[float] = TtlCache(2, lambda: now[0], stale_on=ZeroDivisionError)
-    with pytest.raises(ZeroDivisionError):  # there is no result yet
-        cache.get("a", lambda: 1 / 0)
-    assert cache.get("a", lambda: 1.0) == 1.0
-    now[0] = 2.0
-    assert cache.get("a", lambda: 1 / 0) == 1.0
-    now[0] = 3.9
-    assert cache.get("a", lambda: 2.0) == 1.0
-    now[0] = 4.0
-    assert cache.get("a", lambda: 2.0) == 2.0
+def test_a_failed_check_of_readiness_is_repeated_to_all_callers_until_the_ttl_ends(store, monkeypatch):
+    checks = []
 
+    def fail() -> None:
+        checks.append(1)
+        raise MissingSurveyError(["sleep"])
 
-def test_callers_do_not_wait_for_a_computation_after_one_has_failed():
-    now, entered, go_on = [0.0], threading.Event(), threading.Event()
-    cache: TtlCache[float] = TtlCache(2, lambda: now[0], stale_on=ZeroDivisionError)
-    cache.get("a", lambda: 1.0)
-
-    def hang() -> float:
-        entered.set()
-        assert go_on.wait(20)
-        return 1 / 0
-
-    for now[0] in (2.0, 4.0):
-        entered.clear()
-        go_on.clear()
-        asking = threading.Thread(target=cache.get, args=("a", hang))
-        asking.start()
-        assert entered.wait(20)
-        if now[0] == 4.0:
-            assert cache.get("a", lambda: 2.0) == 1.0
-        go_on.set()
-        asking.join()
-    now[0] = 6.0
-    assert cache.get("a", lambda: 3.0) == 3.0
-
-
-def test_an_error_is_repeated_to_all_callers_until_the_ttl_ends():
-    now = [0.0]
-    cache: TtlCache[float] = TtlCache(2, lambda: now[0], repeat=ZeroDivisionError)
-    for now[0] in (0.0, 1.9):
-        with pytest.raises(ZeroDivisionError):
-            cache.get("a", lambda: 1 / now[0])
-    now[0] = 2.0
-    assert cache.get("a", lambda: 1.0) == 1.0
-    now[0] = 4.0
-    with pytest.raises(ZeroDivisionError):
-        cache.get("a", lambda: 1 / 0)
+    service = create_app(CollectorSettings(), store).extensions["ldp"]
+    service.readiness._seconds = 60.0
+    monkeypatch.setattr(store, "check_ready", fail)
+    for _ in range(3):
+        with pytest.raises(MissingSurveyError):
+            service.check_ready()
+    assert len(checks) == 1
+    service.readiness._seconds = 0.0
+    monkeypatch.undo()
+    service.check_ready()

@@ -47,10 +47,15 @@ def become_replica(server: TcpRedis, primary: int) -> None:
     server.client.replicaof("127.0.0.1", primary)
 
 
-def promote(pair: Pair) -> None:
-    """Make the replica a second primary, once it has all data."""
+def wait_until_replicated(pair: Pair) -> None:
+    """Wait until the replica has all data."""
     offset = pair.old.client.info("replication")["master_repl_offset"]
     wait_for(lambda: pair.new.client.info("replication")["slave_repl_offset"] >= offset)
+
+
+def promote(pair: Pair) -> None:
+    """Make the replica a second primary, once it has all data."""
+    wait_until_replicated(pair)
     pair.new.client.replicaof("NO", "ONE")
 
 
@@ -97,6 +102,28 @@ def test_after_an_answer_of_the_wrong_server_the_address_is_looked_up_again(
     assert is_ready(store)
     assert store.totals("sleep")["q"].n == 2
     store.close()
+
+
+def test_a_collector_goes_on_after_its_redis_died_and_its_address_leads_to_the_replica(
+    pair: Pair, tmp_path: Path
+):
+    survey, plan = tmp_path / "survey.toml", read_survey(SURVEY).compile()
+    survey.write_text(SURVEY)
+    with collector([survey], pair.url, prelude=SHORT_CACHE) as (base, _):
+        reports = [make_report(plan, ROW, "yes") for _ in range(30)]
+        for each in reports[:20]:
+            assert ask(f"{base}{REPORTS}", each)[0] == 200
+        wait_until_replicated(pair)
+        pair.old.kill()
+        assert ask(f"{base}{REPORTS}", reports[20])[0] == 503
+        pair.address.target = pair.new.port
+        wait_for(lambda: ask(f"{base}{REPORTS}", reports[20])[0] == 503)  # the replica takes no writes yet
+        assert ask(f"{base}/readyz")[0] == 503
+        pair.new.client.replicaof("NO", "ONE")
+        wait_for(lambda: ask(f"{base}/readyz")[0] == 200)
+        for each in reports:
+            wait_for(lambda each=each: ask(f"{base}{REPORTS}", each)[0] == 200)
+    assert sum(map(pair.new.client.hlen, pair.new.client.keys("ldp:{*:ids"))) == len(reports)
 
 
 def test_a_collector_goes_on_after_its_replica_was_promoted(pair: Pair, tmp_path: Path):

@@ -19,6 +19,7 @@ from tests.support.servers import (
     free_port,
     listens,
     paused_rewrite,
+    rewrite_once,
     rewriting_process,
     wait_for,
 )
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.slow
 def filled(start_redis: StartRedis) -> tuple[LocalRedis, RedisStore]:
     server, store = start_redis()
     with redis.Redis.from_url(server.url) as client:
+        rewrite_once(client)
         client.mset({f"key{number}": "" for number in range(1000)})
     return server, store
 

@@ -12,7 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from encoders.survey import read_survey
 from ldp_aggregator.collector.serving import metrics
-from ldp_aggregator.stores import MemoryStore, StoreError, StoreFailure, open_store
+from ldp_aggregator.deletion import delete_survey
+from ldp_aggregator.stores import MemoryStore, StoreError, StoreFailure, Total, open_store
+from ldp_aggregator.stores.operator_log import BACKED_UP, write_log
 from ldp_client import make_report
 from tests.deploy.test_alerts import PANELS, RULES, dashboard_expressions
 from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, ROW, SURVEY, ask, make_client
@@ -42,8 +44,10 @@ class FailingStore(MemoryStore):
     check_error: StoreError | None = None
     total_error: StoreError | None = None
     hang: threading.Event | None = None
+    checks = 0
 
     def check_ready(self) -> None:
+        self.checks += 1
         if self.hang:
             self.hang.wait(30)
         if self.check_error:
@@ -92,10 +96,9 @@ def test_while_the_store_hangs_metrics_are_quick_and_share_one_thread(failing):
         found = read_metrics(web)
         assert time.monotonic() - begin < 10
         assert (found[sample("ldp_ready")], found[sample("ldp_not_ready", reason="timeout")]) == (0, 1)
-        readers = [each for each in threading.enumerate() if isinstance(each, metrics._ReadingThread)]
-        assert len(readers) == 1
+        assert failing.checks == 2
     failing.hang.set()
-    assert read_metrics(web)[sample("ldp_ready")] == 1
+    wait_for(lambda: read_metrics(web)[sample("ldp_ready")] == 1)
     assert read_metrics(web)[sample("ldp_reports_total", survey="sleep")] == 0
 
 
@@ -150,6 +153,22 @@ def test_the_space_of_a_file_is_shown_in_whole_mebibytes(tmp_path):
     assert (free % (1 << 20), size % (1 << 20)) == (0, 0)
 
 
+def test_a_survey_that_is_deleted_meanwhile_is_left_out(failing, plan, monkeypatch):
+    """Its counters are then incomplete, which looks like a loss of reports to Prometheus."""
+    web, totals = make_client(failing, operator_token="the-token"), failing.totals
+
+    def delete_and_read(survey: str) -> dict[str, Total]:
+        monkeypatch.undo()
+        delete_survey(failing, plan.id, "anna", even_open=True)
+        return totals(survey)
+
+    assert sample("ldp_reports_total", survey="sleep") in read_metrics(web)
+    monkeypatch.setattr(failing, "totals", delete_and_read)
+    found = read_metrics(web)
+    assert not [name for name, labels in found if ("survey", "sleep") in labels]
+    assert plan.id not in failing.plans()
+
+
 @pytest.mark.slow
 def test_the_memory_of_redis_is_shown_with_its_limit(server):
     store = open_store(server.url)
@@ -202,12 +221,26 @@ OF_SOME_SURVEYS = {"ldp_deletion_due_timestamp_seconds", "ldp_token_expiry_times
 """Metrics of surveys with a date of retention, and of tokens that expire."""
 
 
+def test_the_time_of_the_last_backup_is_shown_or_that_of_the_first_entry_of_the_log(failing):
+    web, name = make_client(failing, operator_token="the-token"), sample("ldp_last_backup_timestamp_seconds")
+    assert name not in read_metrics(web)
+    write_log(failing, "anna", "published", "sleep")
+    first = read_metrics(web)[name]
+    assert abs(first - time.time()) < 60
+    time.sleep(1.1)  # the log has whole seconds
+    write_log(failing, "anna", "opened", "sleep")
+    assert read_metrics(web)[name] == first
+    write_log(failing, "anna", BACKED_UP)
+    assert first < read_metrics(web)[name] < time.time()
+
+
 @pytest.fixture
 def exported(failing, tmp_path):
     """Return the labels of every metric that a collector can export, by name."""
     space = ("disk_free", "disk_size", "memory_used", "memory_max")
     failing.space = lambda: dict.fromkeys(space, 1 << 30)
     failing.add_rejections("sleep", "malformed")
+    write_log(failing, "anna", BACKED_UP)
     (tmp_path / "refusals").touch()
     web = make_client(failing, operator_token="the-token", proxy_refusals=tmp_path / "refusals")
     return {name: {label for label, _ in pairs} for name, pairs in read_metrics(web)}

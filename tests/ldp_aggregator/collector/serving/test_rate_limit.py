@@ -5,7 +5,8 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from ldp_aggregator.collector.serving.rate_limit import RateLimit, find_sender
+from encoders.sender_address import find_sender
+from ldp_aggregator.collector.serving.rate_limit import RateLimit
 from tests.support.servers import wait_for
 
 PROXY = [ip_network("10.1.0.2")]

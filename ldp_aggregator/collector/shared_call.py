@@ -1,0 +1,33 @@
+"""Calls in a separate thread, for which callers wait a limited time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class SharedCall(Generic[T]):
+    """Calls a function in a separate thread; concurrent callers share one call.
+
+    Once a call has taken `seconds`, its callers get TimeoutError, and it goes on. The function should not
+    raise errors, because an error would keep the frames of its callers, with their reports, in memory.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock, self._pool = threading.Lock(), ThreadPoolExecutor(1)
+        self._future: Future[T] | None = None
+        self._end = 0.0
+
+    def result(self, function: Callable[[], T]) -> T:
+        """Return the result of the call that is under way, or of a new one."""
+        with self._lock:
+            if self._future is None or self._future.done():
+                self._future, self._end = self._pool.submit(function), time.monotonic() + self._seconds
+            future, left = self._future, self._end - time.monotonic()
+        return future.result(max(0.0, left))

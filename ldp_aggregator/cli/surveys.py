@@ -20,12 +20,12 @@ from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import store_option
 from ldp_aggregator.collector.access_tokens import WARNING_DAYS, read_noted_tokens
-from ldp_aggregator.collector.invitations import count_tokens, create_tokens, token_namespace
+from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
+from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.failure import describe_loss
-from ldp_aggregator.stores.losses import NO_LOSS
 from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     Phase,
@@ -83,9 +83,12 @@ def status(url: str, as_json: bool) -> None:
         schedules, tombstones = read_all_schedules(store), read_tombstones(store)
         due, access = read_deletion_dates(store), read_noted_tokens(store)
         found: list[dict[str, Any]] = []
-        for survey in sorted(store.plans().keys() - tombstones.keys()):
+        plans, damage = store.plans(), find_damage(store)
+        for survey in sorted((plans.keys() | damage.keys()) - tombstones.keys()):
             schedule = schedules.get(survey, Schedule())
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
+            phase = phase if survey in plans else "lost"
+            lost = str(damage.get(survey, "")).replace("the store has lost", "THE STORE HAS LOST")
             found.append(
                 {
                     "survey": survey,
@@ -97,7 +100,7 @@ def status(url: str, as_json: bool) -> None:
                     "rejected": sum(store.rejections(survey).values()),
                     "tokens": count_tokens(store, survey),
                     "delete_by": due.get(survey),
-                    "notes": list(describe_losses(store, survey, schedule)),
+                    "notes": [*([lost] if lost else []), *describe_origin(survey, schedule)],
                 }
             )
     if as_json:
@@ -123,15 +126,10 @@ def status(url: str, as_json: bool) -> None:
     click.echo("".join(f"{line}\n" for line in lines), nl=False)
 
 
-def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[str]:
-    """Yield sentences on what a survey lost, now or before it was imported."""
-    for name in (survey, token_namespace(survey)):
-        if losses := store.find_losses(name):
-            loss = sum(losses.values(), NO_LOSS)
-            yield f"THE STORE HAS LOST {describe_loss(name, loss.reports, loss.ids)} (docs/moving.md)"
+def describe_origin(survey: str, schedule: Schedule) -> Iterator[str]:
+    """Yield sentences on what a survey lost before it was imported, and on backups."""
     if schedule.lost:
-        loss = schedule.loss
-        yield f"lost before it was imported: {describe_loss(survey, loss.reports, loss.ids)}"
+        yield f"lost before it was imported: {describe_loss(survey, schedule.loss)}"
     if schedule.restored:
         times = " and ".join(f"{format_time(each)} UTC" for each in schedule.restored)
         yield f"restored from a backup of {times}; reports that were acknowledged later are lost"

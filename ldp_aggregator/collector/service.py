@@ -42,6 +42,8 @@ class Service:
     """The authors' signatures, served unchecked."""
     keys: Mapping[str, PrivateKey] = field(repr=False)
     """The private keys of the surveys with a relay."""
+    lost: Collection[str]
+    """The surveys whose plans were lost."""
     guarantee: str
     """What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`."""
     rate_limit: RateLimit
@@ -63,7 +65,12 @@ class Service:
 
     def check_ready(self) -> None:
         """Raise StoreError if the store could not take a report within the last seconds."""
-        self.readiness.get("", self.store.check_ready)  # cached, because each check writes to the store
+        self.readiness.get("", self._check_ready)  # cached, because each check writes to the store
+
+    def _check_ready(self) -> None:
+        """Check the store; what a survey lost after it was closed is found at the next start."""
+        closed = [survey for survey in self.plans if self.phase(survey) is Phase.CLOSED]
+        self.store.check_ready(closed)
 
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""

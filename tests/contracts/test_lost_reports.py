@@ -102,7 +102,7 @@ def test_an_evicted_key_is_noticed_by_every_process(url, evicted):
 
 def test_reports_of_an_earlier_version_are_no_loss(url):
     store = filled(url)
-    store._redis.hdel(store._marker_key(SURVEY, COUNTER), f"{SURVEY}:{COUNTER}")  # which it did not write
+    store._redis.hdel(store._keys(SURVEY, COUNTER)[2], f"{SURVEY}:{COUNTER}")  # which it did not write
     assert store.find_losses(SURVEY) == {}
     record(store, SURVEY, COUNTER, ids(REPORTS), ONE)
     store._redis.delete(*[f"ldp:{{{SURVEY}:{COUNTER}}}:{name}" for name in ("ids", "sums")])
@@ -119,9 +119,8 @@ def lose_plan_and_reports(store: Store) -> None:
 
 def test_a_survey_that_was_erased_can_be_published_again(url):
     store = filled(url)
-    lose_plan_and_reports(store)
-    for key in store._find_marker_keys(SURVEY):
-        store._redis.hdel(key, SURVEY)
+    store.unpublish(SURVEY)
+    store.erase(SURVEY)
     store.close()
     store = filled(url)
     assert store.totals(SURVEY)[COUNTER].n == REPORTS

@@ -55,14 +55,12 @@ def damaged(tmp_path: Path, sent: Sent) -> tuple[Path, dict[str, int]]:  # noqa:
 
 def test_an_operator_goes_on_with_what_is_left(tmp_path, damaged, sent):  # noqa: F811
     path, counts = damaged
-    left, survey = sum(counts.values()), tmp_path / "survey.json"
-    survey.write_bytes(PLAN.json)
+    left = sum(counts.values())
     source, new = f"sqlite:///{path}", f"sqlite:///{tmp_path}/new.db"
     refusals = [
         ("export", PLAN.id, "-o", tmp_path / "s.json", "--store", source),
         ("import", PLAN.id, "--from", source, "--store", new),
         ("backup", "-o", tmp_path / "backup.db", "--store", source),
-        ("serve", survey, "--store", source, "--bind", "127.0.0.1:0"),
     ]
     for words in refusals:
         result = command("ldp-collector", *words, check=False)
@@ -72,14 +70,14 @@ def test_an_operator_goes_on_with_what_is_left(tmp_path, damaged, sent):  # noqa
     trained = command("ldp-train", source, "-o", tmp_path / "m.json", check=False)
     assert (trained.exit_code, "100 acknowledged reports" in trained.output) == (1, True)
     assert (
-        "THE STORE HAS LOST 100 acknowledged reports"
+        "THE STORE HAS LOST data of trial: 100 acknowledged reports"
         in command("ldp-collector", "status", "--store", source).output
     )
     assert not (tmp_path / "s.json").exists()
     assert not (tmp_path / "new.db").exists() or not open_store(new).plans()
 
     result = command("ldp-collector", *refusals[1], "--accept-loss")
-    assert f"copied {left:,} reports of trial" in result.output
+    assert f"the new store has {left:,} reports of trial" in result.output
     assert "lost before it was imported: 100 acknowledged reports" in result.output
     store = open_store(new)
     assert store.find_losses(PLAN.id) == {}

@@ -68,7 +68,10 @@ class StoreReader:
         failures = GaugeMetricFamily("ldp_not_ready", "1 for the reason why not", labels=["reason"])
         for reason in StoreFailure:
             failures.add_metric([reason], reason is failure)
-        return [ready, failures, *thread.metrics]
+        lost = GaugeMetricFamily("ldp_survey_lost", "1 if the store lost data of a survey", labels=["survey"])
+        for survey in thread.lost:
+            lost.add_metric([survey], 1)
+        return [ready, failures, lost, *thread.metrics]
 
 
 class _ReadingThread(threading.Thread):
@@ -78,6 +81,7 @@ class _ReadingThread(threading.Thread):
         super().__init__(daemon=True)
         self._store, self._check_ready = store, check_ready
         self.failure: StoreFailure | None = StoreFailure.TIMEOUT
+        self.lost: tuple[str, ...] = ()
         self.metrics: list[Metric] = []
         self.error: Exception | None = None
 
@@ -87,7 +91,7 @@ class _ReadingThread(threading.Thread):
                 self._check_ready()
                 self.failure = None
             except StoreError as error:
-                self.failure = error.reason
+                self.failure, self.lost = error.reason, error.surveys
             space = self._store.space().items()
             sizes = [_bytes(f"ldp_store_{name}_bytes", "Space of the store", size) for name, size in space]
             self.metrics = [*_survey_metrics(self._store), *sizes]
@@ -105,11 +109,12 @@ def _survey_metrics(store: Store) -> list[Metric]:
     schedules = read_all_schedules(store)
     now = time.time()
     for survey in store.plans():
-        reports.add_metric([survey], count_reports(store.totals(survey)))
+        schedule = schedules.get(survey, Schedule())
+        reports.add_metric([survey], count_reports(schedule.correct(store.totals(survey))))
         for reason, count in store.rejections(survey).items():
             rejections.add_metric([survey, reason], count)
         tokens.add_metric([survey], count_tokens(store, survey))
-        current = schedules.get(survey, Schedule()).phase(now)
+        current = schedule.phase(now)
         for phase in Phase:
             phases.add_metric([survey, phase], phase is current)
     return [reports, rejections, tokens, phases, *_read_dates(store)]

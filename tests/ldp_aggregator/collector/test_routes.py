@@ -121,7 +121,7 @@ class BrokenStore(MemoryStore):
     def record(self, batches: object) -> list[dict[bytes, bytes]]:
         raise StoreError("gone")
 
-    def check_ready(self) -> None:
+    def check_ready(self, closed: object = ()) -> None:
         raise StoreError("gone")
 
     def rejections(self, survey: str) -> dict[str, int]:
@@ -150,7 +150,7 @@ def test_metrics_name_the_build(web):
 
 def test_frequent_readiness_checks_write_once(web, store, monkeypatch):
     asked = []
-    monkeypatch.setattr(store, "check_ready", lambda: asked.append(1))
+    monkeypatch.setattr(store, "check_ready", lambda _: asked.append(1))
     assert [web.get("/readyz").status_code for _ in range(20)] == [200] * 20
     assert len(asked) <= 2
 

@@ -43,7 +43,7 @@ class FailingStore(MemoryStore):
     total_error: StoreError | None = None
     hang: threading.Event | None = None
 
-    def check_ready(self) -> None:
+    def check_ready(self, closed: object = ()) -> None:
         if self.hang:
             self.hang.wait(30)
         if self.check_error:

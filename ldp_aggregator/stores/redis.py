@@ -93,7 +93,7 @@ class RedisStore:
             stored = self._redis.hget(_PLANS_KEY, survey)
             keys = self._marker_keys(survey, counters)
             if stored not in (None, plan):
-                self._replace_marks(survey, stored, plan)
+                self._prepare_replacement(survey, stored)
             elif stored or survey in self._surveys_with_data([survey]):
                 marks = self._read_marks([(survey, key) for key in keys])
                 if not stored and {*marks.values()} - {b"", hash_plan(plan)}:
@@ -103,15 +103,15 @@ class RedisStore:
             self._mark(survey, keys, plan)
             self._redis.hset(_PLANS_KEY, survey, plan)  # last: a plan without all marks has lost data
 
-    def _replace_marks(self, survey: str, plan: bytes, new_plan: bytes) -> None:
-        """Prepare the replacement of a plan without reports.
+    def _prepare_replacement(self, survey: str, plan: bytes) -> None:
+        """Replace the marks of a plan without reports by those of none: from then on the totals are final.
 
-        No report is counted without the marks of its plan, so the totals are final once all are replaced.
+        The tables are not left without marks, which would look like a loss if this process were killed.
         """
         keys = self._find_marker_keys(survey)
         totals = None
         try:
-            self._mark(survey, keys, new_plan)
+            self._mark(survey, keys, b"no plan")
             totals = self.totals(survey)
         finally:
             if totals != {}:

@@ -90,15 +90,14 @@ def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tupl
     if row and row[2] is not None:
         return row[0], Total(row[1], unpack_cells(row[2]))
     empty = Total(0, np.zeros_like(batch.tally))
-    largest = (
-        "SELECT max(ifnull((SELECT max(number) FROM counters), 0), "
-        "ifnull((SELECT max(number) FROM buckets) >> 32, 0))"
-    )
-    number: int = row[0] if row else 1 + connection.execute(largest).fetchone()[0]
+    largest = "SELECT max(number) FROM counters UNION SELECT value FROM internal WHERE name = 'last counter'"
+    number = row[0] if row else 1 + max(int(each or 0) for (each,) in connection.execute(largest))
     connection.execute(
         "INSERT INTO counters VALUES (?, ?, ?, 0, ?)",
         (number, batch.survey, batch.counter, empty.cells.astype("<i8").tobytes()),
     )
+    if not row:  # the number of a lost row, whose ids are left, is not used again
+        connection.execute("REPLACE INTO internal VALUES ('last counter', ?)", (b"%d" % number,))
     write_note(connection, f"{_ROWS}/{batch.survey}", batch.counter, b"%d" % number, "REPLACE")
     return number, empty
 

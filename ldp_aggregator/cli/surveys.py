@@ -25,7 +25,7 @@ from ldp_aggregator.collector.sealed_reports import closes_early
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.failure import describe_loss
+from ldp_aggregator.stores.failure import CounterError, describe_loss
 from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     Phase,
@@ -88,7 +88,6 @@ def status(url: str, as_json: bool) -> None:
             schedule = schedules.get(survey, Schedule())
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
             phase = phase if survey in plans else "lost"
-            lost = str(damage.get(survey, "")).replace("the store has lost", "THE STORE HAS LOST")
             found.append(
                 {
                     "survey": survey,
@@ -100,7 +99,7 @@ def status(url: str, as_json: bool) -> None:
                     "rejected": sum(store.rejections(survey).values()),
                     "tokens": count_tokens(store, survey),
                     "delete_by": due.get(survey),
-                    "notes": [*([lost] if lost else []), *describe_origin(survey, schedule)],
+                    "notes": list(describe_losses(survey, damage.get(survey), schedule)),
                 }
             )
     if as_json:
@@ -126,8 +125,10 @@ def status(url: str, as_json: bool) -> None:
     click.echo("".join(f"{line}\n" for line in lines), nl=False)
 
 
-def describe_origin(survey: str, schedule: Schedule) -> Iterator[str]:
-    """Yield sentences on what a survey lost before it was imported, and on backups."""
+def describe_losses(survey: str, damage: CounterError | None, schedule: Schedule) -> Iterator[str]:
+    """Yield sentences on what a survey lost, now or before it was imported."""
+    if damage:
+        yield str(damage).replace("the store has lost", "THE STORE HAS LOST")
     if schedule.lost:
         yield f"lost before it was imported: {describe_loss(survey, schedule.loss)}"
     if schedule.restored:

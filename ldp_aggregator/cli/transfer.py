@@ -14,7 +14,7 @@ from ldp_aggregator.backup import back_up
 from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, store_option
-from ldp_aggregator.cli.surveys import describe_origin, survey_argument
+from ldp_aggregator.cli.surveys import describe_losses, survey_argument
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import (
@@ -139,7 +139,7 @@ def import_(survey: str, source: str, url: str, durability: str, accept_loss: bo
                 if isinstance(damage, LostReportsError)
                 else []
             )
-            notes += describe_origin(survey, read_schedule(new, survey))
+            notes += describe_losses(survey, None, read_schedule(new, survey))
     click.echo(
         f"the new store has {Counted(reports, 'report')} of {survey}. Run collectors on the new store only: "
         "never serve both."

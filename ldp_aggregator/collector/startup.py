@@ -136,9 +136,7 @@ def publish_surveys(
         store.check_ready()  # a full disk is found before the first survey is written
         _publish(store, plans, former_plans)
         log_token_changes(store, settings.tokens)
-        new_plans = {plan.id for plan in plans if former_plans.get(plan.id) != plan.json}
-        left_out = new_plans | read_tombstones(store).keys()
-        stored_plans = store.plans() | {k: v for k, v in former_plans.items() if k not in left_out}
+        stored_plans = store.plans() | _lost_plans(store, plans, former_plans)
         report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
         damaged = find_damage(store)
     finally:
@@ -154,12 +152,18 @@ def publish_surveys(
         report_counts=report_counts,
         damaged=damaged,
         seen=SeenTotals(
-            ((survey, each) for survey, plan in stored_plans.items() for each in stored_counters(plan)),
+            {survey: stored_counters(plan) for survey, plan in stored_plans.items()},
             former.seen if former else None,
         ),
         new_store=new_store,
         store_file=identify_file(settings.store),
     )
+
+
+def _lost_plans(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the former plans that no file has replaced, and of which the store has no tombstone."""
+    left_out = {plan.id for plan in plans if former.get(plan.id) != plan.json} | read_tombstones(store).keys()
+    return {survey: plan for survey, plan in former.items() if survey not in left_out}
 
 
 def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:

@@ -101,6 +101,8 @@ class DataFacts:
     rejected: RejectedFacts | None
     lost: Count
     """Reports and messages, after they were acknowledged."""
+    unknown_counters: Count
+    """Counters that may lack more reports."""
     unknown_ids: Count
     """Reports and messages that would count again."""
     backups: Names
@@ -131,6 +133,7 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         validation=validation,
         rejected=RejectedFacts.of(privacy.rejected),
         lost=Count(privacy.losses.reports),
+        unknown_counters=Count(privacy.losses.counters),
         unknown_ids=Count(privacy.losses.ids),
         backups=Names(f"{format_time(each)} UTC" for each in privacy.losses.backups),
         asked=Counted(len(all_of), "question") if all_of else None,

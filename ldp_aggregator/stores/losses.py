@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 
@@ -54,22 +55,24 @@ class SeenTotals:
 
     Parameters
     ----------
-    counters : iterable of (survey, counter), optional
+    counters : mapping of survey id to iterable of str, optional
         The counters that are shared.
     former : SeenTotals, optional
         Numbers that were seen before.
     """
 
-    def __init__(self, counters: Iterable[tuple[str, str]] = (), former: SeenTotals | None = None) -> None:
-        self._rows: dict[str, dict[str, int]] = {}
-        for row, (survey, counter) in enumerate(counters, 1):
-            self._rows.setdefault(survey, {})[counter] = row
-        size = 1 + sum(map(len, self._rows.values()))
-        self._shared = np.frombuffer(mmap.mmap(-1, 8 * size), np.int64)
+    def __init__(
+        self, counters: Mapping[str, Iterable[str]] | None = None, former: SeenTotals | None = None
+    ) -> None:
         self._own: dict[str, dict[str, int]] = {}
-        for survey, rows in self._rows.items():
-            for counter, row in rows.items():
-                self._shared[row] = former.get(survey, counter) if former else 0
+        rows = count(1)
+        self._rows = {
+            survey: dict(zip(each, rows, strict=False)) for survey, each in (counters or {}).items()
+        }
+        self._shared = np.frombuffer(mmap.mmap(-1, 8 * (next(rows) + 1)), np.int64)
+        if former:
+            for survey, counter in [(survey, each) for survey in self._rows for each in self._rows[survey]]:
+                self.see(survey, counter, former.get(survey, counter))
 
     def get(self, survey: str, counter: str) -> int:
         """Return the largest number that was seen."""

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import StoreError, StoreFailure, require_whole
@@ -29,7 +28,7 @@ from ldp_aggregator.stores.redis_scripts import (
     unpack_total,
 )
 from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, node_name
-from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee
+from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, require_password
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
     SURVEY_KINDS,
@@ -283,7 +282,8 @@ class RedisStore:
         losses = {}
         for counter, (ids, n, published, is_marked), least in zip(names, numbers, seen, strict=True):
             losses[counter] = compare_numbers(ids, n, published, least)
-            if counter in counters and not is_marked and not counter.endswith("+"):  # "+": has no reports
+            # tokens (".") and support counters ("+"), which have no reports, need no mark
+            if counter in counters and not (is_marked or "." in survey or counter.endswith("+")):
                 losses[counter] = replace(losses[counter], counters=1)
             if durable:
                 self.seen.see(survey, counter, n)
@@ -344,7 +344,7 @@ class RedisStore:
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
-        self._require_password(policy)
+        require_password(self._url, policy)
         self._check.policy = policy
         try:
             guarantee = describe_guarantee(policy, self._check.check_servers())
@@ -386,14 +386,6 @@ class RedisStore:
         return {
             marker_key(survey, each, self._is_cluster) for each in (counters if self._is_cluster else [""])
         }
-
-    def _require_password(self, policy: StorePolicy) -> None:
-        parts = urlsplit(self._url)
-        if parts.scheme != "unix" and not parts.password and not policy.allow_open:
-            raise StoreError(
-                "the URL of this Redis has no password: any client that reaches it can change the counters. "
-                "Set one (redis://:PASSWORD@HOST), use a Unix socket, or add --allow-open-redis"
-            )
 
     def close(self) -> None:
         """Start a pending rewrite of the append-only file, then close; see :meth:`Store.close`."""

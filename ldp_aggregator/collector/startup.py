@@ -116,7 +116,7 @@ def publish_surveys(
     """
     plans = _load_plans(settings)
     signatures = _load_signatures(settings.surveys, plans)
-    former_plans = former.stored_plans if former else {}
+    former_plans, seen = (former.stored_plans, former.seen) if former else ({}, None)
     if former:
         identify_file(former.settings.store, former.store_file)
     try:
@@ -131,12 +131,11 @@ def publish_surveys(
         guarantee = store.check_durability(settings.store_policy)
         settings, plans, deleted = _leave_out_deleted(store, settings, plans)
         keys = _check(store, settings, plans)
-        new_store = not (store.plans() or read_tombstones(store))
+        new_store = not (store.plans() or read_tombstones(store) or store.lost_plans())
         before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
-        _publish(store, plans, former_plans)
+        stored_plans = _publish(store, plans, former_plans)
         log_token_changes(store, settings.tokens)
-        stored_plans = store.plans() | _lost_plans(store, plans, former_plans)
         report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
         damaged = find_damage(store)
     finally:
@@ -151,19 +150,10 @@ def publish_surveys(
         stored_plans=stored_plans,
         report_counts=report_counts,
         damaged=damaged,
-        seen=SeenTotals(
-            {survey: stored_counters(plan) for survey, plan in stored_plans.items()},
-            former.seen if former else None,
-        ),
+        seen=SeenTotals({k: stored_counters(v) for k, v in stored_plans.items()}, seen),
         new_store=new_store,
         store_file=identify_file(settings.store),
     )
-
-
-def _lost_plans(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the former plans that no file has replaced, and of which the store has no tombstone."""
-    left_out = {plan.id for plan in plans if former.get(plan.id) != plan.json} | read_tombstones(store).keys()
-    return {survey: plan for survey, plan in former.items() if survey not in left_out}
 
 
 def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
@@ -228,8 +218,8 @@ def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPla
     return load_keys(zip(settings.surveys, plans, strict=True), store)
 
 
-def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> None:
-    """Write the plans and texts to the store.
+def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Write the plans and texts to the store; return its plans, and the former ones that it has lost.
 
     A former plan is not published again: another collector may have replaced it, or the store lost it.
     """
@@ -242,3 +232,5 @@ def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, by
             store.set_note(TEXTS, plan.id, plan.texts.json)
         if stored.get(plan.id) != plan.json:
             write_log(store, local_account(), "published", plan.id, f"digest {plan.digest}")
+    left_out = {plan.id for plan in plans if former.get(plan.id) != plan.json} | read_tombstones(store).keys()
+    return store.plans() | {survey: plan for survey, plan in former.items() if survey not in left_out}

@@ -71,8 +71,9 @@ class SeenTotals:
         }
         self._shared = np.frombuffer(mmap.mmap(-1, 8 * (next(rows) + 1)), np.int64)
         if former:
-            for survey, counter in [(survey, each) for survey in self._rows for each in self._rows[survey]]:
-                self.see(survey, counter, former.get(survey, counter))
+            for survey, each in self._rows.items():
+                for counter, row in each.items():
+                    self._shared[row] = former.get(survey, counter)
 
     def get(self, survey: str, counter: str) -> int:
         """Return the largest number that was seen."""

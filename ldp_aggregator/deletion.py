@@ -8,11 +8,11 @@ import time
 from typing import Any
 
 from encoders.errors import LdpError
-from ldp_aggregator.collector.invitations import count_tokens, token_namespace
+from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.operator_log import write_log
 from ldp_aggregator.stores.schedule import Phase, read_schedule
-from ldp_aggregator.stores.store import count_reports, unknown_survey_error
+from ldp_aggregator.stores.store import count_reports, token_namespace, unknown_survey_error
 from ldp_aggregator.stores.tombstone import DELETED, Tombstone, read_tombstones
 
 _COUNTED = "counted"

@@ -16,14 +16,15 @@ from secrets import token_hex
 
 import numpy as np
 
-from encoders.errors import LdpError, SurveyError
+from encoders.errors import LdpError
 from encoders.explain.text import Counted
 from encoders.survey.any_survey import ANY_PLANS
-from ldp_aggregator.collector.invitations import token_namespace
 from ldp_aggregator.collector.service import SCHEDULE_TTL_SECONDS
-from ldp_aggregator.snapshot_entries import cell_counts, counter_names
+from ldp_aggregator.damage import require_whole_survey
+from ldp_aggregator.snapshot_entries import cell_counts, stored_counters
 from ldp_aggregator.stores import Batch, Store, StoreError, Total
-from ldp_aggregator.stores.losses import Loss, compare_numbers, require_whole
+from ldp_aggregator.stores.failure import require_whole
+from ldp_aggregator.stores.losses import Loss, compare_numbers
 from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
 from ldp_aggregator.stores.store import (
     SCHEDULES,
@@ -31,6 +32,7 @@ from ldp_aggregator.stores.store import (
     IdsAndMarks,
     byte_rows,
     count_reports,
+    token_namespace,
     unknown_survey_error,
 )
 from ldp_aggregator.stores.tombstone import require_living
@@ -74,8 +76,8 @@ def migrate_survey(
     Raises
     ------
     MigrationError
-        If the target collects the survey itself or has a complete copy, if another run has started, or if
-        the source counts reports meanwhile. If the source is a backup, unless the loss is accepted.
+        If the target collects the survey itself, if another run has started, or if the source counts reports
+        meanwhile. If the source is a backup, unless the loss is accepted.
     StoreError
         If a store cannot be used or lacks the survey, or it was deleted from the target. Running it again is
         safe. If the source has lost reports, unless the loss is accepted.
@@ -105,9 +107,11 @@ class _Migration:
         if schedule.import_run:
             raise MigrationError(f"the import of {survey} into the source is incomplete: complete it first")
         if not accept_loss:
-            self._require_whole(schedule)
-        losses = source.find_losses(survey)
+            self._require_whole(plans[survey], schedule)
+        losses = source.find_losses(survey, stored_counters(plans[survey]))
         totals = self._read_totals(source)
+        if self._is_finished(plans[survey], schedule.after_import(losses, backup)):
+            return count_in_sums(target, survey)
         self._lock_target(plans[survey])
         self._copy_cells(totals)
         for (name, counter), total in totals.items():
@@ -126,10 +130,9 @@ class _Migration:
         target.set_note(SCHEDULES, survey, schedule.to_json())
         return count_in_sums(target, survey)
 
-    def _require_whole(self, schedule: Schedule) -> None:
+    def _require_whole(self, plan: bytes, schedule: Schedule) -> None:
         """Raise an error if the source has lost reports or tokens, or is a backup."""
-        for name in (self._survey, token_namespace(self._survey)):
-            require_whole(name, self._source.find_losses(name))
+        require_whole_survey(self._source, self._survey, plan)
         if schedule.backup:
             raise MigrationError(
                 f"the source is a backup of {format_time(schedule.backup)} UTC: reports that were "
@@ -155,14 +158,8 @@ class _Migration:
         """Publish and lock the survey in the target, which must have no reports that the source lacks."""
         target, survey, plans = self._target, self._survey, self._target.plans()
         served = survey in plans
-        if plans.get(survey, plan) != plan:
-            raise MigrationError(
-                f"the target has another plan of {survey}: import into a store without this survey"
-            )
         former = read_schedule(target, survey)
-        if served and not former.import_run:
-            self._require_unused_target()
-        counters = _counter_names(plan)
+        counters = stored_counters(plan)
         target.publish(survey, plan, counters)
         if counters:  # from now on, another plan that replaces this one stops the import
             target.require_survey(survey, plan, counters)
@@ -177,8 +174,15 @@ class _Migration:
                 target.set_note(SCHEDULES, survey, former.to_json())  # it contains nothing of the source yet
             raise self._foreign_reports_error()
 
-    def _require_unused_target(self) -> None:
-        """Raise MigrationError if the target collects the survey itself, or has a complete copy."""
+    def _is_finished(self, plan: bytes, schedule: Schedule) -> bool:
+        """Return whether the target has a complete copy; raise MigrationError if it collects the survey."""
+        plans, former = self._target.plans(), read_schedule(self._target, self._survey)
+        if plans.get(self._survey, plan) != plan:
+            raise MigrationError(
+                f"the target has another plan of {self._survey}: import into a store without this survey"
+            )
+        if self._survey not in plans or former.import_run:
+            return False
         counted = any(total.n for total in self._read_totals(self._source).values())
         if counted and not self._lacks_reports(self._target, self._source):
             here, there = self._count_reports(self._source), self._count_reports(self._target)
@@ -187,9 +191,7 @@ class _Migration:
                     f"the target is newer than the backup: it has all its {here:,} reports of {self._survey} "
                     f"and {there - here:,} more, so run collectors on it"
                 )
-            raise MigrationError(
-                f"{self._survey} was already imported completely: run its collectors on the new store only"
-            )
+            return True
         totals = self._read_totals(self._target)
         reports = self._count_reports(self._target)
         if totals and self._lacks_reports(self._source, self._target):
@@ -204,10 +206,12 @@ class _Migration:
                 f"the source now has {self._count_reports(self._source):,}: import into a new store, or run "
                 "collectors on the source only"
             )
-        if self._survey in self._target.notes(SCHEDULES):
+        has_schedule = self._survey in self._target.notes(SCHEDULES)
+        if has_schedule and former != schedule:
             raise MigrationError(
                 f"the target has opening times for {self._survey}: import into a store without this survey"
             )
+        return has_schedule
 
     def _count_reports(self, store: Store) -> int:
         return count_reports(store.totals(self._survey))
@@ -254,7 +258,7 @@ class _Migration:
         """
         copied = self._read_totals(self._target)
         late = {key: compare_numbers(copied[key].n, total.n) for key, total in totals.items()}
-        require_whole(self._survey, {counter: loss for (_, counter), loss in late.items() if loss.ids})
+        require_whole({self._survey: {counter: loss for (_, counter), loss in late.items() if loss.ids}})
         return {
             counter: loss for (name, counter), loss in late.items() if name == self._survey and loss.reports
         }
@@ -291,14 +295,6 @@ class _Migration:
             f"the target holds reports or tokens of {self._survey} that the source lacks: import into a "
             "store without it"
         )
-
-
-def _counter_names(plan: bytes) -> list[str]:
-    """Return the counters of a plan, or none if another version made it."""
-    try:
-        return counter_names(ANY_PLANS.from_json(plan))
-    except SurveyError:
-        return []
 
 
 def _comparable_totals(totals: TotalsByCounter) -> dict[tuple[str, str], tuple[int, bytes]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from encoders.canonical import dump_canonical_json
-from encoders.errors import LdpError
+from encoders.errors import LdpError, SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
@@ -89,6 +89,14 @@ def cell_counts(plan: AnyPlan) -> dict[str, int]:
 def counter_names(plan: AnyPlan) -> list[str]:
     """Return the names of all counters of a plan."""
     return list(cell_counts(plan))
+
+
+def stored_counters(plan: bytes) -> list[str]:
+    """Return the names of all counters of a plan, or none if another version made it."""
+    try:
+        return counter_names(ANY_PLANS.from_json(plan))
+    except SurveyError:
+        return []
 
 
 def read_totals(entries: Mapping[str, Any], plan: AnyPlan) -> dict[str, Total]:

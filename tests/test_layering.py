@@ -89,9 +89,10 @@ LAYERS = {
     ],
     "ldp_aggregator": [
         {"arrays", "atomic_file", "background_task", "form_page", "wording"},
-        {"codec", "render", "rows", "stores"},
+        {"codec"},
+        {"render", "rows", "stores"},
         {"snapshot_entries"},
-        {"snapshot"},
+        {"damage", "snapshot"},
         {"estimation", "reports"},
         {"prediction", "privacy_statement", "simulated_population"},
         {"results"},

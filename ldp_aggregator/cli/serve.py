@@ -231,6 +231,8 @@ def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
         click.echo(f"  {survey} was deleted on {date}: remove its file from the surveys of this collector")
     for survey, count in [] if published.new_store else published.report_counts.items():
         click.echo(f"  {survey}: {Counted(count, 'report')} so far")
+    for error in published.damaged.values():
+        click.echo(f"  {error}")
     click.echo(published.guarantee)
     if published.settings.roles.isdisjoint([Role.OPERATOR, Role.ANALYST, Role.METRICS]):
         click.echo(

@@ -19,12 +19,12 @@ from encoders.randomness import SystemEntropy
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import store_option
-from ldp_aggregator.collector.invitations import count_tokens, create_tokens, token_namespace
+from ldp_aggregator.collector.invitations import count_tokens, create_tokens
 from ldp_aggregator.collector.sealed_reports import closes_early
+from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot import read_stored_plan
 from ldp_aggregator.stores import Store
-from ldp_aggregator.stores.failure import describe_loss
-from ldp_aggregator.stores.losses import NO_LOSS
+from ldp_aggregator.stores.failure import CounterError, describe_loss
 from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     Phase,
@@ -82,9 +82,11 @@ def status(url: str, as_json: bool) -> None:
         schedules, tombstones = read_all_schedules(store), read_tombstones(store)
         due = read_deletion_dates(store)
         found: list[dict[str, Any]] = []
-        for survey in sorted(store.plans().keys() - tombstones.keys()):
+        plans, damage = store.plans(), find_damage(store)
+        for survey in sorted((plans.keys() | damage.keys()) - tombstones.keys()):
             schedule = schedules.get(survey, Schedule())
             phase = "arriving" if schedule.import_run else schedule.phase(time.time())
+            phase = phase if survey in plans else "lost"
             found.append(
                 {
                     "survey": survey,
@@ -96,7 +98,7 @@ def status(url: str, as_json: bool) -> None:
                     "rejected": sum(store.rejections(survey).values()),
                     "tokens": count_tokens(store, survey),
                     "delete_by": due.get(survey),
-                    "notes": list(describe_losses(store, survey, schedule)),
+                    "notes": list(describe_losses(survey, damage.get(survey), schedule)),
                 }
             )
     if as_json:
@@ -117,15 +119,12 @@ def status(url: str, as_json: bool) -> None:
     click.echo("".join(f"{line}\n" for line in lines), nl=False)
 
 
-def describe_losses(store: Store, survey: str, schedule: Schedule) -> Iterator[str]:
+def describe_losses(survey: str, damage: CounterError | None, schedule: Schedule) -> Iterator[str]:
     """Yield sentences on what a survey lost, now or before it was imported."""
-    for name in (survey, token_namespace(survey)):
-        if losses := store.find_losses(name):
-            loss = sum(losses.values(), NO_LOSS)
-            yield f"THE STORE HAS LOST {describe_loss(name, loss.reports, loss.ids)} (docs/moving.md)"
+    if damage:
+        yield str(damage).replace("the store has lost", "THE STORE HAS LOST")
     if schedule.lost:
-        loss = schedule.loss
-        yield f"lost before it was imported: {describe_loss(survey, loss.reports, loss.ids)}"
+        yield f"lost before it was imported: {describe_loss(survey, schedule.loss)}"
     if schedule.restored:
         times = " and ".join(f"{format_time(each)} UTC" for each in schedule.restored)
         yield f"restored from a backup of {times}; reports that were acknowledged later are lost"

@@ -15,6 +15,7 @@ from ldp_aggregator.cli.file_options import OutputFile, require_no_input
 from ldp_aggregator.cli.help import Command, argument, option
 from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option, store_option
 from ldp_aggregator.cli.surveys import describe_losses, survey_argument
+from ldp_aggregator.damage import find_damage
 from ldp_aggregator.migrate import migrate_survey
 from ldp_aggregator.snapshot import (
     read_snapshot,
@@ -24,6 +25,7 @@ from ldp_aggregator.snapshot import (
     take_snapshot,
 )
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, StorePolicy, open_store
+from ldp_aggregator.stores.failure import LostReportsError
 from ldp_aggregator.stores.operator_log import BACKED_UP, local_account, write_log
 from ldp_aggregator.stores.schedule import format_time, read_schedule
 from ldp_aggregator.stores.store import count_reports
@@ -132,14 +134,19 @@ def import_(survey: str, source: str, url: str, durability: str, accept_loss: bo
                     "memory:// loses everything on a restart: import into sqlite:///FILE or Redis"
                 )
             new.check_durability(StorePolicy(durability, allow_open=True))
-            length = count_reports(old.totals(survey))
+            damage, length = find_damage(old).get(survey), count_reports(old.totals(survey))
             with show_progress("importing", length, "reports") as progress:
                 reports = migrate_survey(old, new, survey, progress.advance, accept_loss=accept_loss)
             write_log(new, local_account(), "imported", survey, f"{Counted(reports, 'report')}")
-            notes = list(describe_losses(new, survey, read_schedule(new, survey)))
+            notes = (
+                [f"the old store had lost data of {damage.what}"]
+                if isinstance(damage, LostReportsError)
+                else []
+            )
+            notes += describe_losses(survey, None, read_schedule(new, survey))
     click.echo(
-        f"copied {Counted(reports, 'report')} of {survey} to the new store. Run collectors on the new store "
-        "only: never serve both."
+        f"the new store has {Counted(reports, 'report')} of {survey}. Run collectors on the new store only: "
+        "never serve both."
     )
     for note in notes:
         click.echo(f"{survey}: {note}")
@@ -153,23 +160,29 @@ def import_(survey: str, source: str, url: str, durability: str, accept_loss: bo
 def backup(url: str, output: Path) -> None:
     """Copy all surveys to a new file while collectors run.
 
-    Copies the same as import to a SQLite file. No collector serves it, because it is marked as a backup: to
-    restore it, import each survey into a new store. Reports that are acknowledged later than the command was
-    started may be missing in it. It contains the ids of all reports, so protect it like the store.
+    Copies the same as import to a SQLite file, and leaves out surveys that have lost data. No collector
+    serves it, because it is marked as a backup: to restore it, import each survey into a new store. Reports
+    that are acknowledged later than the command was started may be missing in it. It contains the ids of all
+    reports, so protect it like the store.
 
     $ ldp-collector backup -o backup-2027-02-15.db
     $ ldp-collector backup -o backup.db --store redis://127.0.0.1:6379/0
     """
     with closing(open_existing_store(url)) as store:
-        surveys = store.plans()
+        damage = find_damage(store)
+        surveys = store.plans().keys() - damage.keys()
+        if damage and not surveys:
+            raise next(iter(damage.values()))
         length = sum(count_reports(store.totals(survey)) for survey in surveys)
         with show_progress("copying", length, "reports") as progress:
-            made = back_up(store, output, progress.advance)
+            made = back_up(store, output, progress.advance, damage)
         _log_copy(store, "backup", BACKED_UP)
     click.echo(
         f"{Counted(len(surveys), 'survey')} in {output}, a backup of {format_time(made)} UTC. To restore "
         f"one: ldp-collector import ID --from sqlite:///{output} --store NEW --accept-loss"
     )
+    if damage:
+        raise click.ClickException("; ".join(f"{survey} is not in it: {damage[survey]}" for survey in damage))
 
 
 COMMANDS = (export, merge, import_, backup)

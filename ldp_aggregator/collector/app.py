@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from flask import Flask
 
@@ -31,7 +31,10 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.group_commit import GroupCommit
-from ldp_aggregator.stores.store import TEXTS
+from ldp_aggregator.stores.store import TEXTS, token_namespace
+
+_LOST_PLAN = b"lost"
+"""Stands for a plan that nobody knows: no store has it."""
 
 
 def create_app(
@@ -40,6 +43,8 @@ def create_app(
     signatures: Mapping[str, bytes] | None = None,
     guarantee: str = "",
     keys: Mapping[str, PrivateKey] | None = None,
+    stored_plans: Mapping[str, bytes] | None = None,
+    lost: Collection[str] = (),
 ) -> Flask:
     """Make the application that serves the surveys published in a store.
 
@@ -57,6 +62,10 @@ def create_app(
         What the store guarantees for an acknowledged report; /readyz returns it.
     keys : mapping of survey id to PrivateKey, optional
         The private keys of the surveys with a relay.
+    stored_plans : mapping of survey id to bytes, optional
+        The plans that the store had at the start. If it has lost or changed one, reports get 503.
+    lost : collection of str, optional
+        Surveys whose plans were lost before.
 
     Returns
     -------
@@ -66,9 +75,13 @@ def create_app(
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # cross_origin.py answers OPTIONS where it is allowed
     app.url_map.merge_slashes = False  # a path with // is answered with 404, not redirected
-    plans = _read_plans(store)
+    plans = _read_plans(store, store.plans() | dict(stored_plans or {}))
     for plan in plans.values():
         store.require_survey(plan.id, plan.json, counter_names(plan))
+        if plan.by_invitation:
+            store.require_survey(token_namespace(plan.id), b"", [each.key for each in plan.questions])
+    for survey in lost:
+        store.require_survey(survey, _LOST_PLAN)
     group = GroupCommit(store)
     service = app.extensions["ldp"] = Service(
         settings=settings,
@@ -78,6 +91,7 @@ def create_app(
         texts=_make_texts(plans),
         signatures=signatures or {},
         keys=keys or {},
+        lost=lost,
         guarantee=guarantee,
         rate_limit=RateLimit(settings.rate, settings.trusted_proxy),
         wrong_token_limit=RateLimit(
@@ -95,11 +109,11 @@ def create_app(
     return app
 
 
-def _read_plans(store: Store) -> dict[str, Plan | SiloPlan]:
+def _read_plans(store: Store, stored: Mapping[str, bytes]) -> dict[str, Plan | SiloPlan]:
     """Read the plans with their texts; log and skip those that this version cannot read."""
     plans: dict[str, Plan | SiloPlan] = {}
     texts = store.notes(TEXTS)
-    for survey, plan in store.plans().items():
+    for survey, plan in stored.items():
         try:
             plans[survey] = ANY_PLANS.from_json(plan)
         except SurveyError:

@@ -19,7 +19,7 @@ from ldp_aggregator.arrays import BoolArray, ByteArray
 from ldp_aggregator.reports.batch_reader import QuestionBatch
 from ldp_aggregator.stores import Batch, Store
 from ldp_aggregator.stores.group_commit import GroupCommit
-from ldp_aggregator.stores.store import byte_rows, count_reports
+from ldp_aggregator.stores.store import byte_rows, count_reports, token_namespace
 from ldp_aggregator.stores.tombstone import require_living
 
 _TOKENS_PER_BATCH = 10_000
@@ -104,8 +104,3 @@ def _token_batch(plan: AnyPlan, counter: str, ids: Sequence[bytes]) -> Batch:
 def _hash_tokens(plan: AnyPlan, ids: Sequence[bytes]) -> ByteArray:
     hashes = b"".join(hash_token(plan, each) for each in ids)
     return np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES)
-
-
-def token_namespace(survey: str) -> str:
-    """Return the name under which a store keeps a survey's tokens."""
-    return f"{survey}.tokens"

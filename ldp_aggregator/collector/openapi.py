@@ -72,7 +72,9 @@ _SNAPSHOT = _object(
     rejections=_COUNTS,
 )
 _SNAPSHOT["properties"]["texts"] = _TEXTS  # only of surveys with texts
-_SNAPSHOT["properties"]["losses"] = _object(reports=_COUNT, ids=_COUNT, backups=_list(_COUNT))
+_SNAPSHOT["properties"]["losses"] = _object(
+    optional=["counters"], reports=_COUNT, ids=_COUNT, backups=_list(_COUNT), counters=_COUNT
+)
 
 
 _NUMBERS, _NUMBERS_OR_UNKNOWN = _list({"type": "number"}), _list({"type": ["number", "null"]})

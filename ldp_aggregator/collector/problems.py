@@ -49,7 +49,9 @@ def register_error_handlers(app: Flask) -> None:
         if _is_deleted(error):
             return problem_response(deleted_problem())
         outage.record_failure(error)
-        why = f": {error.reason}" if request.endpoint == "collector.readyz" else "; try again later"
+        why = "; try again later"
+        if error.surveys or request.endpoint == "collector.readyz":
+            why = ", ".join([f": {error.reason}", *error.surveys])
         return problem_response(Problem(Reason.STORE_UNAVAILABLE, f"the store cannot be used now{why}"))
 
     def note_success(response: Response) -> Response:

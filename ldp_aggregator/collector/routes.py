@@ -36,7 +36,7 @@ from ldp_aggregator.collector.service import Service
 from ldp_aggregator.collector.serving.metrics import render_metrics
 from ldp_aggregator.snapshot import AnySnapshot, take_snapshot
 from ldp_aggregator.stores import StoreError
-from ldp_aggregator.stores.failure import MissingSurveyError
+from ldp_aggregator.stores.failure import MissingSurveyError, lost_plan_error
 from ldp_aggregator.stores.operator_log import write_log
 from ldp_aggregator.stores.schedule import Phase
 
@@ -197,6 +197,8 @@ def _plan(survey: str) -> Plan | SiloPlan:
     plans = service().plans
     if service().is_deleted(survey):
         raise deleted_problem()
+    if survey in service().lost:
+        raise lost_plan_error(survey)
     if survey not in plans:
         raise Problem(Reason.UNKNOWN_SURVEY, "no such survey; GET /v1/surveys lists the surveys")
     return plans[survey]

@@ -76,6 +76,8 @@ class Service:
     """The authors' signatures, served unchecked."""
     keys: Mapping[str, PrivateKey] = field(repr=False)
     """The private keys of the surveys with a relay."""
+    lost: Collection[str]
+    """The surveys whose plans were lost."""
     guarantee: str
     """What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`."""
     rate_limit: RateLimit
@@ -98,8 +100,9 @@ class Service:
             raise error.with_traceback(None)
 
     def _find_error(self) -> StoreError | None:
+        """Check the store; what a survey lost after it was closed is found at the next start."""
         try:
-            self.store.check_ready()
+            self.store.check_ready([survey for survey in self.plans if self.phase(survey) is Phase.CLOSED])
         except StoreError as error:
             return error
         return None

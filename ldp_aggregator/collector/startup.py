@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flask import Flask
 
-from encoders.errors import SurveyError
 from encoders.survey import Plan
 from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.plan_files import load_signature_file, signature_path
@@ -19,10 +17,11 @@ from encoders.survey.unsealing import PrivateKey
 from ldp_aggregator.collector.access_tokens import Role, log_tokens
 from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
-from ldp_aggregator.collector.invitations import count_tokens, token_namespace
+from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.sealed_reports import has_relay, load_keys
 from ldp_aggregator.collector.settings import CollectorSettings
-from ldp_aggregator.snapshot import counter_names, read_stored_plan
+from ldp_aggregator.damage import find_damage
+from ldp_aggregator.snapshot_entries import counter_names, stored_counters
 from ldp_aggregator.stores import (
     MemoryStore,
     Store,
@@ -31,8 +30,8 @@ from ldp_aggregator.stores import (
     identify_file,
     open_store,
 )
-from ldp_aggregator.stores.failure import MissingSurveyError
-from ldp_aggregator.stores.losses import require_whole
+from ldp_aggregator.stores.failure import CounterError
+from ldp_aggregator.stores.losses import SeenTotals
 from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
     count_in_sums,
@@ -41,7 +40,7 @@ from ldp_aggregator.stores.schedule import (
     require_usable,
 )
 from ldp_aggregator.stores.store import TEXTS, changed_plan_error
-from ldp_aggregator.stores.tombstone import DeletedSurveyError, read_tombstones, require_living
+from ldp_aggregator.stores.tombstone import read_tombstones, require_living
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,12 @@ class PublishedSurveys:
     keys: dict[str, PrivateKey] = field(default_factory=dict, repr=False)
     """The private keys of those surveys that have a relay."""
     stored_plans: Mapping[str, bytes] = field(default_factory=dict)
-    """The plan of each survey in the store, when it was read; also of surveys without a file."""
+    """The plan of each survey in the store, when it was read; also of surveys without a file, and of those
+    that the store has lost since then."""
+    damaged: Mapping[str, CounterError] = field(default_factory=dict)
+    """What surveys of the store have lost; the others can be served."""
+    seen: SeenTotals = field(default_factory=SeenTotals)
+    """The largest numbers of reports that the workers have seen, also before a reload."""
     report_counts: Mapping[str, int] = field(default_factory=dict)
     """The number of reports of each of these surveys."""
     deleted: Mapping[str, str] = field(default_factory=dict)
@@ -73,14 +77,15 @@ class PublishedSurveys:
         Raises
         ------
         StoreError
-            If the store cannot be used, or lacks a survey, or is another file than at the start. A file that
-            is missing is not created.
+            If the store cannot be used, or is another file than at the start. A file that is missing is not
+            created.
         """
         identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
         guarantee = store.check_durability(self.settings.store_policy)
-        _require_surveys(store, self.stored_plans)
-        app = create_app(self.settings, store, self.signatures, guarantee, self.keys)
+        store.seen = self.seen
+        lost = self.damaged.keys() - self.stored_plans.keys()
+        app = create_app(self.settings, store, self.signatures, guarantee, self.keys, self.stored_plans, lost)
         app.extensions["ldp"].schedules.read()  # no request has to wait for them if the store then hangs
         return app
 
@@ -98,19 +103,20 @@ def publish_surveys(
     ----------
     settings : CollectorSettings
     former : PublishedSurveys, optional
-        The surveys that this collector serves already, for a reload. The store must still have them.
+        The surveys that this collector serves already, for a reload. Those that the store has lost since
+        then are not published again.
     before_writing : callable
         Makes the caller's last checks.
 
     Raises
     ------
     LdpError
-        If a file is not a survey or signature, or the store does not satisfy the settings, or has lost a
-        survey, or has reports to another plan of a survey.
+        If a file is not a survey or signature, or the store does not satisfy the settings, or is a backup, or
+        has reports to another plan of a survey.
     """
     plans = _load_plans(settings)
     signatures = _load_signatures(settings.surveys, plans)
-    former_plans = former.stored_plans if former else {}
+    former_plans, seen = (former.stored_plans, former.seen) if former else ({}, None)
     if former:
         identify_file(former.settings.store, former.store_file)
     try:
@@ -123,17 +129,16 @@ def publish_surveys(
         store = open_store(settings.store)
     try:
         guarantee = store.check_durability(settings.store_policy)
-        _require_surveys(store, former_plans)
         settings, plans, deleted = _leave_out_deleted(store, settings, plans)
         keys = _check(store, settings, plans)
-        new_store = not (store.plans() or read_tombstones(store))
+        new_store = not (store.plans() or read_tombstones(store) or store.lost_plans())
         before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
-        _publish(store, plans, former_plans)
+        stored_plans = _publish(store, plans, former_plans)
         if settings.tokens != (former.settings.tokens if former else ()):
             log_tokens(store, settings.tokens)
-        stored_plans = store.plans()
         report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
+        damaged = find_damage(store)
     finally:
         store.close()
     return PublishedSurveys(
@@ -145,6 +150,8 @@ def publish_surveys(
         guarantee=guarantee,
         stored_plans=stored_plans,
         report_counts=report_counts,
+        damaged=damaged,
+        seen=SeenTotals({k: stored_counters(v) for k, v in stored_plans.items()}, seen),
         new_store=new_store,
         store_file=identify_file(settings.store),
     )
@@ -175,22 +182,6 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) ->
     return {survey: signature for survey, signature in signatures.items() if signature}
 
 
-def _require_surveys(store: Store, plans: Mapping[str, bytes]) -> None:
-    """Raise MissingSurveyError if the store has lost one of the plans, other than by a deletion."""
-    stored, deleted = store.plans(), read_tombstones(store)
-    missing = {survey for survey, plan in plans.items() if stored.get(survey) != plan} - deleted.keys()
-    if missing:
-        raise MissingSurveyError(missing)
-
-
-def _require_whole(store: Store) -> None:
-    """Raise an error if the store is a backup, or has lost reports or tokens."""
-    for survey in store.plans():
-        require_no_backup(survey, read_schedule(store, survey))
-        for name in (survey, token_namespace(survey)):
-            require_whole(name, store.find_losses(name))
-
-
 def _leave_out_deleted(
     store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]
 ) -> tuple[CollectorSettings, list[Plan | SiloPlan], dict[str, str]]:
@@ -211,8 +202,9 @@ def _leave_out_deleted(
 
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
     """Raise an error if the plans cannot be published in the store; return the keys of their relays."""
-    _require_whole(store)
     stored, texts = store.plans(), store.notes(TEXTS)
+    for survey in stored:
+        require_no_backup(survey, read_schedule(store, survey))
     for plan in plans:
         if is_changed := stored.get(plan.id, plan.json) != plan.json:
             require_usable(store, plan.id)
@@ -227,20 +219,19 @@ def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPla
     return load_keys(zip(settings.surveys, plans, strict=True), store)
 
 
-def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> None:
-    """Write the plans and texts to the store.
+def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Write the plans and texts to the store; return its plans, and the former ones that it has lost.
 
-    All other plans in the store that are new to this collector are published too, so that a cluster marks
-    their counters. Counters of a former plan are not marked again: their server may have lost its data.
+    A former plan is not published again: another collector may have replaced it, or the store lost it.
     """
     stored = store.plans()
     for plan in plans:
-        store.publish(plan.id, plan.json, () if former.get(plan.id) == plan.json else counter_names(plan))
+        if former.get(plan.id) == plan.json and stored.get(plan.id) != plan.json:
+            continue
+        store.publish(plan.id, plan.json, counter_names(plan))
         if plan.texts:
             store.set_note(TEXTS, plan.id, plan.texts.json)
         if stored.get(plan.id) != plan.json:
             write_log(store, local_account(), "published", plan.id, f"digest {plan.digest}")
-    for survey in store.plans().keys() - {plan.id for plan in plans} - former.keys():
-        with suppress(SurveyError, DeletedSurveyError):  # neither a plan of another version is served
-            plan = read_stored_plan(store, survey)
-            store.publish(survey, plan.json, counter_names(plan))
+    left_out = {plan.id for plan in plans if former.get(plan.id) != plan.json} | read_tombstones(store).keys()
+    return store.plans() | {survey: plan for survey, plan in former.items() if survey not in left_out}

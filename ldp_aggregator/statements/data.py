@@ -67,6 +67,8 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
         rejected=_describe_rejected(privacy.rejected),
         # reports and messages, after they were acknowledged
         lost=Count(privacy.losses.reports),
+        # counters that may lack more reports
+        unknown_counters=Count(privacy.losses.counters),
         # reports and messages that would count again
         unknown_ids=Count(privacy.losses.ids),
         # the times of the backups that were restored

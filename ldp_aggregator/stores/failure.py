@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from encoders.errors import LdpError
 from encoders.explain.text import Counted
+from ldp_aggregator.stores.losses import NO_LOSS, Loss
 
 
 class StoreFailure(StrEnum):
@@ -37,6 +38,8 @@ class StoreError(LdpError):
 
     reason: StoreFailure
     """A fixed word without anything from a request, an address or a path."""
+    surveys: tuple[str, ...] = ()
+    """The surveys that have lost data, if the others can go on."""
 
     def __init__(self, message: str, reason: StoreFailure = StoreFailure.OTHER) -> None:
         super().__init__(message)
@@ -51,7 +54,8 @@ class MissingSurveyError(CounterError):
     """The store lacks a survey that it had before, or has another plan of it."""
 
     def __init__(self, surveys: Iterable[str]) -> None:
-        names = ", ".join(sorted(surveys))
+        self.surveys = tuple(sorted(surveys))
+        names = ", ".join(self.surveys)
         super().__init__(
             f"the store has lost {names}, or has another plan of it: it was emptied or replaced, or another "
             "collector has published a changed survey. Restore the store. Only if the survey was changed on "
@@ -60,25 +64,48 @@ class MissingSurveyError(CounterError):
         )
 
 
+def lost_plan_error(survey: str) -> CounterError:
+    """Return the error for a survey whose plan is lost, and some of whose data are left."""
+    error = CounterError(
+        f"the store has lost the plan of {survey}: start a collector with the survey's file, which publishes "
+        "the plan again, and says what else is lost",
+        StoreFailure.SURVEY_MISSING,
+    )
+    error.surveys = (survey,)
+    return error
+
+
 class LostReportsError(CounterError):
     """The store has lost reports that it had acknowledged, or their ids; nothing more is counted there."""
 
-    def __init__(self, name: str, reports: int, ids: int) -> None:
-        survey = name.partition(".")[0]
+    def __init__(self, losses: Mapping[str, Loss]) -> None:
+        self.surveys = tuple(sorted({name.partition(".")[0] for name in losses}))
+        parts = (f"{name.partition('.')[0]}: {describe_loss(name, loss)}" for name, loss in losses.items())
+        self.what = "; ".join(parts)
         super().__init__(
-            f"the store has lost data of {survey}: {describe_loss(name, reports, ids)}. Restore the newest "
-            "copy of the store or, to go on with what is left, import it into a new store: ldp-collector "
-            f"import {survey} --from OLD --store NEW --accept-loss",
+            f"the store has lost data of {self.what}. Restore the newest copy of the store or, to go on with "
+            "what is left, import it into a new store: ldp-collector import "
+            f"{' / '.join(self.surveys)} --from OLD --store NEW --accept-loss",
             StoreFailure.REPORTS_LOST,
         )
 
 
-def describe_loss(name: str, reports: int, ids: int) -> str:
+def require_whole(losses: Mapping[str, Mapping[str, Loss]], missing: Collection[str] = ()) -> None:
+    """Raise an error if surveys are missing, or have lost something; the losses are by name and counter."""
+    lost = {name: sum(each.values(), NO_LOSS) for name, each in losses.items() if each}
+    if missing:
+        raise MissingSurveyError({name.partition(".")[0] for name in (*missing, *lost)})
+    if lost:
+        raise LostReportsError(lost)
+
+
+def describe_loss(name: str, loss: Loss) -> str:
     """Return how many reports and ids of a survey are lost, or how many tokens, whose names have a dot."""
     if "." in name:
-        return f"{Counted(max(reports, ids), 'token')}, whose holders are refused"
-    parts = [f"{Counted(reports, 'acknowledged report')} that no count contains"] if reports else []
-    parts += (
-        [f"{Counted(ids, 'id')} of reports, which would count again if they were sent again"] if ids else []
-    )
-    return " and ".join(parts)
+        return f"{Counted(max(loss.reports, loss.ids), 'token')}, whose holders are refused"
+    numbers = {
+        f"{Counted(loss.reports, 'acknowledged report')} that no count contains": loss.reports,
+        f"{Counted(loss.ids, 'id')} of reports, which would count again if they were sent again": loss.ids,
+        f"the number of reports of {Counted(loss.counters, 'counter')}, which may lack more": loss.counters,
+    }
+    return " and ".join(text for text, number in numbers.items() if number)

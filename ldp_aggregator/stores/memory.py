@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ldp_aggregator.stores.losses import SeenTotals
 from ldp_aggregator.stores.sqlite import SQLiteStore
 from ldp_aggregator.stores.sqlite_file import create_tables
 from ldp_aggregator.stores.store import StorePolicy
@@ -16,7 +17,7 @@ class MemoryStore(SQLiteStore):
     """The tables of the SQLite store without a file, behind one lock."""
 
     def __init__(self) -> None:
-        self._required, self._seen = {}, {}
+        self._required, self.seen = {}, SeenTotals()
         self._lock = threading.RLock()
         self._only = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create_tables(self._only)

@@ -6,14 +6,14 @@ consist of a-z, 0-9 and '-', so a key's survey part holds no brace.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from ldp_aggregator.arrays import ByteArray
-from ldp_aggregator.stores.failure import MissingSurveyError, StoreError, StoreFailure
-from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
+from ldp_aggregator.stores.failure import StoreError, StoreFailure, require_whole
+from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers
 from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
 from ldp_aggregator.stores.redis_errors import FAILURES
 from ldp_aggregator.stores.redis_scripts import (
@@ -21,13 +21,14 @@ from ldp_aggregator.stores.redis_scripts import (
     RECORD_SCRIPT,
     counter_keys,
     hash_plan,
+    marker_key,
     note_key,
     number_field,
     script_arguments,
     unpack_total,
 )
 from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, node_name
-from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee
+from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, require_password
 from ldp_aggregator.stores.store import (
     REPORTS_PER_READ,
     SURVEY_KINDS,
@@ -40,6 +41,7 @@ from ldp_aggregator.stores.store import (
     arrays_from_entries,
     byte_rows,
     changed_plan_error,
+    count_reports,
     unknown_survey_error,
 )
 from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
@@ -76,7 +78,7 @@ class RedisStore:
         url, rewrite_seconds = split_rewrite_seconds(url)
         self._url = url
         self._required: dict[str, tuple[bytes, Sequence[str]]] = {}  # a plan's hash, and the counters
-        self._seen: SeenTotals = {}
+        self.seen = SeenTotals()
         self._servers = RedisServers(url)
         self._redis, self._is_cluster = self._servers.client, self._servers.is_cluster
         self._check = DurabilityCheck(self._servers)
@@ -88,24 +90,27 @@ class RedisStore:
             if tombstone := self._redis.hget(note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = self._redis.hget(_PLANS_KEY, survey)
+            keys = self._marker_keys(survey, counters)
             if stored not in (None, plan):
-                self._remove_plan(survey, stored)
-            for counter in () if stored else counters:  # a table without the mark is an erased survey's
-                table = self._marker_key(survey, counter)
-                if not self._redis.hexists(table, survey):
-                    self._redis.hdel(table, number_field(survey, counter))
-            self._redis.hset(_PLANS_KEY, survey, plan)
-            self._mark(survey, self._marker_keys(survey, counters), plan)
+                self._prepare_replacement(survey, stored)
+            elif stored or survey in self._surveys_with_data([survey]):
+                marks = self._read_marks([(survey, key) for key in keys])
+                if not stored and {*marks.values()} - {b"", hash_plan(plan)}:
+                    raise changed_plan_error(survey, self.totals(survey))
+                # a table that lacks its mark has lost its numbers; support counters have no reports
+                keys = {key for (_, key), mark in marks.items() if mark or key.endswith("+}:published")}
+            self._mark(survey, keys, plan)
+            self._redis.hset(_PLANS_KEY, survey, plan)  # last: a plan without all marks has lost data
 
-    def _remove_plan(self, survey: str, plan: bytes) -> None:
-        """Prepare the replacement of a plan without reports.
+    def _prepare_replacement(self, survey: str, plan: bytes) -> None:
+        """Replace the marks of a plan without reports by those of none: from then on the totals are final.
 
-        No report is counted without the marks, so the totals are final once all marks are removed.
+        The tables are not left without marks, which would look like a loss if this process were killed.
         """
         keys = self._find_marker_keys(survey)
         totals = None
         try:
-            self._mark(survey, keys, b"")
+            self._mark(survey, keys, b"no plan")
             totals = self.totals(survey)
         finally:
             if totals != {}:
@@ -131,6 +136,23 @@ class RedisStore:
         """Read the plans from Redis; see :meth:`Store.plans`."""
         with self._servers.errors():
             return {survey.decode(): plan for survey, plan in self._redis.hgetall(_PLANS_KEY).items()}
+
+    def lost_plans(self) -> set[str]:
+        """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
+        with self._servers.errors():
+            keys = self._redis.scan_iter("ldp:{*:*}:*", count=1000)
+            fields = self._redis.hscan_iter("ldp:published", "*:*", count=1000)
+            found = {key[5:].partition(b":")[0] for key in keys} | {
+                field.partition(b":")[0] for field, _ in fields
+            }
+        names = {name.decode().partition(".")[0] for name in found}
+        noted = {survey for kind in SURVEY_KINDS for survey in self.notes(kind)}
+        plans = self.plans().keys()
+        return self._surveys_with_data(names - plans) | (noted - plans)
+
+    def _surveys_with_data(self, surveys: Collection[str]) -> set[str]:
+        """Return which surveys have counted reports, or lost them."""
+        return {each for each in surveys if count_reports(self.totals(each)) or self.find_losses(each)}
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
@@ -192,16 +214,13 @@ class RedisStore:
     def _read_answer(self, batch: Batch, answer: Sequence[Any]) -> MarksById:
         """Return the known ids of a batch; keep its counter's number of reports if it was counted."""
         if len(answer) == 1:
-            self._see(batch.survey, batch.counter, answer[0])
+            self.seen.see(batch.survey, batch.counter, answer[0])
             return {}
         return dict(zip(answer[::2], answer[1::2], strict=True))
 
-    def _see(self, survey: str, counter: str, n: int) -> None:
-        self._seen[survey, counter] = max(n, self._seen.get((survey, counter), 0))
-
     def _seen_number(self, survey: str, counter: str) -> int:
         """Return how many reports a counter must have; weaker settings than "always" may lose some."""
-        return self._seen.get((survey, counter), 0) if self._check.policy.durability == "always" else 0
+        return self.seen.get(survey, counter) if self._check.policy.durability == "always" else 0
 
     def server_of(self, survey: str, counter: str) -> str:
         """Return the node of a cluster that has the question; see :meth:`Store.server_of`."""
@@ -236,36 +255,38 @@ class RedisStore:
             if sums
         }
 
-    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
-        """Compare the numbers of all counters that have a key or a number; see :meth:`Store.find_losses`."""
-        prefix = f"ldp:{{{survey}:"
-        with self._servers.errors():
-            keys = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
-            counters = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in keys}
-            counters |= {counter for name, counter in [*self._seen] if name == survey}
-            if not self._is_cluster:
-                fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
-                counters |= {field.decode().partition(":")[2] for field, _ in fields}
-            return self._compare_numbers(survey, sorted(counters))
-
-    def _compare_numbers(
-        self, survey: str, counters: Sequence[str], *, durable: bool = False
+    def find_losses(
+        self, survey: str, counters: Collection[str] = (), thorough: bool = True, durable: bool = False
     ) -> dict[str, Loss]:
-        """Return the losses of counters, whose numbers are read in one atomic step for each counter.
+        """Compare the numbers of each counter, read in one atomic step; see :meth:`Store.find_losses`.
 
-        If they are known to be `durable`, none of the numbers may become smaller.
+        If it is `thorough`, these are all counters that have a key or a number. If all numbers are known to
+        be `durable`, none of them may become smaller.
         """
-        pipeline = self._servers.pipeline()
-        seen = [self._seen_number(survey, counter) for counter in counters]  # before others record more
-        for counter in counters:
-            keys = self._keys(survey, counter)
-            field, target = number_field(survey, counter), self._servers.node_of_key(keys[0])
-            pipeline.execute_command("EVAL", NUMBERS_SCRIPT, len(keys), *keys, field, **target)
+        prefix = f"ldp:{{{survey}:"
+        found = self.seen.counters(survey) | {*counters}
+        with self._servers.errors():
+            if thorough:
+                every_key = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
+                found |= {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in every_key}
+            if thorough and not self._is_cluster:
+                fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
+                found |= {field.decode().partition(":")[2] for field, _ in fields}
+            names, pipeline = sorted(found), self._servers.pipeline()
+            seen = [self._seen_number(survey, counter) for counter in names]  # before others record more
+            for counter in names:
+                keys, field = self._keys(survey, counter), number_field(survey, counter)
+                target = self._servers.node_of_key(keys[0])
+                pipeline.execute_command("EVAL", NUMBERS_SCRIPT, len(keys), *keys, field, survey, **target)
+            numbers = pipeline.execute()
         losses = {}
-        for counter, (ids, n, published), least in zip(counters, pipeline.execute(), seen, strict=True):
+        for counter, (ids, n, published, is_marked), least in zip(names, numbers, seen, strict=True):
             losses[counter] = compare_numbers(ids, n, published, least)
+            # tokens (".") and support counters ("+"), which have no reports, need no mark
+            if counter in counters and not (is_marked or "." in survey or counter.endswith("+")):
+                losses[counter] = replace(losses[counter], counters=1)
             if durable:
-                self._see(survey, counter, n)
+                self.seen.see(survey, counter, n)
         return {counter: loss for counter, loss in losses.items() if loss != NO_LOSS}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
@@ -295,17 +316,22 @@ class RedisStore:
             counts = self._redis.hgetall(f"ldp:rejections:{survey}")
             return {reason.decode(): int(count) for reason, count in counts.items()}
 
-    def check_ready(self) -> None:
+    def check_ready(self, closed: Collection[str] = ()) -> None:
         """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
         with self._servers.errors():
             self._write_probes()
-            self._require_published()
-        self._check.check_servers()
-        with self._servers.errors():
-            deleted = self.notes(DELETED)
-            living = {survey: each for survey, each in self._required.items() if survey not in deleted}
-            for survey, (_, counters) in living.items():
-                require_whole(survey, self._compare_numbers(survey, counters, durable=True))
+            self._check.check_servers()
+            left_out = {*closed, *self.notes(DELETED)}
+            required = {k: v for k, v in self._required.items() if k.partition(".")[0] not in left_out}
+            keys = [
+                (survey, key)
+                for survey, (plan_hash, counters) in required.items()
+                for key in ({_PLANS_KEY, *self._marker_keys(survey, counters)} if plan_hash else ())
+            ]
+            marks = self._read_marks(keys)
+            missing = {survey for (survey, _), mark in marks.items() if mark != required[survey][0]}
+            whole = {k: counters for k, (_, counters) in required.items() if k not in missing}
+            require_whole({k: self.find_losses(k, each, False, True) for k, each in whole.items()}, missing)
 
     def space(self) -> dict[str, int]:
         """Ask every server for its memory; see :meth:`Store.space`."""
@@ -318,7 +344,7 @@ class RedisStore:
 
     def check_durability(self, policy: StorePolicy) -> str:
         """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
-        self._require_password(policy)
+        require_password(self._url, policy)
         self._check.policy = policy
         try:
             guarantee = describe_guarantee(policy, self._check.check_servers())
@@ -345,49 +371,22 @@ class RedisStore:
                 break
         pipeline.execute()
 
-    def _require_published(self) -> None:
-        """Raise MissingSurveyError for a required survey that Redis, or a server of the cluster, lacks."""
-        if not self._required:
-            return
+    def _read_marks(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
+        """Return the hash of a survey's plan in each table, given by survey and key; empty without one."""
         pipeline = self._servers.pipeline()
-        indices = [
-            (survey, plan_hash, key)
-            for survey, (plan_hash, counters) in self._required.items()
-            for key in {_PLANS_KEY, *self._marker_keys(survey, counters)}
-        ]
-        for survey, _, key in indices:
+        for survey, key in keys:
             pipeline.hget(key, survey)
-        found = zip(indices, pipeline.execute(), strict=True)
-        missing = {
-            survey
-            for (survey, plan_hash, key), value in found
-            if plan_hash != (hash_plan(value) if key == _PLANS_KEY else value)
-        }
-        if missing and (lost := missing - self.notes(DELETED).keys()):
-            raise MissingSurveyError(lost)
+        found = zip(keys, pipeline.execute(), strict=True)
+        return {each: hash_plan(mark) if each[1] == _PLANS_KEY else mark or b"" for each, mark in found}
 
     def _keys(self, survey: str, counter: str) -> list[str]:
         """Return the keys of the scripts."""
-        return [*counter_keys(survey, counter), self._marker_key(survey, counter)]
+        return [*counter_keys(survey, counter), marker_key(survey, counter, self._is_cluster)]
 
     def _marker_keys(self, survey: str, counters: Sequence[str]) -> set[str]:
-        return {self._marker_key(survey, each) for each in (counters if self._is_cluster else [""])}
-
-    def _marker_key(self, survey: str, counter: str) -> str:
-        """Return the key of a table that has the hash of the survey's plan while the server has its data.
-
-        It also has the number of reports of each counter. In a cluster each counter needs its own table,
-        because a script sees only keys of one slot.
-        """
-        return f"ldp:{{{survey}:{counter}}}:published" if self._is_cluster else "ldp:published"
-
-    def _require_password(self, policy: StorePolicy) -> None:
-        parts = urlsplit(self._url)
-        if parts.scheme != "unix" and not parts.password and not policy.allow_open:
-            raise StoreError(
-                "the URL of this Redis has no password: any client that reaches it can change the counters. "
-                "Set one (redis://:PASSWORD@HOST), use a Unix socket, or add --allow-open-redis"
-            )
+        return {
+            marker_key(survey, each, self._is_cluster) for each in (counters if self._is_cluster else [""])
+        }
 
     def close(self) -> None:
         """Start a pending rewrite of the append-only file, then close; see :meth:`Store.close`."""

@@ -31,8 +31,7 @@ def store_error(error: Exception) -> StoreError:
         return MissingSurveyError([detail.split()[1]])
     if own and detail.startswith("lost "):
         _, survey, *numbers = detail.split()
-        loss = compare_numbers(*map(int, numbers))
-        return LostReportsError(survey, loss.reports, loss.ids)
+        return LostReportsError({survey: compare_numbers(*map(int, numbers))})
     message = f"the Redis store cannot be used: {text}"
     if isinstance(error, (redis.exceptions.AskError, redis.exceptions.TryAgainError)):
         message = "a question has moved to another node of the Redis cluster: try again"

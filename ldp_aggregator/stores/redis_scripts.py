@@ -23,6 +23,15 @@ def counter_keys(survey: str, counter: str) -> list[str]:
     return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
 
 
+def marker_key(survey: str, counter: str, is_cluster: bool) -> str:
+    """Return the key of a table that has the hash of the survey's plan while the server has its data.
+
+    It also has the number of reports of each counter. In a cluster each counter needs its own table, because
+    a script sees only keys of one slot.
+    """
+    return f"ldp:{{{survey}:{counter}}}:published" if is_cluster else "ldp:published"
+
+
 def note_key(kind: str) -> str:
     """Return the key of the notes of a kind, on the server of the schedules: collectors read both at once."""
     return f"ldp:{kind}" if kind in SURVEY_KINDS else f"ldp:{{ldp:windows}}:{kind}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import redis
 
@@ -161,4 +162,14 @@ def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
         raise StoreError(
             "this Redis does not sync while it rewrites its file: set no-appendfsync-on-rewrite no",
             StoreFailure.WEAK_DURABILITY,
+        )
+
+
+def require_password(url: str, policy: StorePolicy) -> None:
+    """Raise StoreError for a server that is open to everybody, unless the policy allows it."""
+    parts = urlsplit(url)
+    if parts.scheme != "unix" and not parts.password and not policy.allow_open:
+        raise StoreError(
+            "the URL of this Redis has no password: any client that reaches it can change the counters. Set "
+            "one (redis://:PASSWORD@HOST), use a Unix socket, or add --allow-open-redis"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -84,7 +84,7 @@ class Schedule:
 
     def to_json(self) -> bytes:
         """Return the schedule as the JSON that a store keeps."""
-        lost = {counter: [loss.reports, loss.ids] for counter, loss in self.lost.items()}
+        lost = {counter: astuple(loss)[: 4 if loss.counters else 2] for counter, loss in self.lost.items()}
         origin = {"lost": lost, "backup": self.backup, "restored": list(self.restored)}
         document = {key: getattr(self, name) for key, name in _FIELDS.items()}
         return json.dumps(document | {key: value for key, value in origin.items() if value}).encode()

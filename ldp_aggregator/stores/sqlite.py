@@ -14,25 +14,26 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from encoders.file_kind import describe_other
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
-from ldp_aggregator.stores.failure import StoreError
-from ldp_aggregator.stores.losses import Loss, SeenTotals, require_whole
+from ldp_aggregator.stores.failure import StoreError, require_whole
+from ldp_aggregator.stores.losses import Loss, SeenTotals
 from ldp_aggregator.stores.sqlite_buckets import find_ids, read_buckets
 from ldp_aggregator.stores.sqlite_counters import (
     delete_part,
     find_counter,
     find_losses,
+    find_lost_plans,
+    find_missing,
     note_row,
     read_notes,
     read_totals,
     record_batch,
-    require_published,
     write_note,
 )
 from ldp_aggregator.stores.sqlite_file import (
@@ -95,7 +96,7 @@ class SQLiteStore:
         self._path = path
         self._read_only = read_only
         self._required: dict[str, bytes] = {}
-        self._seen: SeenTotals = {}
+        self.seen = SeenTotals()
         self._file: FileIdentity | None = None
         self._thread_local = threading.local()
         self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
@@ -131,6 +132,11 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
 
+    def lost_plans(self) -> set[str]:
+        """Look for counters and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
+        with self._snapshot() as connection:
+            return find_lost_plans(connection)
+
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Look for the plan in each transaction that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = plan
@@ -162,10 +168,10 @@ class SQLiteStore:
         """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
         with self._transaction() as connection:
             surveys = {batch.survey for batch in batches} & self._required.keys()
-            require_published(connection, {survey: self._required[survey] for survey in surveys})
-            counted = [record_batch(connection, batch, self._seen) for batch in batches]
+            require_whole({}, find_missing(connection, {name: self._required[name] for name in surveys}))
+            counted = [record_batch(connection, batch, self.seen) for batch in batches]
         for batch, (_, n) in zip(batches, counted, strict=True):
-            self._seen[batch.survey, batch.counter] = n
+            self.seen.see(batch.survey, batch.counter, n)
         self._request_checkpoint()
         return [known for known, _ in counted]
 
@@ -202,10 +208,12 @@ class SQLiteStore:
             if len(ids_and_marks[0]):
                 yield ids_and_marks
 
-    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
+    def find_losses(
+        self, survey: str, counters: Collection[str] = (), thorough: bool = True
+    ) -> dict[str, Loss]:
         """Compare counters with their ids, or with their last buckets; see :meth:`Store.find_losses`."""
         with self._snapshot() as connection:
-            return find_losses(connection, survey, self._seen, thorough)
+            return find_losses(connection, survey, self.seen, thorough)
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add to the number of rejections in the file; see :meth:`Store.add_rejections`."""
@@ -223,15 +231,14 @@ class SQLiteStore:
             query = "SELECT reason, count FROM rejections WHERE survey = ?"
             return dict(connection.execute(query, (survey,)).fetchall())
 
-    def check_ready(self) -> None:
+    def check_ready(self, closed: Collection[str] = ()) -> None:
         """Write and sync about as much as a report does, as a test; see :meth:`Store.check_ready`."""
         with self._transaction() as connection:
-            deleted = read_notes(connection, DELETED)
-            required = {k: v for k, v in self._required.items() if k not in deleted}
-            require_published(connection, required)
-            for survey in required:
-                require_whole(survey, find_losses(connection, survey, self._seen, thorough=False))
             connection.execute(_PROBE_STATEMENT)
+            left_out = {*closed, *read_notes(connection, DELETED)}
+            required = {k: v for k, v in self._required.items() if k.partition(".")[0] not in left_out}
+            losses = {name: find_losses(connection, name, self.seen, thorough=False) for name in required}
+            require_whole(losses, find_missing(connection, required))
 
     def space(self) -> dict[str, int]:
         """Ask the file system; see :meth:`Store.space`."""

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.stores.failure import MissingSurveyError
-from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers, require_whole
+from ldp_aggregator.stores.failure import require_whole
+from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers
 from ldp_aggregator.stores.sqlite_buckets import Buckets, count_ids, delete_buckets, fits_last_bucket
-from ldp_aggregator.stores.sqlite_file import is_store
 from ldp_aggregator.stores.store import (
     SURVEY_KINDS,
     Batch,
@@ -20,6 +19,9 @@ from ldp_aggregator.stores.store import (
     add_counters,
     unknown_survey_error,
 )
+
+_ROWS = "counters"
+"""The kind of notes with the row number of each counter of a survey, which show that a row is lost."""
 
 
 def record_batch(connection: sqlite3.Connection, batch: Batch, seen: SeenTotals) -> tuple[MarksById, int]:
@@ -31,8 +33,8 @@ def record_batch(connection: sqlite3.Connection, batch: Batch, seen: SeenTotals)
         If its counter has lost reports, for example if it has fewer than were seen, or would overflow.
     """
     counter, old = _get_or_create_counter(connection, batch)
-    if loss := find_loss(connection, counter, old.n, seen.get((batch.survey, batch.counter), 0)):
-        require_whole(batch.survey, {batch.counter: loss})
+    if loss := find_loss(connection, counter, old.n, seen.get(batch.survey, batch.counter)):
+        require_whole({batch.survey: {batch.counter: loss}})
     cells = add_counters(old.cells, batch.tally)  # before any write, because it may raise
     known = Buckets(connection, counter, old.n).add(batch.ids, batch.marks)
     n = old.n if known else old.n + len(batch.ids)
@@ -57,10 +59,11 @@ def find_loss(
 def find_losses(
     connection: sqlite3.Connection, survey: str, seen: SeenTotals, thorough: bool
 ) -> dict[str, Loss]:
-    """Return the losses of a survey's counters."""
-    least = {name: n for (of, name), n in [*seen.items()] if of == survey}  # before others record more
+    """Return the losses of a survey's counters; a row that is lost has a note with its number."""
+    least = {name: seen.get(survey, name) for name in seen.counters(survey)}  # before others record more
     query = "SELECT name, number, n FROM counters WHERE survey = ?"
-    rows = {name: (counter, n) for name, counter, n in connection.execute(query, (survey,))}
+    rows = {name: (int(row), 0) for name, row in read_notes(connection, f"{_ROWS}/{survey}").items()}
+    rows |= {name: (counter, n) for name, counter, n in connection.execute(query, (survey,))}
     found = {
         name: find_loss(connection, *rows.get(name, (0, 0)), least.get(name, 0), thorough)
         for name in rows.keys() | least
@@ -68,24 +71,35 @@ def find_losses(
     return {name: loss for name, loss in found.items() if loss}
 
 
-def find_counter(connection: sqlite3.Connection, survey: str, name: str) -> tuple[int, int, bytes] | None:
-    """Return a counter's row number, its number of reports, and its cells as bytes."""
-    query = "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ?"
-    row: tuple[int, int, bytes] | None = connection.execute(query, (survey, name)).fetchone()
+def find_counter(
+    connection: sqlite3.Connection, survey: str, name: str
+) -> tuple[int, int, bytes | None] | None:
+    """Return a counter's row number, its number of reports, and its cells; None if the row is lost."""
+    query = (
+        "SELECT number, n, cells FROM counters WHERE survey = ? AND name = ? "
+        "UNION ALL SELECT CAST(value AS INTEGER), 0, NULL FROM internal WHERE name = ?"
+    )
+    note = note_row(f"{_ROWS}/{survey}", name)
+    row: tuple[int, int, bytes | None] | None = connection.execute(query, (survey, name, note)).fetchone()
     return row
 
 
 def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
     """Return a counter's row number and total; create it if it is new."""
-    if row := find_counter(connection, batch.survey, batch.counter):
+    row = find_counter(connection, batch.survey, batch.counter)
+    if row and row[2] is not None:
         return row[0], Total(row[1], unpack_cells(row[2]))
     empty = Total(0, np.zeros_like(batch.tally))
-    inserted = connection.execute(
-        "INSERT INTO counters (survey, name, n, cells) VALUES (?, ?, 0, ?)",
-        (batch.survey, batch.counter, empty.cells.astype("<i8").tobytes()),
+    largest = "SELECT max(number) FROM counters UNION SELECT value FROM internal WHERE name = 'last counter'"
+    number = row[0] if row else 1 + max(int(each or 0) for (each,) in connection.execute(largest))
+    connection.execute(
+        "INSERT INTO counters VALUES (?, ?, ?, 0, ?)",
+        (number, batch.survey, batch.counter, empty.cells.astype("<i8").tobytes()),
     )
-    assert inserted.lastrowid is not None
-    return inserted.lastrowid, empty
+    if not row:  # the number of a lost row, whose ids are left, is not used again
+        connection.execute("REPLACE INTO internal VALUES ('last counter', ?)", (b"%d" % number,))
+    write_note(connection, f"{_ROWS}/{batch.survey}", batch.counter, b"%d" % number, "REPLACE")
+    return number, empty
 
 
 def unpack_cells(cells: bytes) -> IntArray:
@@ -107,6 +121,8 @@ def delete_part(connection: sqlite3.Connection, survey: str) -> bool:
     if counter:
         connection.execute("DELETE FROM counters WHERE number = ?", counter)
         return True
+    notes = note_row(f"{_ROWS}/{survey}", "")
+    connection.execute("DELETE FROM internal WHERE name > ? AND name < ?", (notes, f"{notes[:-1]}0"))
     for table in (*SURVEY_KINDS, "rejections"):
         connection.execute(f"DELETE FROM {table} WHERE survey = ?", (survey,))  # noqa: S608
     return False
@@ -135,13 +151,16 @@ def write_note(connection: sqlite3.Connection, kind: str, name: str, note: bytes
     connection.execute(f"{verb} INTO {table} VALUES (?, ?)", (row, note))
 
 
-def require_published(connection: sqlite3.Connection, plans: Mapping[str, bytes]) -> None:
-    """Raise MissingSurveyError for a survey that the file lacks, or of which it has another plan."""
-    if not plans:
-        return
-    query = "SELECT survey FROM plans WHERE survey = ? AND plan = ?"
-    rows = (
-        [connection.execute(query, each).fetchone() for each in plans.items()] if is_store(connection) else []
-    )
-    if missing := plans.keys() - {row[0] for row in rows if row}:
-        raise MissingSurveyError(missing)
+def find_missing(connection: sqlite3.Connection, plans: Mapping[str, bytes]) -> set[str]:
+    """Return the surveys that the file lacks, or of which it has another plan than this."""
+    required = {survey: plan for survey, plan in plans.items() if plan}
+    query = "SELECT 1 FROM plans WHERE survey = ? AND plan = ?"
+    return {each[0] for each in required.items() if not connection.execute(query, each).fetchone()}
+
+
+def find_lost_plans(connection: sqlite3.Connection) -> set[str]:
+    """Return the surveys of which the file has counters or notes, but no plan."""
+    tables = " UNION ".join(f"SELECT survey FROM {table}" for table in ("counters", *SURVEY_KINDS))  # noqa: S608
+    surveys = {survey.partition(".")[0] for (survey,) in connection.execute(tables)}
+    known = connection.execute("SELECT survey FROM plans").fetchall()
+    return surveys - {survey for (survey,) in known}

@@ -7,7 +7,7 @@ batches share one durable round trip.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -17,7 +17,7 @@ import numpy as np
 from encoders.explain.text import Counted
 from ldp_aggregator.arrays import ByteArray, IntArray
 from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
-from ldp_aggregator.stores.losses import Loss
+from ldp_aggregator.stores.losses import Loss, SeenTotals
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +83,11 @@ class StorePolicy:
 class Store(Protocol):
     """Keeps counters, report ids, plans and their texts."""
 
+    seen: SeenTotals
+    """The numbers of reports that this store has seen; several processes can share them."""
+
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Keep a survey's plan; publishing the same bytes again has no effect.
+        """Keep a survey's plan; publishing the same bytes again does not hide a loss.
 
         If another plan is stored, and no report of the survey was counted, the new plan replaces the old plan
         and its texts in one atomic step: reports are counted under the old plan before it, or never.
@@ -106,13 +109,18 @@ class Store(Protocol):
     def plans(self) -> dict[str, bytes]:
         """Return the canonical JSON of every plan, by survey id."""
 
+    def lost_plans(self) -> set[str]:
+        """Return the surveys whose plan is lost: the store has some of their data."""
+
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this plan.
 
         Parameters
         ----------
         survey : str
+            The survey, or the namespace of its tokens.
         plan : bytes
+            Empty for tokens, of which `check_ready` compares the numbers only.
         counters : sequence of str
             The counters with which the survey was published.
         """
@@ -178,12 +186,16 @@ class Store(Protocol):
         A report may be in two parts; a report that is recorded meanwhile may be in none.
         """
 
-    def find_losses(self, survey: str, thorough: bool = True) -> dict[str, Loss]:
+    def find_losses(
+        self, survey: str, counters: Collection[str] = (), thorough: bool = True
+    ) -> dict[str, Loss]:
         """Return what each counter has lost, without the counters that have lost nothing.
 
         Parameters
         ----------
         survey : str
+        counters : collection of str
+            The counters with which the survey was published. In Redis each is marked, or has lost data.
         thorough : bool
             Whether SQLite reads all ids. Otherwise it takes a time that does not depend on their number, and
             does not notice all losses of ids.
@@ -195,10 +207,10 @@ class Store(Protocol):
     def rejections(self, survey: str) -> dict[str, int]:
         """Return a survey's number of rejections by reason."""
 
-    def check_ready(self) -> None:
+    def check_ready(self, closed: Collection[str] = ()) -> None:
         """Raise StoreError if the store cannot take a report now, or has lost some of a required survey.
 
-        Deleted surveys are not missing.
+        Deleted surveys are not missing. Of those that are `closed`, nothing is checked.
         """
 
     def space(self) -> dict[str, int]:
@@ -286,9 +298,17 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
     return Batch(batches[0].survey, batches[0].counter, ids[order], marks[order], tally)
 
 
+def token_namespace(survey: str) -> str:
+    """Return the name under which a store keeps a survey's tokens."""
+    return f"{survey}.tokens"
+
+
 def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
     """Return the error for a survey that a store does not have."""
-    return StoreError(f"the store has no survey {survey!r}; it has: {', '.join(sorted(surveys)) or 'none'}")
+    return StoreError(
+        f"the store has no survey {survey!r}; it has: {', '.join(sorted(surveys)) or 'none'}. If it lost the "
+        "plan, start a collector with the survey's file, which publishes the plan again"
+    )
 
 
 def changed_plan_error(survey: str, totals: Mapping[str, Total], tokens: int = 0) -> StoreError:

@@ -4,15 +4,18 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
+from itertools import chain, combinations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import redis
 
+from ldp_aggregator import damage
+from ldp_aggregator.damage import find_damage
 from ldp_aggregator.stores import Batch, Store, StoreError, StoreFailure, StorePolicy, open_store
-from ldp_aggregator.stores.failure import CounterError, LostReportsError
+from ldp_aggregator.stores.failure import CounterError, LostReportsError, MissingSurveyError
 from ldp_aggregator.stores.losses import Loss, compare_numbers
 from tests.support.batches import batch, is_ready, record
 from tests.support.servers import LocalRedis
@@ -21,6 +24,11 @@ SURVEY, COUNTER, OTHER, SUPPORT = "sleep-2026", "0123456789abcdef", "fedcba98765
 COUNTERS = (COUNTER, OTHER, SUPPORT)
 ONE = np.array([1], np.int64)
 REPORTS = 1000
+
+
+@pytest.fixture(autouse=True)
+def counters_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damage, "stored_counters", lambda _: COUNTERS)
 
 
 def ids(*numbers: int) -> dict[bytes, bytes]:
@@ -102,7 +110,7 @@ def test_an_evicted_key_is_noticed_by_every_process(url, evicted):
 
 def test_reports_of_an_earlier_version_are_no_loss(url):
     store = filled(url)
-    store._redis.hdel(store._marker_key(SURVEY, COUNTER), f"{SURVEY}:{COUNTER}")  # which it did not write
+    store._redis.hdel(store._keys(SURVEY, COUNTER)[2], f"{SURVEY}:{COUNTER}")  # which it did not write
     assert store.find_losses(SURVEY) == {}
     record(store, SURVEY, COUNTER, ids(REPORTS), ONE)
     store._redis.delete(*[f"ldp:{{{SURVEY}:{COUNTER}}}:{name}" for name in ("ids", "sums")])
@@ -119,9 +127,8 @@ def lose_plan_and_reports(store: Store) -> None:
 
 def test_a_survey_that_was_erased_can_be_published_again(url):
     store = filled(url)
-    lose_plan_and_reports(store)
-    for key in store._find_marker_keys(SURVEY):
-        store._redis.hdel(key, SURVEY)
+    store.unpublish(SURVEY)
+    store.erase(SURVEY)
     store.close()
     store = filled(url)
     assert store.totals(SURVEY)[COUNTER].n == REPORTS
@@ -135,6 +142,97 @@ def test_reports_that_were_lost_with_the_plan_stay_lost_when_it_is_published_aga
     with closing(open_store(url)) as restarted:
         restarted.publish(SURVEY, b"{}", [COUNTER, OTHER])
         assert restarted.find_losses(SURVEY)[COUNTER] == Loss(REPORTS, REPORTS)
+
+
+@pytest.mark.slow
+def test_every_set_of_evicted_keys_is_noticed_after_a_restart_and_names_the_survey(tmp_path):
+    mine = [f"ldp:{{{SURVEY}:{counter}}}:{name}" for counter in (COUNTER, OTHER) for name in ("ids", "sums")]
+    keys = ["ldp:plans", "ldp:published", *mine]
+    with LocalRedis(tmp_path) as server:
+        for evicted in chain.from_iterable(combinations(keys, size) for size in range(1, len(keys))):
+            store = filled(server.url)
+            store._redis.delete(*evicted)
+            with pytest.raises(CounterError) as caught:
+                store.check_ready()
+            assert caught.value.surveys == (SURVEY,)
+            store.close()
+            with closing(open_store(server.url)) as restarted:
+                found = find_damage(restarted)
+                assert f"lost the plan of {SURVEY}" in str(found[SURVEY]) or "ldp:plans" not in evicted
+                restarted.publish(SURVEY, b"{}", COUNTERS)
+                restarted.require_survey(SURVEY, b"{}", COUNTERS)
+                if evicted == ("ldp:plans",):  # nothing else is lost: the survey goes on
+                    restarted.check_ready()
+                    assert find_damage(restarted) == {}
+                else:
+                    assert not is_ready(restarted)
+                    assert "--accept-loss" in str(find_damage(restarted)[SURVEY])
+                restarted._redis.flushall()
+
+
+@pytest.mark.slow
+def test_a_server_of_a_cluster_that_lost_everything_is_noticed_after_a_restart(cluster_nodes):
+    counters = [f"{number:016x}" for number in range(30)]
+    for with_plan, emptied in product((False, True), cluster_nodes):
+        with closing(open_store(cluster_nodes[0].url)) as store:
+            store.publish(SURVEY, b"{}", counters)
+            store.require_survey(SURVEY, b"{}", counters)
+            for counter in counters:
+                record(store, SURVEY, counter, ids(1), ONE)
+            kept = emptied.client.hgetall("ldp:plans") if emptied.client.keys("ldp:plans") else {}
+            emptied.client.flushall()
+            if kept and with_plan:
+                emptied.client.hset("ldp:plans", mapping=kept)
+        with closing(open_store(cluster_nodes[0].url)) as restarted:
+            lost = {each for each in counters if not restarted.totals(SURVEY).get(each)}
+            assert 0 < len(lost) < 30
+            restarted.publish(SURVEY, b"{}", counters)  # as each start does
+            restarted.require_survey(SURVEY, b"{}", counters)
+            found = restarted.find_losses(SURVEY, counters)
+            assert found == dict.fromkeys(lost, Loss(counters=1))
+            assert not is_ready(restarted)
+            for counter in counters:
+                with pytest.raises(MissingSurveyError) if counter in lost else nullcontext():
+                    record(restarted, SURVEY, counter, ids(2), ONE)
+        for node in cluster_nodes:
+            node.client.flushall()
+
+
+def test_a_publication_that_is_killed_at_any_command_is_no_loss(url, monkeypatch):
+    other = b'{"changed": 1}'
+    for plan, cut in product((b"{}", other), range(20)):
+        with closing(open_store(url)) as store:
+            if plan == other:
+                store.publish(SURVEY, b"{}", COUNTERS)
+            remaining = [cut]
+
+            def stop(name: str, remaining: list[int] = remaining) -> Callable[..., object]:
+                call = getattr(store._redis, name)
+
+                def counted(*arguments: object, **options: object) -> object:
+                    remaining[0] -= 1
+                    if remaining[0] < 0:
+                        raise KeyboardInterrupt
+                    return call(*arguments, **options)
+
+                return counted
+
+            with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+                for name in ("hset", "hget", "hdel"):
+                    patched.setattr(store._redis, name, stop(name))
+                patched.setattr(
+                    store, "_mark", lambda *each, of=store: (type(of)._mark(of, *each), stop("ping")())
+                )
+                store.publish(SURVEY, plan, COUNTERS)
+        with closing(open_store(url)) as restarted:
+            restarted._redis.delete(f"ldp:publishing:{SURVEY}")  # it expires
+            assert find_damage(restarted) == {}
+            restarted.publish(SURVEY, plan, COUNTERS)
+            restarted.require_survey(SURVEY, plan, COUNTERS)
+            restarted.check_ready()
+            assert record(restarted, SURVEY, COUNTER, ids(1), ONE) == {}
+            restarted.unpublish(SURVEY)
+            restarted.erase(SURVEY)
 
 
 def test_every_report_that_is_evicted_is_in_the_number_of_the_lost(url):
@@ -289,6 +387,39 @@ def test_a_deleted_counter_and_an_older_content_are_noticed_while_a_collector_ru
     assert_lost(store, 2, 2)
     edit(path, f"DELETE FROM counters WHERE name = '{COUNTER}'")
     assert store.find_losses(SURVEY)[COUNTER].reports == REPORTS + 2
+    store.close()
+
+
+def test_a_deleted_counter_is_noticed_after_a_restart_and_its_ids_are_known(path):
+    store = filled(f"sqlite:///{path}")
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"DELETE FROM counters WHERE name IN ('{COUNTER}', '{SUPPORT}')")
+    with closing(open_store(f"sqlite:///{path}")) as fresh:
+        fresh.publish("new", b"{}", [])
+        record(fresh, "new", COUNTER, ids(1), ONE)  # whose row must not get the buckets of the lost one
+        assert fresh.find_losses("new") == {}
+        fresh.require_survey(SURVEY, b"{}")
+        assert_lost(fresh, REPORTS, 0)
+        assert fresh.find_losses(SURVEY, thorough=False) == {COUNTER: Loss(REPORTS, 0)}
+        assert (
+            len(fresh.find_recorded(SURVEY, {COUNTER: batch(SURVEY, COUNTER, ids(3), ONE).ids})[COUNTER]) == 1
+        )
+        assert sum(len(each) for each, _ in fresh.report_ids(SURVEY, COUNTER)) == REPORTS
+        no_ids = np.empty((0, 16), np.uint8), np.empty((0, 8), np.uint8)
+        fresh.record([Batch(SURVEY, SUPPORT, *no_ids, ONE * 7)])
+        assert fresh.totals(SURVEY)[SUPPORT].cells == [7]
+        fresh.erase(SURVEY)
+    with closing(open_store(f"sqlite:///{path}")) as erased:
+        assert erased.find_losses(SURVEY) == {}
+
+
+def test_a_lost_plan_is_noticed(path):
+    store = filled(f"sqlite:///{path}")
+    edit(path, "DELETE FROM plans")
+    assert f"the store has lost the plan of {SURVEY}: start a collector" in str(find_damage(store)[SURVEY])
+    store.publish(SURVEY, b"{}", COUNTERS)
+    assert find_damage(store) == {}
     store.close()
 
 

@@ -150,11 +150,12 @@ def test_a_report_is_not_acknowledged_if_the_file_is_deleted_while_it_is_written
 ):
     from ldp_aggregator.stores import sqlite
 
-    def delete_after(*arguments: object, original: object = sqlite.require_published) -> None:
-        original(*arguments)
+    def delete_after(*arguments: object, original: object = sqlite.find_missing) -> object:
+        missing = original(*arguments)
         os.unlink(path)
+        return missing
 
-    monkeypatch.setattr(sqlite, "require_published", delete_after)
+    monkeypatch.setattr(sqlite, "find_missing", delete_after)
     assert refuses(sqlite_store) != StoreFailure.SURVEY_MISSING
 
 

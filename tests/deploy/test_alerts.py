@@ -22,6 +22,7 @@ HEALTHY = {
     'ldp_not_ready{reason="timeout"}': "0",
     'ldp_not_ready{reason="disk-full"}': "0",
     'ldp_not_ready{reason="reports-lost"}': "0",
+    'ldp_survey_lost{survey="sleep"}': "0",
     'ldp_reports_total{survey="sleep"}': "0+150",
     'ldp_rejections_total{survey="sleep",reason="wrong-plan"}': "5",
     'ldp_survey_phase{survey="sleep",phase="open"}': "1",
@@ -48,7 +49,7 @@ HEALTHY = {
 FAULTS = {
     "LdpScrapeMissing": {'up{job="ldp-collector"}': "0"},
     "LdpNotReady": {'ldp_not_ready{reason="timeout"}': "1"},
-    "LdpReportsLost": {'ldp_not_ready{reason="reports-lost"}': "1"},
+    "LdpReportsLost": {'ldp_survey_lost{survey="sleep"}': "1", 'ldp_not_ready{reason="reports-lost"}': "1"},
     "LdpStoreShrank": {'ldp_reports_total{survey="sleep"}': "100+150"},
     "LdpBug": {'ldp_requests_total{route="reports",status="500"}': "1"},
     "LdpErrors": {'ldp_requests_total{route="reports",status="503"}': "5+5"},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from encoders.explain.text import Counted
 from encoders.randomness import SystemEntropy
 from ldp_aggregator import migrate
 from ldp_aggregator.codec import from_json, to_json
@@ -22,7 +23,7 @@ from ldp_aggregator.stores.failure import LostReportsError
 from ldp_aggregator.stores.losses import Loss
 from ldp_aggregator.stores.schedule import Schedule, read_schedule
 from ldp_aggregator.stores.store import SCHEDULES
-from tests.ldp_aggregator.test_migrate import INVITED, PLAN, fill, open_sqlite, sent  # noqa: F401
+from tests.ldp_aggregator.test_migrate import INVITED, PLAN, fill, make_client, open_sqlite, sent  # noqa: F401
 from tests.support.commands import command
 from tests.support.servers import redis_server
 from tools.endurance.collector.reports import Sent, make_reports, plan_of
@@ -55,14 +56,12 @@ def damaged(tmp_path: Path, sent: Sent) -> tuple[Path, dict[str, int]]:  # noqa:
 
 def test_an_operator_goes_on_with_what_is_left(tmp_path, damaged, sent):  # noqa: F811
     path, counts = damaged
-    left, survey = sum(counts.values()), tmp_path / "survey.json"
-    survey.write_bytes(PLAN.json)
+    left = sum(counts.values())
     source, new = f"sqlite:///{path}", f"sqlite:///{tmp_path}/new.db"
     refusals = [
         ("export", PLAN.id, "-o", tmp_path / "s.json", "--store", source),
         ("import", PLAN.id, "--from", source, "--store", new),
         ("backup", "-o", tmp_path / "backup.db", "--store", source),
-        ("serve", survey, "--store", source, "--bind", "127.0.0.1:0"),
     ]
     for words in refusals:
         result = command("ldp-collector", *words, check=False)
@@ -72,14 +71,14 @@ def test_an_operator_goes_on_with_what_is_left(tmp_path, damaged, sent):  # noqa
     trained = command("ldp-train", source, "-o", tmp_path / "m.json", check=False)
     assert (trained.exit_code, "100 acknowledged reports" in trained.output) == (1, True)
     assert (
-        "THE STORE HAS LOST 100 acknowledged reports"
+        "THE STORE HAS LOST data of trial: 100 acknowledged reports"
         in command("ldp-collector", "status", "--store", source).output
     )
     assert not (tmp_path / "s.json").exists()
     assert not (tmp_path / "new.db").exists() or not open_store(new).plans()
 
     result = command("ldp-collector", *refusals[1], "--accept-loss")
-    assert f"copied {left:,} reports of trial" in result.output
+    assert f"the new store has {left:,} reports of trial" in result.output
     assert "lost before it was imported: 100 acknowledged reports" in result.output
     store = open_store(new)
     assert store.find_losses(PLAN.id) == {}
@@ -177,7 +176,25 @@ def test_lost_tokens_are_named(tmp_path):
         list(create_tokens(source, plan, 40, SystemEntropy()))
         tokens = source.totals(f"{plan.id}.tokens")
         counter = next(iter(tokens))
+        assert make_client(source).get("/readyz").json["status"] == "ready"
         source._redis.delete(f"ldp:{{{plan.id}.tokens:{counter}}}:ids")  # type: ignore[attr-defined]
+        answer = make_client(source).get("/readyz")
+        detail = "the store cannot be used now: reports-lost, trial"
+        assert (answer.status_code, answer.json["detail"]) == (503, detail)
+        words = (
+            "import",
+            plan.id,
+            "--from",
+            url,
+            "--store",
+            f"sqlite:///{tmp_path}/other.db",
+            "--accept-loss",
+        )
+        result = command("ldp-collector", *words)
+        assert (
+            f"had lost data of trial: {Counted(tokens[counter].n, 'token')}, whose holders" in result.output
+        )
+        assert "has lost nothing" not in result.output
         with pytest.raises(
             LostReportsError, match=rf"data of trial: {tokens[counter].n} tokens?, whose holders"
         ):
@@ -219,6 +236,11 @@ def test_results_state_losses_and_backups(sent):  # noqa: F811
     words = " ".join(map(str, find_data(results.estimates, results.privacy, validation=False)))
     assert "were lost: 5." in words
     assert "whose ids were lost: 1." in words
+    unknown = make_results(lossy(sent, Loss(counters=2)), poisoning=False)
+    assert parse_results(dump_results(unknown)).privacy.losses == Loss(counters=2)
+    words_of = find_data(unknown.estimates, unknown.privacy, validation=False)
+    assert "whose number of reports was lost: 2." in " ".join(map(str, words_of))
+    assert Schedule.from_json(Schedule(lost={"c": Loss(1, 2, (), 1)}).to_json()).loss == Loss(1, 2, (), 1)
     assert "restored from a backup (1970-01-01 00:00 UTC, 1970-01-02 00:00 UTC)" in words
     document = to_json(results.privacy)
     document["losses"]["backups"] = [10**15]

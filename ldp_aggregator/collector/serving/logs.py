@@ -80,14 +80,15 @@ class StoreOutage:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_at: float | None = None
-        self._reasons: set[StoreFailure] = set()
+        self._reasons: set[tuple[StoreFailure, tuple[str, ...]]] = set()
 
     def record_failure(self, error: StoreError) -> None:
         """Record that the store could not be used."""
         with self._lock:
             self._failed_at = monotonic()
-            first = error.reason not in self._reasons
-            self._reasons.add(error.reason)
+            reason = (error.reason, error.surveys)
+            first = reason not in self._reasons
+            self._reasons.add(reason)
         if first:
             log_store_unavailable(error)
 
@@ -104,10 +105,10 @@ class StoreOutage:
 
 
 def log_store_unavailable(error: StoreError) -> None:
-    """Log that this process cannot use the store, and why."""
-    log_event(
-        "store-unavailable", logging.ERROR, reason=error.reason, kind=error_kind(error), pid=os.getpid()
-    )
+    """Log that this process cannot use the store, or some surveys in it, and why."""
+    fields = {"surveys": error.surveys} if error.surveys else {}
+    kind = error_kind(error)
+    log_event("store-unavailable", logging.ERROR, reason=error.reason, kind=kind, pid=os.getpid(), **fields)
 
 
 def error_kind(error: BaseException) -> str:

@@ -47,7 +47,7 @@ from ldp_aggregator.stores.tombstone import DELETED, read_deletion_dates
 STORE_SECONDS = 3.0
 """How long a response waits for the store; Prometheus waits 10 s for a response by default."""
 _MIB = 1 << 20
-_Attempt = tuple[list[Metric], StoreFailure | None]
+_Attempt = tuple[list[Metric], StoreError | None]
 
 
 class StoreReader:
@@ -59,16 +59,20 @@ class StoreReader:
     def read(self, store: Store, check_ready: Callable[[], None]) -> list[Metric]:
         """Return the metrics of readiness and, if they can be read within STORE_SECONDS, of the store."""
         metrics: list[Metric] = []
-        failure: StoreFailure | None = StoreFailure.TIMEOUT
+        error: StoreError | None = StoreError("", StoreFailure.TIMEOUT)
         with suppress(TimeoutError):
-            _, failure = self._readiness.result(partial(_attempt, check_ready))
+            _, error = self._readiness.result(partial(_attempt, check_ready))
             metrics, other = self._metrics.result(partial(_attempt, partial(_read_store, store)))
-            failure = failure or other
+            error = error or other
+        failure = error.reason if error else None
         ready = GaugeMetricFamily("ldp_ready", "Whether reports can be counted", failure is None)
         failures = GaugeMetricFamily("ldp_not_ready", "1 for the reason why not", labels=["reason"])
         for reason in StoreFailure:
             failures.add_metric([reason], reason is failure)
-        return [ready, failures, *metrics]
+        lost = GaugeMetricFamily("ldp_survey_lost", "1 if the store lost data of a survey", labels=["survey"])
+        for survey in error.surveys if error else ():
+            lost.add_metric([survey], 1)
+        return [ready, failures, lost, *metrics]
 
 
 def _attempt(read: Callable[[], list[Metric] | None]) -> _Attempt:
@@ -76,7 +80,7 @@ def _attempt(read: Callable[[], list[Metric] | None]) -> _Attempt:
     try:
         return read() or [], None
     except StoreError as error:
-        return [], error.reason
+        return [], error
 
 
 def _read_store(store: Store) -> list[Metric]:
@@ -94,11 +98,12 @@ def _read_store(store: Store) -> list[Metric]:
     deleted = store.notes(DELETED)  # read last: a deletion meanwhile must not look like a loss of reports
     for survey in found.keys() - deleted.keys():
         totals, refused, invited = found[survey]
-        reports.add_metric([survey], count_reports(totals))
+        schedule = schedules.get(survey, Schedule())
+        reports.add_metric([survey], count_reports(schedule.correct(totals)))
         for reason, count in refused.items():
             rejections.add_metric([survey, reason], count)
         tokens.add_metric([survey], invited)
-        current = schedules.get(survey, Schedule()).phase(now)
+        current = schedule.phase(now)
         for phase in Phase:
             phases.add_metric([survey, phase], phase is current)
     days = read_deletion_dates(store)

@@ -85,6 +85,8 @@ class Server(BaseApplication):  # type: ignore[misc]
         """Log an event with the surveys and the number of workers."""
         surveys = [plan.id for plan in self.published.plans]
         logs.log_event(event, surveys=surveys, workers=self.published.settings.workers, **fields)
+        for error in self.published.damaged.values():
+            logs.log_store_unavailable(error)
         for token in self.published.settings.tokens:
             if token.days_left <= WARNING_DAYS:
                 expires = str(token.expires)

@@ -105,9 +105,16 @@ def test_an_emptied_redis_gets_no_acknowledged_reports_until_a_restart(survey, s
             client.flushall()
         assert [running.post(plan) for _ in range(20)] == [503] * 20
         wait_for(lambda: running.ready()[0] == 503)
-        assert running.ready()[1]["detail"] == "the store cannot be used now: survey-missing"
-        assert "the store has lost sleep" in str(running.reload("reload-failed")["reason"])
-        assert [each["reason"] for each in running.events("store-unavailable")] == ["survey-missing"]
+        missing = "the store cannot be used now: survey-missing, sleep"
+        assert running.ready()[1]["detail"] == missing
+        running.reload("reloaded")  # which does not publish it again
+        (worker,) = running.workers()
+        os.kill(worker, signal.SIGKILL)
+        wait_for(lambda: running.workers() != [worker] and running.workers())
+        wait_for(lambda: running.ready()[1]["detail"] == missing)
+        assert [running.post(plan) for _ in range(5)] == [503] * 5
+        events = running.events("store-unavailable")
+        assert {(each["reason"], *each["surveys"]) for each in events} == {("survey-missing", "sleep")}
         running.stop()
         running.start()  # the operator decides to begin again
         assert running.post(plan) == 200

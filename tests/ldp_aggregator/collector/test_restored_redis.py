@@ -1,16 +1,18 @@
 """A running collector whose Redis restarts with another file: emptied, another survey's, or an older copy."""
 
 import json
+import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import redis
 
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.snapshot import counter_names, take_snapshot
 from ldp_aggregator.stores import open_store
 from ldp_aggregator.stores.store import count_reports
 from ldp_client import make_report
@@ -97,7 +99,9 @@ def test_a_collector_acknowledges_nothing_in_the_file_of_another_survey(trial, t
     trial.restart_redis(survey and files_of_another_redis(tmp_path / "other", survey))
     assert set(trial.post(10)) == {503}
     wait_for(lambda: trial.collector.ready()[0] == 503)
-    wait_for(lambda: trial.collector.ready()[1]["detail"] == "the store cannot be used now: survey-missing")
+    wait_for(
+        lambda: trial.collector.ready()[1]["detail"] == "the store cannot be used now: survey-missing, sleep"
+    )
     assert trial.count() == 0
     trial.restart_redis(copy)
     wait_for(lambda: trial.collector.ready()[0] == 200)
@@ -116,14 +120,73 @@ def test_an_older_copy_is_noticed_and_after_a_restart_no_report_is_counted_twice
     trial.copy_files(tmp_path / "copy")
     assert send(second) == "recorded"
     trial.restart_redis(tmp_path / "copy")
-    wait_for(lambda: trial.collector.ready()[1].get("detail") == "the store cannot be used now: reports-lost")
+    lost = "the store cannot be used now: reports-lost, sleep"
+    wait_for(lambda: trial.collector.ready()[1].get("detail") == lost)
     assert send(second) == "store-unavailable"
     assert [each["reason"] for each in trial.collector.events("store-unavailable")][-1] == "reports-lost"
     assert trial.count() == 1
+    trial.collector.reload("reloaded")  # new workers know how many reports the former ones have seen
+    wait_for(lambda: len(trial.collector.events("worker-stopped")) == 1)
+    (worker,) = trial.collector.workers()
+    wait_for(lambda: send(second) == "store-unavailable")
+    os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: len(trial.collector.events("worker-stopped")) == 2)
+    wait_for(lambda: trial.collector.ready()[1].get("detail") == lost)
+    assert send(second) == "store-unavailable"
     trial.collector.stop()
     trial.collector.start()
     assert [send(report) for report in (first, second, second)] == ["duplicate", "recorded", "duplicate"]
     assert trial.count() == 2
+
+
+def test_a_damaged_survey_does_not_stop_the_others(trial, survey, tmp_path):
+    diet = survey.with_name("diet.toml")
+    diet.write_text(SURVEY.replace('id = "sleep"', 'id = "diet"'))
+    diet_plan = read_survey(diet.read_text()).compile()
+    with closing(open_store(trial.redis.url)) as store:
+        store.publish("diet", diet_plan.json, counter_names(diet_plan))
+    running, ready = trial.collector, ["the store cannot be used now: reports-lost, sleep"]
+
+    def check(words: Sequence[str]) -> None:
+        wait_for(lambda: running.ready()[1].get("detail") in words)
+        report = make_report(diet_plan, ROW, "yes")
+        assert running.request("/v1/surveys/diet/reports", report)[0] == 200
+        statuses = {}
+        for _ in range(40):
+            status, body = running.request(REPORTS, make_report(trial.plan, ROW, "yes"))
+            statuses[status] = json.loads(body)
+        assert statuses.keys() == {200, 503} if words == ready else {503}
+        assert "-lost, sleep" in statuses[503]["detail"] or "-missing, sleep" in statuses[503]["detail"]
+
+    running.stop()
+    running.start()
+    assert set(trial.post(40)) == {200}
+    with redis.Redis.from_url(trial.redis.url) as client:
+        largest = max(client.keys("ldp:{sleep:*:ids"), key=client.hlen)
+        client.delete(largest)
+        check(ready)
+        running.reload("reloaded")
+        check(ready)
+        running.stop()
+        running.start()
+        wait_for(lambda: "import it into a new store" in running.printed())
+        check(ready)
+        words = ("backup", "-o", tmp_path / "backup.db", "--store", trial.redis.url)
+        result = command("ldp-collector", *words, check=False)
+        assert (result.exit_code, "1 survey in" in result.output) == (1, True)
+        assert "sleep is not in it: the store has lost data of sleep" in result.output
+        with closing(open_store(f"sqlite:///{tmp_path}/backup.db", read_only=True)) as copy:
+            assert copy.plans().keys() == {"diet"}
+        client.hdel("ldp:plans", "sleep")
+        running.stop()
+        survey.rename(survey.with_name("sleep.toml"))
+        diet.rename(survey)
+        running.start()  # without the file of the lost survey
+        check(["the store cannot be used now: survey-missing, sleep"])
+        status = command("ldp-collector", "status", "--store", trial.redis.url).output
+        assert (
+            "sleep: THE STORE HAS LOST the plan of sleep: start a collector with the survey's file" in status
+        )
 
 
 def test_a_question_whose_counts_are_evicted_stops_and_an_operator_goes_on_with_the_rest(
@@ -134,7 +197,11 @@ def test_a_question_whose_counts_are_evicted_stops_and_an_operator_goes_on_with_
         key = max(client.keys("ldp:{sleep:*:ids"), key=client.hlen)
         lost = int(client.hlen(key))
         client.delete(key.replace(b":ids", b":sums"))  # as an eviction does
-    wait_for(lambda: trial.collector.ready()[1].get("detail") == "the store cannot be used now: reports-lost")
+    wait_for(
+        lambda: (
+            trial.collector.ready()[1].get("detail") == "the store cannot be used now: reports-lost, sleep"
+        )
+    )
     answers = trial.post(40)
     assert set(answers) == {200, 503}  # the other questions go on
     assert trial.count() == 40 - lost + answers.count(200)

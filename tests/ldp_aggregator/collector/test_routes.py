@@ -12,6 +12,8 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.estimation import Estimates
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.stores import MemoryStore, StoreError
+from ldp_aggregator.stores.schedule import Schedule
+from ldp_aggregator.stores.store import SCHEDULES
 from ldp_aggregator.views.estimate_rows import build_table, dump_table
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import OPERATOR, REPORTS, ROW, make_client, rejected
@@ -121,7 +123,7 @@ class BrokenStore(MemoryStore):
     def record(self, batches: object) -> list[dict[bytes, bytes]]:
         raise StoreError("gone")
 
-    def check_ready(self) -> None:
+    def check_ready(self, closed: object = ()) -> None:
         raise StoreError("gone")
 
     def rejections(self, survey: str) -> dict[str, int]:
@@ -148,9 +150,19 @@ def test_metrics_name_the_build(web):
     assert f'ldp_build_info{{commit="{build.commit}",version="{build.version}"}} 1.0' in page
 
 
+def test_readiness_leaves_out_closed_surveys(web, store, monkeypatch):
+    asked: list[object] = []
+    monkeypatch.setattr(store, "check_ready", asked.append)
+    service = web.application.extensions["ldp"]
+    (survey,) = service.plans
+    store.set_note(SCHEDULES, survey, Schedule(closes=5).to_json())
+    assert web.get("/readyz").status_code == 200
+    assert asked == [[survey]]
+
+
 def test_frequent_readiness_checks_write_once(web, store, monkeypatch):
     asked = []
-    monkeypatch.setattr(store, "check_ready", lambda: asked.append(1))
+    monkeypatch.setattr(store, "check_ready", lambda _: asked.append(1))
     assert [web.get("/readyz").status_code for _ in range(20)] == [200] * 20
     assert len(asked) <= 2
 

@@ -46,7 +46,7 @@ class FailingStore(MemoryStore):
     hang: threading.Event | None = None
     checks = 0
 
-    def check_ready(self) -> None:
+    def check_ready(self, closed: object = ()) -> None:
         self.checks += 1
         if self.hang:
             self.hang.wait(30)
@@ -217,7 +217,11 @@ def test_refusals_of_the_proxy_are_the_size_of_its_file(store, tmp_path):
 
 ROOT = Path(__file__).parents[4]
 FROM_PROMETHEUS = {"up"}
-OF_SOME_SURVEYS = {"ldp_deletion_due_timestamp_seconds", "ldp_token_expiry_timestamp_seconds"}
+OF_SOME_SURVEYS = {
+    "ldp_survey_lost",
+    "ldp_deletion_due_timestamp_seconds",
+    "ldp_token_expiry_timestamp_seconds",
+}
 """Metrics of surveys with a date of retention, and of tokens that expire."""
 
 

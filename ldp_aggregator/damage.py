@@ -1,0 +1,26 @@
+"""Finds the surveys of a store that have lost data; the others can go on."""
+
+from __future__ import annotations
+
+from ldp_aggregator.snapshot_entries import stored_counters
+from ldp_aggregator.stores.failure import CounterError, LostReportsError, lost_plan_error, require_whole
+from ldp_aggregator.stores.store import Store, token_namespace
+from ldp_aggregator.stores.tombstone import read_tombstones
+
+
+def require_whole_survey(store: Store, survey: str, plan: bytes) -> None:
+    """Raise LostReportsError if a survey has lost reports or tokens."""
+    counters = {survey: stored_counters(plan), token_namespace(survey): []}
+    require_whole({name: store.find_losses(name, each) for name, each in counters.items()})
+
+
+def find_damage(store: Store) -> dict[str, CounterError]:
+    """Return what each survey of a store has lost; surveys that are whole or deleted are left out."""
+    deleted = read_tombstones(store).keys()
+    found: dict[str, CounterError] = {each: lost_plan_error(each) for each in store.lost_plans() - deleted}
+    for survey, plan in store.plans().items():
+        try:
+            require_whole_survey(store, survey, plan)
+        except LostReportsError as error:
+            found[survey] = error
+    return found

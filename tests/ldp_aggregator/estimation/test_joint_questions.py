@@ -19,6 +19,7 @@ from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
+from tests.ldp_aggregator.estimation.conftest import without_intervals
 from tests.ldp_aggregator.estimation.poisoning.test_influence import influences, payloads, without
 from tests.support.statistical_checks import (
     assert_correct_errors,
@@ -190,7 +191,8 @@ def test_no_payload_moves_a_features_estimates_beyond_the_bound_and_one_attains_
         (estimate_conditional_intervals, "conditionals", 0.03),
     ):
         for place, feature in ((0, "three"), (2, "two")):
-            values = np.stack([interval(each[place], 2).value for each in before])
+            with without_intervals():
+                values = np.stack([interval(each[place], 2).value for each in before])
             moved = abs(interval(now[place], 2).value - values).max(axis=0)
             np.testing.assert_allclose(moved, bound[f"{name} of {feature}"].one, rtol=slack)
     of_features = ("shares", "frequencies", "conditionals", "risk_differences")
@@ -205,10 +207,11 @@ def test_no_payload_moves_the_prior_beyond_the_bound_and_one_attains_it(name, va
     full = make_world(name, values).snapshot(20_000, 1)
     question = full.plan.questions[0]
     snapshot = Snapshot(full.plan, {question.key: full.totals[question.key]}, {})
-    values = [
-        compute_raw_estimates(without(snapshot, question, each)).prior.estimate.value
-        for each in payloads(question.mechanism)
-    ]
+    with without_intervals():
+        values = [
+            compute_raw_estimates(without(snapshot, question, each)).prior.estimate.value
+            for each in payloads(question.mechanism)
+        ]
     moved = abs(compute_raw_estimates(snapshot).prior.estimate.value - np.stack(values)).max(axis=0)
     np.testing.assert_allclose(
         moved, influences(estimate_snapshot(snapshot, poisoning=True), question)["prior"].one, rtol=1e-9

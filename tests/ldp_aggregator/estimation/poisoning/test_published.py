@@ -22,6 +22,7 @@ from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
 from ldp_aggregator.simulated_population import simulate_total
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.warnings import find_poisoning
+from tests.ldp_aggregator.estimation.conftest import without_intervals
 from tests.ldp_aggregator.estimation.poisoning.test_influence import payloads
 from tests.support.surveys import RELAY_KEYS, RELAYED, make_plan, survey_toml
 
@@ -143,7 +144,8 @@ def find_worst_moves(snapshot: Snapshot, attacks: Iterable[dict[str, list[int]]]
     now = list_published(estimate_snapshot(snapshot), snapshot.plan)
     worst = {key: np.zeros_like(value) for key, value in now.items()}
     for attack in attacks:
-        moved = list_published(estimate_snapshot(with_fakes(snapshot, attack)), snapshot.plan)
+        with without_intervals():
+            moved = list_published(estimate_snapshot(with_fakes(snapshot, attack)), snapshot.plan)
         worst = {key: np.fmax(worst[key], abs(moved[key] - value)) for key, value in now.items()}
     return worst
 
@@ -187,7 +189,8 @@ def find_extreme_payloads(snapshot: Snapshot, question: Question) -> list[list[i
     d, ones = question.domain, question.mechanism.support_counters.ones
 
     def measure(payload: np.ndarray) -> np.ndarray:
-        moved = estimate_snapshot(with_fakes(snapshot, {question.key: payload.tolist()}))
+        with without_intervals():
+            moved = estimate_snapshot(with_fakes(snapshot, {question.key: payload.tolist()}))
         return np.concatenate([each.ravel() for each in list_published(moved, snapshot.plan).values()])
 
     effects = np.stack([measure(unit) for unit in np.eye(d, dtype=int)]) - measure(np.zeros(d, dtype=int))

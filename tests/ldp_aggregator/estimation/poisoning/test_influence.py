@@ -122,6 +122,9 @@ def test_no_payload_moves_numbers_beyond_the_bound_and_one_nearly_attains_it(mec
         bound = influences(now, question)
         of = " of degrees" if question.mechanism.multivariate else ""
         chosen = payloads(question.mechanism, most=40)
+        if question.mechanism.multivariate:  # of the six cells of the income, four patterns of ends
+            chosen = [each for each in chosen if len({*each[:6:2]}) == len({*each[1:6:2]}) == 1]
+            assert len(chosen) == 4 * 2**3
         before = [raw_results(without(snapshot, question, each), [2]).features[2] for each in chosen]
         for name in ("means", "variances"):
             values = np.stack([getattr(each.by_class, name).value for each in before])

@@ -201,6 +201,17 @@ def find_extreme_payloads(snapshot: Snapshot, question: Question) -> list[list[i
     return [list(each) for each in found]
 
 
+def keep_extreme(snapshot: Snapshot, key: str, chosen: list[list[int]]) -> list[list[int]]:
+    """Return the payloads of a question that alone move some published estimate down or up the furthest."""
+    moved = []
+    for each in chosen:
+        with without_intervals():
+            shown = list_published(estimate_snapshot(with_fakes(snapshot, {key: each})), snapshot.plan)
+        moved.append(np.concatenate([values.ravel() for values in shown.values()]))
+    known = np.nan_to_num(np.stack(moved))
+    return [chosen[place] for place in np.union1d(known.argmin(axis=0), known.argmax(axis=0))]
+
+
 @cache
 def compile_survey(name: str, mechanism: str) -> Plan:
     kind = "numeric" if name.startswith("number") else "frequency"
@@ -251,8 +262,11 @@ def test_an_envelope_moves_all_questions_at_once(survey):
     plan = ask_all(survey)
     snapshot = simulate(plan)
     estimates = estimate_snapshot(snapshot, poisoning=True)
-    chosen = [payloads(each.mechanism, most=150 if each.moment else 12) for each in plan.questions]
     keys = [each.key for each in plan.questions]
+    chosen = [
+        keep_extreme(snapshot, each.key, payloads(each.mechanism, most=150 if each.moment else 12))
+        for each in plan.questions
+    ]
     worst = find_worst_moves(snapshot, (dict(zip(keys, each, strict=True)) for each in product(*chosen)))
     stated: dict[tuple[str, str], Influence] = {}
     for question in plan.questions:

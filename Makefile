@@ -66,7 +66,7 @@ test-statistics: $(VENV)/.dev
 	$$(grep -rlE --include='test_*.py' 'small_and_full|mark\.statistics' tests)
 
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -rs -m clients tests/clients
+	$(VENV)/bin/python -m pytest -n 3 --dist=loadfile -rs -m clients tests/clients
 
 check: lint
 	$(VENV)/bin/python -m pytest -n 3 -q -m 'not slow and not clients'

@@ -60,11 +60,13 @@ web-demo: $(VENV)/.demo
 test: $(VENV)/.dev redis nginx prometheus chromium javascript
 	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'not clients and not statistics'
 
-test-statistics: $(VENV)/.dev javascript
-	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'statistics and not clients'
+# Only the files that have such tests are collected: the collection of all takes longer than many tests.
+test-statistics: $(VENV)/.dev
+	$(VENV)/bin/python -m pytest -n 3 --durations=20 -rs -m 'statistics and not clients' \
+	$$(grep -rlE --include='test_*.py' 'small_and_full|mark\.statistics' tests)
 
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
-	$(VENV)/bin/python -m pytest -n 2 --dist=loadfile -rs -m clients tests/clients
+	$(VENV)/bin/python -m pytest -n 3 --dist=loadfile -rs -m clients tests/clients
 
 check: lint
 	$(VENV)/bin/python -m pytest -n 3 -q -m 'not slow and not clients'

@@ -67,6 +67,19 @@ def composed_delta(messages: Sequence[Message], people: int, epsilon: float) -> 
         raise SurveyError("must be at least 1", "people")
     if not messages or not all(each.ratio > 1 and each.move > 0 for each in messages):
         raise SurveyError("needs at least one message, ratios above 1 and moves above 0", "messages")
+    low, masses, lost = _sum_of_losses(tuple(messages), people)
+    above = (mass * max(0.0, 1 - math.exp(epsilon - k / _STEPS)) for k, mass in enumerate(masses, low))
+    error = _ABSOLUTE_ERROR + _CURVE_ERROR * sum(message.is_yes_no for message in messages)
+    return min(1.0, math.fsum([lost, *above]) * (1 + _RELATIVE_ERROR) + error)
+
+
+def round_up(value: SupportsFloat) -> float:
+    """Return a number that is larger by more than the rounding of a fraction to a float."""
+    return float(value) * (1 + 1e-12)
+
+
+def _sum_of_losses(messages: tuple[Message, ...], people: int) -> _Losses:
+    """Return the least sum of the losses of all questions, in steps, its masses, and all that was cut off."""
     low, masses, lost = 0, [1.0], 0.0
     known: dict[Message, _Losses] = {}
     for message in messages:
@@ -76,14 +89,7 @@ def composed_delta(messages: Sequence[Message], people: int, epsilon: float) -> 
         lost += cut + _LEFT_OUT
         low, masses, cut = _trim(low + first, _convolve(masses, losses))
         lost += cut
-    above = (mass * max(0.0, 1 - math.exp(epsilon - k / _STEPS)) for k, mass in enumerate(masses, low))
-    error = _ABSOLUTE_ERROR + _CURVE_ERROR * sum(message.is_yes_no for message in messages)
-    return min(1.0, math.fsum([lost, *above]) * (1 + _RELATIVE_ERROR) + error)
-
-
-def round_up(value: SupportsFloat) -> float:
-    """Return a number that is larger by more than the rounding of a fraction to a float."""
-    return float(value) * (1 + 1e-12)
+    return low, masses, lost
 
 
 def _message_losses(message: Message, people: int) -> tuple[int, list[float]]:

@@ -36,10 +36,22 @@ with suppress(OSError):
 
 pytest_plugins = ["ldp_client.testing"]
 
+_STATISTICAL: set[Path] = set()
+"""The files with tests of `make test-statistics`."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that accepts changed texts."""
     parser.addoption("--golden", action="store_true", help="write the golden files instead of comparing")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Check that `make test-statistics` finds each of its tests: it collects the files with these words."""
+    if item.get_closest_marker("statistics") and item.path not in _STATISTICAL:
+        text = item.path.read_text("utf-8")
+        if "small_and_full" not in text and "mark.statistics" not in text:
+            raise pytest.UsageError(f"{item.nodeid} is not among the files of `make test-statistics`")
+        _STATISTICAL.add(item.path)
 
 
 def pytest_collection_finish() -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import repeat
 from math import comb
+from operator import add
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
@@ -189,7 +190,7 @@ def _binomials(domain: int, size: int) -> tuple[tuple[int, ...], ...]:
     """Return C(i, 0), ..., C(i, size) for i = 0, ..., d - 1, or a number that exceeds every rank."""
     rows: list[tuple[int, ...]] = [(1, *[0] * size)]
     while len(rows) < domain:
-        rows.append((1, *(min(one + other, 2 * MAX_COMBINATIONS) for one, other in pairwise(rows[-1]))))
+        rows.append((1, *map(min, map(add, rows[-1], rows[-1][1:]), repeat(2 * MAX_COMBINATIONS))))
     return tuple(rows)
 
 

@@ -24,7 +24,7 @@ from encoders.survey.randomise import read_report
 from encoders.survey.sealing import outer_bytes
 from encoders.survey.unsealing import open_inner, open_outer
 from tests.support.commands import command
-from tests.support.relays import ALL, COLLECTOR, RELAY, ROW, SMALL, RelayedSite, relayed_plan
+from tests.support.relays import ALL, COLLECTOR, RELAY, ROW, SMALL, RelayedSite, later_after, relayed_plan
 from tests.support.relays import relay as run_relay
 from tests.support.servers import wait_for
 from tests.support.surveys import RELAYED
@@ -207,15 +207,15 @@ def open_page(
 ) -> Iterator[tuple[RelayedSite, Page]]:
     """Serve a survey's page, relay and collector, with 19 answers; yield them and the open page.
 
-    The survey closes after 25 seconds, so that its only batch leaves.
+    The relay takes the survey as closed, so that its only batch leaves, once the file `closed` exists.
     """
-    site = RelayedSite(folder, closes=int(time.time()) + 25, survey=survey)
+    site = RelayedSite(folder, closes=int(time.time()) + 1800, survey=survey)
     site.settings("http://127.0.0.1:9")
     command("ldp-survey", "page", folder / "plan.json", "-o", folder / "site", *options)
     with (
         serve_folder(folder / "site") as address,
         site.collector() as (base, _),
-        run_relay(site.settings(base), 0.5),
+        run_relay(site.settings(base), 0.5, prelude=later_after(folder / "closed")),
     ):
         site.send(19)
         page = context.new_page()
@@ -227,6 +227,7 @@ def test_the_page_of_the_command_sends_through_a_real_relay_to_a_real_collector(
     with open_page(context, tmp_path) as (site, page):
         answer(page)
         expect(page.get_by_role("status")).to_contain_text("when enough others have answered", timeout=20_000)
+        (tmp_path / "closed").touch()
         wait_for(lambda: site.counts().get("passed on, recorded") == 20)
     assert site.counted() == 20
 
@@ -255,6 +256,7 @@ def test_a_page_sends_all_answers_through_a_real_relay_and_each_question_counts_
         expect(page.get_by_role("status")).to_contain_text("when enough others have answered", timeout=20_000)
         [[state, stored]] = page.evaluate(STORED, "ldp-bayes")
         assert (state, len(stored)) == ("sent", outer_bytes(site.plan))
+        (tmp_path / "closed").touch()
         wait_for(lambda: site.counts().get("passed on, recorded") == 40)
     assert site.counted_by_question() == [20, 20]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from redis._parsers import CommandsParser
 
 from ldp_aggregator.stores import Store, open_store
 from tests.support.servers import redis_server
@@ -18,7 +19,7 @@ from tests.support.servers import redis_server
         pytest.param("cluster", marks=pytest.mark.slow),
     ]
 )
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     if request.param == "memory":
         yield "memory://"
     elif request.param == "sqlite":
@@ -29,7 +30,20 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         with redis.Redis.from_url(address) as client:
             client.flushall()
     else:
+        monkeypatch.setattr(CommandsParser, "initialize", parse_commands_once)
         yield request.getfixturevalue("cluster_nodes")[0].url
+
+
+_COMMANDS: dict[str, object] = {}
+_PARSE_COMMANDS = CommandsParser.initialize
+
+
+def parse_commands_once(parser: CommandsParser, client: redis.Redis) -> None:
+    """Give a client of the cluster the list of its commands; each would parse it for 40 ms."""
+    if not _COMMANDS:
+        _PARSE_COMMANDS(parser, client)
+        _COMMANDS.update(parser.commands)
+    parser.commands = _COMMANDS
 
 
 @pytest.fixture(scope="module")

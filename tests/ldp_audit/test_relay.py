@@ -31,6 +31,12 @@ ALPHA = 1e-9
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def few_timed_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times are reported without a decision, see test_timing.py: few are enough."""
+    monkeypatch.setattr(ldp_audit.cli, "TIMED_REPORTS", 30)
+
+
 def failed() -> set[str]:
     checks = check_relay(PLAN, make_people(PLAN)[:2], 8, ALPHA)
     assert len(checks) == 6

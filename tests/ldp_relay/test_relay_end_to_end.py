@@ -26,6 +26,7 @@ from tests.support.relays import (
     COLLECTOR,
     RELAY_TOKEN,
     RelayedSite,
+    later_after,
     relay,
     relayed_report,
     relayed_reports,
@@ -74,17 +75,6 @@ def test_batches_arrive_and_one_stays_behind(site, tmp_path):
     assert site.plan.digest not in text
 
 
-LATER = """
-import time
-from pathlib import Path
-now = time.time
-time.time = lambda: now() + 3600 * Path({!r}).exists()
-from ldp_relay import delivery
-delivery.is_contradicted = lambda survey: False
-"""
-"""Sets the relay's clock an hour forward once a file exists; the collector's clock is not asked."""
-
-
 def test_at_the_end_all_leave_or_too_few_are_deleted(tmp_path):
     for count, expected in ((27, 27), (19, 0)):
         folder = tmp_path / str(count)
@@ -92,8 +82,7 @@ def test_at_the_end_all_leave_or_too_few_are_deleted(tmp_path):
         site = RelayedSite(folder, closes=int(time.time()) + 1800)
         site.settings("http://127.0.0.1:9")
         is_over = folder / "is-over"
-        prelude = LATER.format(str(is_over))
-        with site.collector() as (base, _), relay(site.settings(base), HOUR, prelude=prelude):
+        with site.collector() as (base, _), relay(site.settings(base), HOUR, prelude=later_after(is_over)):
             site.send(count)
             assert site.counts()["waiting"] == count
             is_over.touch()

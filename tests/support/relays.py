@@ -134,6 +134,21 @@ def send(url: str, body: bytes, method: str = "POST") -> tuple[int, bytes]:
             return error.code, error.read()
 
 
+def later_after(file: Path) -> str:
+    """Return the prelude of a relay whose clock moves an hour forward once a file exists.
+
+    The collector's clock is not asked.
+    """
+    return f"""
+import time
+from pathlib import Path
+now = time.time
+time.time = lambda: now() + 3600 * Path({str(file)!r}).exists()
+from ldp_relay import delivery
+delivery.is_contradicted = lambda survey: False
+"""
+
+
 class RelayedSite:
     """A survey, its relay and its collector on this machine."""
 

@@ -21,7 +21,7 @@ from encoders.explain.preview import describe_relay
 from encoders.shuffling import shuffled_delta
 from encoders.survey import Plan
 from tests.support.java import run_java
-from tests.support.relays import ALL, ROW, SMALL, RelayedSite, relay, relayed_plan
+from tests.support.relays import ALL, ROW, SMALL, RelayedSite, later_after, relay, relayed_plan
 from tests.support.servers import wait_for
 from tests.support.surveys import RELAYED
 from tools.vectors.check_port import VECTORS
@@ -133,10 +133,10 @@ def test_people_read_the_same_sentences_as_from_python(survey, tmp_path):
 
 @pytest.mark.parametrize(("survey", "messages"), [(ALL, 2), (SMALL, 1)], ids=["all", "one"])
 def test_a_device_answers_through_a_real_relay_and_collector(survey, messages, tmp_path):
-    """The survey closes while the test runs, so that its only batch leaves."""
-    site = RelayedSite(tmp_path, closes=int(time.time()) + 25, survey=survey)
+    """The survey closes after the device has answered, so that its only batch leaves."""
+    site, is_over = RelayedSite(tmp_path, closes=int(time.time()) + 1800, survey=survey), tmp_path / "is-over"
     site.settings("http://127.0.0.1:9")
-    with site.collector() as (base, _), relay(site.settings(base), 0.5):
+    with site.collector() as (base, _), relay(site.settings(base), 0.5, prelude=later_after(is_over)):
         site.send(19)
         origin, name = f"http://127.0.0.1:{site.port}", site.plan.id
         options = [f"relay={origin}", f"digest={site.plan.digest}", "maxEpsilon=1", "maxLocalEpsilon=1"]
@@ -149,6 +149,7 @@ def test_a_device_answers_through_a_real_relay_and_collector(survey, messages, t
         assert site.counts()["waiting"] == 20
         journal = (tmp_path / "journal" / "journal").read_bytes()
         assert bytes.fromhex("9501c420") + site.plan.digest_bytes not in journal  # no report in clear
+        is_over.touch()
         wait_for(lambda: site.counts().get("passed on, recorded") == 20 * messages)
     assert site.counted() == 20 * messages
     assert survey == SMALL or site.counted_by_question() == [20, 20]

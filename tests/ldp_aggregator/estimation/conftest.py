@@ -1,8 +1,10 @@
 """Two surveys of three labels, populations whose truth is known, and many collections of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from encoders.mechanisms import MECHANISMS
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
-from ldp_aggregator.estimation import IntervalEstimate, NumberResult
+from ldp_aggregator.estimation import Estimates, IntervalEstimate, NumberResult, intervals
 from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
@@ -171,6 +173,32 @@ def raw_results(snapshot: Snapshot, features: Iterable[int]) -> RawResults:
         else:
             results[place] = FeatureResult.from_estimates(feature, estimate, uniform)
     return RawResults(raw.prior.estimate, results)
+
+
+def assert_equal_results(whole: Estimates, raw: RawResults) -> None:
+    """Check that the estimates contain the raw ones and their intervals."""
+    pairs = [(whole.raw_prior, raw.raw_prior)]
+    for place, found in raw.features.items():
+        feature = whole.features[place]
+        is_number = isinstance(feature, NumberResult)
+        for people in ("overall", "by_class") if is_number else (None,):
+            one, other = (getattr(each, people or "", each) for each in (feature, found))
+            names = [name for name, part in vars(one).items() if isinstance(part, IntervalEstimate)]
+            assert len(names) >= 3
+            pairs += [(getattr(one, name), getattr(other, name)) for name in names]
+    for one, other in pairs:
+        for part, array in vars(one).items():
+            np.testing.assert_array_equal(array, getattr(other, part))
+
+
+@contextmanager
+def without_intervals() -> Iterator[None]:
+    """Leave out the search for the ends of intervals, which takes most of the time: only values are right.
+
+    It is for tests that estimate thousands of snapshots and compare values alone.
+    """
+    with patch.object(intervals, "find_crossing", lambda excess, inside, outside: outside):
+        yield
 
 
 DIFFERING_PRIOR = [0.7, 0.2, 0.1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from encoders.canonical import decimal_text, dump_canonical_json
@@ -178,6 +179,7 @@ def _mixed(**relay: Any) -> Document:
     return _document(5, "1.5", features=MIXED, **relay)
 
 
+@cache
 def _smallest_batch(questions: int = 5) -> dict[str, Any]:
     """Return the smallest batch, all honest, in which so many of these questions keep epsilon 1."""
     messages = Plan.from_json(_text(_mixed()).encode()).messages[:questions]

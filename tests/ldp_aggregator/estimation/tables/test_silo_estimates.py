@@ -26,6 +26,7 @@ from ldp_aggregator.snapshot import SiloSnapshot, Total, take_snapshot
 from ldp_aggregator.statements.warnings import find_feature_warning, find_warnings
 from ldp_design.comparison.trust_experiment import simulate_silos
 from tests.ldp_aggregator.collector.conftest import make_store, outcomes_of
+from tests.ldp_aggregator.estimation.conftest import without_intervals
 from tests.support.silo_surveys import make_message
 from tests.support.statistical_checks import (
     assert_correct_errors,
@@ -354,8 +355,9 @@ def test_the_estimator_of_the_paper_needs_people():
 def shares_after(snapshot: SiloSnapshot, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return prior and conditionals, cut to their range, after one more message."""
     total = Total(snapshot.messages + 1, snapshot.cells + cells)
-    raw = compute_raw_estimates(SiloSnapshot(snapshot.plan, {snapshot.plan.question.key: total}))
-    conditionals = estimate_conditional_intervals(raw.feature_estimates[0], 3)
+    with without_intervals():
+        raw = compute_raw_estimates(SiloSnapshot(snapshot.plan, {snapshot.plan.question.key: total}))
+        conditionals = estimate_conditional_intervals(raw.feature_estimates[0], 3)
     return np.clip(raw.prior.estimate.value, 0, 1), np.clip(np.nan_to_num(conditionals.value, nan=1.0), 0, 1)
 
 

@@ -1,15 +1,17 @@
 """Benchmark counting archives of raw reports, time and memory: `python -m benchmarks.archives [REPORTS]`.
 
-Every method runs in its own process; memory is the peak resident memory of this process, with its
-libraries. The intake reads a whole file into memory and counts report by report; it gets a tenth of the
-reports.
+Every method runs in its own process, which may start others; memory is the peak resident memory of the
+largest of them, with its libraries. The intake reads a whole file into memory and counts report by report; it
+gets a tenth of the reports.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import importlib.util
 import itertools
+import os
 import resource
 import shutil
 import subprocess
@@ -21,41 +23,46 @@ from pathlib import Path
 
 from benchmarks.synthetic_archives import count_by_intake, make_plan, write_archive
 from ldp_aggregator.reports.archives import count_archives
-from ldp_aggregator.snapshot import AnySnapshot
+from ldp_aggregator.snapshot import AnySnapshot, make_snapshot
 
 REPORTS = 10_000_000
 FILES = 4
-LINE = "{:<24} {:>12} {:>9} {:>9} {:>14} {:>9}"
+WORKERS = 2
+LINE = "{:<24} {:>9} {:>12} {:>9} {:>11} {:>9}"
 
 
-def streamed(*paths: str) -> int:
-    return counted(count_archives(make_plan(), paths, print))
+def alone(*paths: str) -> AnySnapshot:
+    return count_archives(make_plan(), paths, print)
 
 
-def dask(*paths: str) -> int:
-    return counted(count_archives(make_plan(), paths, print, "local"))
+def spread(*paths: str) -> AnySnapshot:
+    return count_archives(make_plan(), paths, print, WORKERS)
 
 
-def intake(*paths: str) -> int:
-    return counted(count_by_intake(make_plan(), *(Path(path).read_bytes() for path in paths)))
+def dask(*paths: str) -> AnySnapshot:
+    distributed = importlib.import_module("distributed")
+    with distributed.LocalCluster(WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster:
+        return count_archives(make_plan(), paths, print, cluster.scheduler_address)
 
 
-def write(reports: str, *paths: str) -> int:
+def intake(*paths: str) -> AnySnapshot:
+    return count_by_intake(make_plan(), *(Path(path).read_bytes() for path in paths))
+
+
+def write(reports: str, *paths: str) -> AnySnapshot:
     """Write archives with `reports` different reports each."""
     for number, path in enumerate(paths):
         write_archive(make_plan(), Path(path), int(reports), seed=number * int(reports))
-    return int(reports) * len(paths)
+    return make_snapshot(make_plan(), {})
 
 
-def counted(snapshot: AnySnapshot) -> int:
-    return snapshot.total()
-
-
-WAYS: dict[str, Callable[..., int]] = {"streamed": streamed, "dask": dask, "intake": intake, "write": write}
+WAYS: dict[str, Callable[..., AnySnapshot]] = {
+    each.__name__: each for each in (alone, spread, dask, intake, write)
+}
 
 
 def main(reports: int) -> None:
-    print(LINE.format("", "reports", "seconds", "of a CPU", "reports/s", "memory"))
+    print(LINE.format("", "processes", "reports", "seconds", "CPU seconds", "memory"))
     with tempfile.TemporaryDirectory() as folder:
         whole, packed, few, *parts = (str(Path(folder, str(number))) for number in range(3 + FILES))
         timed("write", str(reports // FILES), *parts)
@@ -64,41 +71,51 @@ def main(reports: int) -> None:
             for part, target in itertools.product(parts, (joined, compressed)):
                 with open(part, "rb") as source:
                     shutil.copyfileobj(source, target)
-        show("one file", "streamed", whole)
-        show("the same as gzip", "streamed", packed)
-        show("its parts, and again", "streamed", *parts, whole)
-        show("a tenth", "streamed", few)
-        show("a tenth, by the intake", "intake", few)
+        counted = {show("one file", 1, "alone", whole), show("one file", WORKERS, "spread", whole)}
+        counted.add(show("the same as gzip", 1, "alone", packed))
+        counted.add(show("its parts, and again", WORKERS, "spread", *parts, whole))
         if importlib.util.find_spec("distributed"):
-            show("parts, Dask, local", "dask", *parts)
+            counted.add(show("one file, on Dask", WORKERS, "dask", whole))
+        assert len(counted) == 1, "the snapshots differ"
+        assert show("a tenth", 1, "alone", few) == show("a tenth, by the intake", 1, "intake", few)
 
 
-def show(name: str, way: str, *paths: str) -> None:
-    reports, seconds, cpu, memory = timed(way, *paths)
-    own = f"{cpu:.1f}" if way != "dask" else "-"
-    held = f"{memory} MB" if way != "dask" else "-"
-    rate = f"{reports / seconds:,.0f}"
-    print(LINE.format(name, f"{reports:,}", f"{seconds:.1f}", own, rate, held), flush=True)
+def show(name: str, processes: int, way: str, *paths: str) -> str:
+    """Print a line about one method; return a hash of its snapshot."""
+    reports, seconds, cpu, memory, snapshot = timed(way, *paths)
+    print(
+        LINE.format(
+            name,
+            processes,
+            f"{int(reports):,}",
+            *(f"{float(each):.1f}" for each in (seconds, cpu)),
+            f"{memory} MB",
+        ),
+        flush=True,
+    )
+    return snapshot
 
 
-def timed(way: str, *arguments: str) -> tuple[int, float, float, int]:
-    """Run one method in a process; return its reports, seconds, CPU seconds and peak memory in MB."""
+def timed(way: str, *arguments: str) -> list[str]:
+    """Run one method in a process; return its reports, seconds, CPU seconds, peak memory and snapshot."""
     command = [sys.executable, "-m", "benchmarks.archives", way, *arguments]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    reports, seconds, cpu, memory = run.stdout.split()
-    return int(reports), float(seconds), float(cpu), int(memory)
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
 
 
 def measure(way: str, *arguments: str) -> None:
-    start, cpu = time.perf_counter(), time.process_time()
-    reports = WAYS[way](*arguments)
-    print(reports, time.perf_counter() - start, time.process_time() - cpu, resident())
+    start = time.perf_counter()
+    snapshot = WAYS[way](*arguments)
+    seconds = time.perf_counter() - start
+    times = os.times()
+    cpu = times.user + times.system + times.children_user + times.children_system
+    print(snapshot.total(), seconds, cpu, resident(), hashlib.sha256(snapshot.to_json()).hexdigest())
 
 
 def resident() -> int:
-    """Return the peak resident memory of this process in MB; Linux counts in kilobytes, macOS in bytes."""
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+    """Return the peak memory in MB of this process or, if it is larger, of the largest process it started."""
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10  # Linux counts in kilobytes, macOS in bytes
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(kind).ru_maxrss for kind in kinds) // unit
 
 
 if __name__ == "__main__":

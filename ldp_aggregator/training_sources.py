@@ -63,7 +63,7 @@ def read_training_data(
     surveys: Sequence[str] = (),
     token: str | None = None,
     warn: Warn = warnings.warn,
-    scheduler: str | None = None,
+    workers: int | str = 1,
     show: ShowProgress = hide_progress,
 ) -> TrainingData:
     """Read all sources and add up their snapshots: those of people, and those of each survey of silos.
@@ -83,8 +83,8 @@ def read_training_data(
         The operator's token, for collectors.
     warn : callable
         Called for damage to archives; their undamaged reports are counted.
-    scheduler : str, optional
-        Address of a Dask cluster to spread archives over, or "local".
+    workers : int or str
+        Number of processes that read archives, or the address of a Dask cluster.
     show : callable
         Shows the progress, see :data:`~encoders.progress.ShowProgress`.
 
@@ -116,7 +116,7 @@ def read_training_data(
         if plan is None:
             raise _refuse_archive(archives[0])
         try:
-            snapshots.append(count_archives(plan, archives, warn, scheduler, show))
+            snapshots.append(count_archives(plan, archives, warn, workers, show))
         except ArchiveError as error:
             raise SourceError(str(error)) from error
     if plan is not None and not archives and plan not in [each.plan for each in snapshots]:

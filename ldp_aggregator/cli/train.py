@@ -25,6 +25,7 @@ from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.privacy_statement import read_audit
 from ldp_aggregator.render.document import Note, Section
 from ldp_aggregator.render.terminal import write_document
+from ldp_aggregator.reports.archives import ALL_PROCESSORS
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier, save_results
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
@@ -88,8 +89,8 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 @advanced_option(
     "--dask",
     "scheduler",
-    metavar="ADDRESS|local",
-    help="Read archives on the Dask cluster at this address, or on all processors of this machine (local).",
+    metavar="ADDRESS",
+    help="Read archives on the Dask cluster at this address, instead of on the processors of this machine.",
 )
 @advanced_option("--allow-empty", is_flag=True, help="Write a model even if no report was counted.")
 @version_option
@@ -118,9 +119,9 @@ def main(
     precision. The surveys must have the same label and features.
 
     An archive of raw reports is a file of concatenated reports, of any size, which may be compressed with
-    gzip. Archives of more than some tens of megabytes need temporary files (in TMPDIR), about as large as
-    the unpacked archives. With --dask, workers must see the archives under the same paths, and each worker
-    needs memory for one archive.
+    gzip. Counting archives needs temporary files (in TMPDIR), smaller than the unpacked archives, and about
+    300 MB of memory for each processor. With --dask, the workers must see the archives, and TMPDIR, under the
+    same paths.
 
     $ ldp-train http://localhost:8000/v1/surveys/health-2027 -o model.json
     $ ldp-train sqlite:///ldp.db --survey health-2027 -o model.json --csv estimates.csv
@@ -137,7 +138,7 @@ def main(
         surveys=surveys,
         token=os.environ.get(TOKEN_VARIABLE),
         warn=lambda notice: click.echo(f"warning: {notice}", err=True),
-        scheduler=scheduler,
+        workers=scheduler or ALL_PROCESSORS,
         show=show_progress,
     )
     if onnx_file and not snapshot.plan.label.exists:

@@ -1,5 +1,9 @@
 """Archives: files of raw reports, of any size; their reports are counted as a collector counts them.
 
+Each archive is divided into sections, and all ids into parts. First each section is read, and its reports
+are written to a temporary file, sorted by part. Then each part is counted, in the order of the archives.
+Processes of this machine or of a Dask cluster share both steps.
+
 Reports are checked here as arrays, whereas :func:`encoders.survey.randomise.read_report` checks one report;
 the tests compare the two.
 """
@@ -7,18 +11,33 @@ the tests compare the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
+from tempfile import TemporaryDirectory
 
-from encoders.late_imports import LateImport
 from encoders.progress import ShowProgress, hide_progress
 from encoders.survey import Plan
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.reports.archives.dedup import Spill
-from ldp_aggregator.reports.archives.reader import READING, ArchiveError, read_archive, total_bytes
+from ldp_aggregator.reports.archives.parts import (
+    Partition,
+    SpilledSection,
+    count_part,
+    spill_errors,
+    spill_section,
+)
+from ldp_aggregator.reports.archives.reader import (
+    ArchiveError,
+    Section,
+    describe_damage,
+    divide_archive,
+    require_reports,
+)
+from ldp_aggregator.reports.archives.workers import ALL_PROCESSORS, Run, open_workers
 from ldp_aggregator.snapshot import AnySnapshot, make_snapshot, sum_snapshots
 
-__all__ = ["ArchiveError", "Warn", "count_archives"]
+__all__ = ["ALL_PROCESSORS", "ArchiveError", "Warn", "count_archives"]
 
-COUNT_ON_CLUSTER = LateImport("ldp_aggregator.reports.archives.dask:count_on_cluster")
 Warn = Callable[[str], object]
 """Takes a warning for the operator, one sentence."""
 
@@ -27,7 +46,7 @@ def count_archives(
     plan: Plan | SiloPlan,
     paths: Sequence[str],
     warn: Warn,
-    scheduler: str | None = None,
+    workers: int | str = 1,
     show: ShowProgress = hide_progress,
 ) -> AnySnapshot:
     """Count the reports of archives, each once across all of them.
@@ -40,10 +59,13 @@ def count_archives(
     plan : Plan or SiloPlan
         The plan that the reports must answer.
     paths : sequence of str
+        Files of concatenated reports, like request bodies; gzip is recognised by content, not by name.
     warn : callable
         Called with a warning for each damage that the totals do not show.
-    scheduler : str, optional
-        Address of a Dask cluster to spread the files over, or "local" for this machine's processors.
+    workers : int or str
+        Number of processes, ALL_PROCESSORS, or the address of a Dask cluster. Small archives are counted in
+        this process. The workers of a cluster must see the archives, and the folder for temporary files,
+        under the same paths.
     show : callable
         Shows the progress, see :data:`~encoders.progress.ShowProgress`.
 
@@ -51,18 +73,61 @@ def count_archives(
     ------
     ArchiveError
         If a file cannot be read or contains no reports, the cluster cannot be reached, Dask is not
-        installed, or the temporary files cannot be written.
+        installed, a worker dies, or the temporary files cannot be written.
     """
-    if scheduler is None:
-        with Spill(plan) as spill:
-            with show(READING, total_bytes(paths)) as progress:
-                results = [read_archive(plan, path, spill.add, progress.advance) for path in paths]
-            counted = spill.count(show)
-    else:
-        counted, results = COUNT_ON_CLUSTER.load()(plan, paths, scheduler, show)
-    for result in results:
-        rejected = make_snapshot(plan, {}, result.rejections, result.simulated)
-        counted = sum_snapshots([counted, rejected])
-        for warning in result.warnings:
+    sections = [section for path in paths for section in divide_archive(path)]
+    partition = Partition(sum(section.unpacked_bytes for section in sections))
+    if isinstance(workers, int) and partition.parts == 1:
+        workers = 1
+    with spill_errors():
+        folder = TemporaryDirectory(prefix="ldp-train-")
+    with folder, open_workers(workers) as run:
+        spilled = _spill_sections(
+            partial(spill_section, plan.json, partition, folder.name), run, sections, show
+        )
+        counted = _count_parts(plan, partition, spilled, run, show)
+    for path, group in groupby(spilled, attrgetter("path")):
+        summaries = [each.summary for each in group]
+        require_reports(path, any(each.has_reports for each in summaries))
+        for summary in summaries:
+            rejections = {str(reason): count for reason, count in summary.rejections.items()}
+            counted = sum_snapshots([counted, make_snapshot(plan, {}, rejections, summary.simulated)])
+        for warning in describe_damage(path, summaries):
             warn(warning)
+    return counted
+
+
+def _spill_sections(
+    read: Callable[..., SpilledSection], run: Run, sections: Sequence[Section], show: ShowProgress
+) -> list[SpilledSection]:
+    """Read all sections; a worker guesses where the first report of its section starts.
+
+    A section is read again if the one before it ends elsewhere: because of damage, or since the payload of a
+    report looks like a report.
+    """
+    spilled: list[SpilledSection] = []
+    with show("reading archives", sum(section.size for section in sections)) as progress:
+        step = partial(read, progress=progress.advance) if run is map else read
+        for section, result in zip(sections, run(step, sections), strict=True):
+            if section.start and result.start != (before := spilled[-1].summary).end:
+                result = read(section, before)
+            spilled.append(result)
+            if run is not map:
+                progress.advance(section.size)
+    return spilled
+
+
+def _count_parts(
+    plan: Plan | SiloPlan,
+    partition: Partition,
+    spilled: Sequence[SpilledSection],
+    run: Run,
+    show: ShowProgress,
+) -> AnySnapshot:
+    parts = [[each.select_part(part) for each in spilled] for part in range(partition.parts)]
+    counted = make_snapshot(plan, {})
+    with show("counting reports", partition.parts, "parts") as progress:
+        for totals, rejections in run(partial(count_part, plan.json), parts):
+            counted = sum_snapshots([counted, make_snapshot(plan, totals, rejections)])
+            progress.advance()
     return counted

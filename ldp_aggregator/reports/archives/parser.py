@@ -1,4 +1,4 @@
-"""Parses one archive, chunk by chunk, into reports checked as the collector's intake checks them.
+"""Parses a section of an archive, chunk by chunk, into reports checked as the collector's intake checks them.
 
 Most reports of the plan are contiguous and are read many at once. The pieces between them are parsed one by
 one. Where no piece can be parsed, the archive is damaged, and all bytes up to the next likely start of a
@@ -7,6 +7,7 @@ report are one malformed piece.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,8 +35,12 @@ since the bytes after it are read as lengths.
 
 @dataclass
 class ParseSummary:
-    """The outcome of parsing one archive, before deduplication."""
+    """The outcome of parsing a section of an archive, before deduplication."""
 
+    end: int = 0
+    """Byte offset in the archive up to which it is parsed."""
+    in_damage: bool = False
+    """Whether the bytes before `end` are damaged."""
     accepted: int = 0
     """Number of reports that a device of the plan could have sent, with repetitions."""
     rejections: Counter[Reason] = field(default_factory=Counter)
@@ -46,6 +51,8 @@ class ParseSummary:
     """Byte offset of an incomplete report at the end of the archive."""
     simulated: bool = False
     """Whether the archive has the mark of ldp-simulate."""
+    gzip_complete: bool = True
+    """False if the compressed data end too early."""
 
     @property
     def has_reports(self) -> bool:
@@ -54,20 +61,23 @@ class ParseSummary:
 
 
 class ArchiveParser:
-    """Parses one archive.
+    """Parses a section of an archive.
 
     Parameters
     ----------
     plan_format : PlanFormat
         The formats of the plan that the reports must answer.
+    summary : ParseSummary
+        Where the section starts; the outcome is added to it.
+    stop : int
+        Byte offset of the next section, to which everything from there on belongs.
     """
 
-    def __init__(self, plan_format: PlanFormat) -> None:
+    def __init__(self, plan_format: PlanFormat, summary: ParseSummary, stop: int = sys.maxsize) -> None:
         self._plan_format = plan_format
+        self._stop = stop
         self._rest = b""
-        self._rest_offset = 0
-        self._in_damage = False
-        self.summary = ParseSummary()
+        self.summary = summary
 
     def parse(self, chunk: bytes, is_last: bool = False) -> Iterator[tuple[int, Records]]:
         """Parse the next bytes, and yield the reports that they complete.
@@ -77,9 +87,13 @@ class ArchiveParser:
         index of a question, and records of it in the order of the archive.
         """
         data = self._rest + chunk
+        limit = min(len(data), self._stop - self.summary.end)
         starts, ends, questions = self._plan_format.find_reports(data)
-        taken, position = self._walk(data, starts, ends, is_last)
-        self._rest, self._rest_offset = data[position:], self._rest_offset + position
+        before = starts < limit
+        starts, ends, questions = starts[before], ends[before], questions[before]
+        taken, position = self._walk(data, starts, ends, limit, is_last)
+        self._rest = data[position:]
+        self.summary.end += position
         starts, questions = starts[taken], questions[taken]
         for index in distinct_questions(questions):
             yield index, self._accept(index, data, starts[questions == index])
@@ -94,8 +108,10 @@ class ArchiveParser:
         self._reject(Reason.BAD_PAYLOAD, len(records) - len(accepted))
         return accepted
 
-    def _walk(self, data: bytes, starts: IntArray, ends: IntArray, is_last: bool) -> tuple[BoolArray, int]:
-        """Walk from the end of each report or piece to the next.
+    def _walk(
+        self, data: bytes, starts: IntArray, ends: IntArray, limit: int, is_last: bool
+    ) -> tuple[BoolArray, int]:
+        """Walk from the end of each report or piece to the next, up to `limit`.
 
         Contiguous reports, each of which starts where the one before ends, are one step. Returns which of the
         given reports the walk reaches, and the byte offset at which it ends.
@@ -103,13 +119,13 @@ class ArchiveParser:
         taken = np.zeros(len(starts), dtype=bool)
         gaps = np.flatnonzero(ends[:-1] != starts[1:])
         position = 0
-        while position < len(data):
+        while position < limit:
             first = int(np.searchsorted(starts, position))
             if first < len(starts) and starts[first] == position:
                 gap = int(np.searchsorted(gaps, first))
                 final = int(gaps[gap]) if gap < len(gaps) else len(starts) - 1
                 taken[first : final + 1] = True
-                position, self._in_damage = int(ends[final]), False
+                position, self.summary.in_damage = int(ends[final]), False
                 continue
             length = self._reject_piece(data, position, is_last)
             if not length:
@@ -124,18 +140,18 @@ class ArchiveParser:
         """
         head = data[position : position + len(SIMULATED_MARK)]
         if head == SIMULATED_MARK:
-            self.summary.simulated, self._in_damage = True, False
+            self.summary.simulated, self.summary.in_damage = True, False
             return len(head)
         if SIMULATED_MARK.startswith(head) and not is_last:
             return 0
-        if self._in_damage and not data.startswith(_REPORT_START, position):
+        if self.summary.in_damage and not data.startswith(_REPORT_START, position):
             return self._skip_damage(data, position, is_last)
         try:
             length = _measure_piece(data, position)
         except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
             return self._skip_damage(data, position, is_last)
         if length:
-            self._in_damage = False
+            self.summary.in_damage = False
             self._reject(self._find_reason(data[position : position + length]), 1)
             return length
         if not is_last:
@@ -143,14 +159,14 @@ class ArchiveParser:
         if data.find(_REPORT_START, position + 1) >= 0:  # another report follows: damaged, not truncated
             return self._skip_damage(data, position, is_last)
         self._reject(Reason.INCOMPLETE, 1)
-        self.summary.truncated_at = self._rest_offset + position
+        self.summary.truncated_at = self.summary.end + position
         return len(data) - position
 
     def _skip_damage(self, data: bytes, position: int, is_last: bool) -> int:
         """Return the number of damaged bytes up to the next likely start of a report."""
-        if not self._in_damage:
-            self._in_damage = True
-            self.summary.damage_offsets.append(self._rest_offset + position)
+        if not self.summary.in_damage:
+            self.summary.in_damage = True
+            self.summary.damage_offsets.append(self.summary.end + position)
             self._reject(Reason.MALFORMED, 1)
         next_start = data.find(_REPORT_START, position + 1)
         if next_start < 0:  # the end of the chunk may cut the start of a report

@@ -301,13 +301,11 @@ def test_damaged_archives_of_long_messages_lose_only_the_damaged_ones(tmp_path, 
     assert (counted.total(), counted.rejections) == (3 - bool(lost), expected)
 
 
-@pytest.mark.slow
-def test_dask_counts_archives_of_messages_too(tmp_path):
-    pytest.importorskip("distributed")
+def test_archives_of_messages_are_counted_too(tmp_path):
     messages = messages_of(count=4)
     for name, part in (("one", messages[:3]), ("two", messages[2:])):
         (tmp_path / name).write_bytes(b"".join(part))
-    counted = count_archives(PLAN, [str(tmp_path / "one"), str(tmp_path / "two")], print, "local")
+    counted = count_archives(PLAN, [str(tmp_path / "one"), str(tmp_path / "two")], print)
     assert counted.to_json() == snapshot_of(messages).to_json()
 
 

@@ -25,23 +25,25 @@ def read(tmp_path: Path) -> ReadArchives:
     """Write each body as a file, and count them; by default no warning is expected."""
 
     def read(
-        plan: Plan, *bodies: bytes, warn: Callable[..., object] = warnings.warn, scheduler: str | None = None
+        plan: Plan, *bodies: bytes, warn: Callable[..., object] = warnings.warn, workers: int | str = 1
     ) -> Snapshot:
         paths = [tmp_path / f"archive-{number}" for number in range(len(bodies))]
         for path, body in zip(paths, bodies, strict=True):
             path.write_bytes(body)
-        return count_archives(plan, [str(path) for path in paths], warn, scheduler)
+        return count_archives(plan, [str(path) for path in paths], warn, workers)
 
     return read
 
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> Narrow:
-    """Make chunks and buffers so small that a few reports fill them."""
+    """Make chunks, buffers, sections and parts so small that a few reports fill them."""
 
-    def narrow(chunk: int, buffer: int = 1 << 30) -> None:
-        monkeypatch.setattr("ldp_aggregator.reports.archives.reader.CHUNK_BYTES", chunk)
-        monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.BUFFER_BYTES", buffer)
-        monkeypatch.setattr("ldp_aggregator.reports.archives.dedup.BUFFER_BYTES", buffer)
+    def narrow(chunk: int, buffer: int = 1 << 30, section: int = 1 << 30) -> None:
+        folder = "ldp_aggregator.reports.archives"
+        monkeypatch.setattr(f"{folder}.reader.CHUNK_BYTES", chunk)
+        monkeypatch.setattr(f"{folder}.reader.SECTION_BYTES", section)
+        monkeypatch.setattr(f"{folder}.parts._PART_BYTES", section)
+        monkeypatch.setattr(f"{folder}.parts.BUFFER_BYTES", buffer)
 
     return narrow

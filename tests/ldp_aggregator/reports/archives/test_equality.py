@@ -62,14 +62,37 @@ def pack_other(plan: Plan, report: bytes, rng: np.random.Generator) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("buffer", [1 << 30, 100])
-def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer):
+@pytest.mark.parametrize(
+    ("buffer", "section"), [(1 << 30, 1 << 30), (100, 1 << 30), (1 << 30, 300), (100, 300)]
+)
+def test_an_archive_is_counted_like_a_body(plan, read, narrow, seed, buffer, section):
     pieces = body(plan, seed)
     first, second = b"".join(pieces[:50]), b"".join([*pieces[50:], *pieces[10:20]])
     expected = count_by_intake(plan, first, second).to_json()
-    narrow(CHUNKS[seed % len(CHUNKS)], buffer)
+    narrow(CHUNKS[seed % len(CHUNKS)], buffer, section)
     assert read(plan, first, second).to_json() == expected
     assert read(plan, first, gzip.compress(second[:99]) + gzip.compress(second[99:])).to_json() == expected
+
+
+@pytest.mark.parametrize("section", range(150, 600, 37))
+def test_a_payload_that_looks_like_a_report_is_not_counted(read, narrow, section):
+    plan = make_plan(
+        more="[features.wide]\nvalues = ["
+        + ", ".join(f'"{each}"' for each in range(900))
+        + ']\n[mechanism]\nfrequency = "OUE"\n'
+    )
+    small = min(make_reports(plan, 60, seed=5), key=len)
+    wide = [each for each in make_reports(plan, 60, seed=6) if len(each) > 2 * len(small)]
+    hiding = [changed(each, payload=_hide(small, unpack(each).payload)) for each in wide]
+    data = b"".join(hiding)
+    expected = count_by_intake(plan, data)
+    assert expected.total() == len(hiding)
+    narrow(1 << 20, section=section)
+    assert read(plan, data).to_json() == expected.to_json()
+
+
+def _hide(report: bytes, payload: bytes) -> bytes:
+    return report + payload[len(report) :]
 
 
 @pytest.mark.slow
@@ -95,7 +118,7 @@ def test_one_id_for_everything_counts_once_per_question(plan, read, narrow):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(plan, read, narrow, seed):
+def test_corrupted_bytes_give_the_same_counts_for_every_size_of_chunk_and_section(plan, read, narrow, seed):
     rng = np.random.default_rng(seed)
     good = make_reports(plan, 30, seed)
     data = bytearray(b"".join(good[1:]))
@@ -110,8 +133,15 @@ def test_corrupted_bytes_give_the_same_counts_for_every_chunk_size(plan, read, n
     data = good[0] + bytes(data)
     messages = []
     whole = read(plan, data, warn=messages.append)
-    for chunk in (53, 100, 777):
-        narrow(chunk)
+    for chunk, section in (
+        (53, 1 << 30),
+        (100, 1 << 30),
+        (777, 1 << 30),
+        (777, 100),
+        (100, 400),
+        (1 << 20, 700),
+    ):
+        narrow(chunk, section=section)
         assert read(plan, data, warn=lambda _: None).to_json() == whole.to_json()
     try:
         assert whole.to_json() == count_by_intake(plan, data).to_json()

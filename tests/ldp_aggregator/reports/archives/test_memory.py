@@ -32,7 +32,7 @@ def measure_peak(plan: Plan, paths: Sequence[str]) -> tuple[int, int]:
 def test_a_large_archive_takes_the_memory_of_a_small_one(tmp_path, narrow):
     plan, path = make_plan(), tmp_path / "archive"
     write_archive(plan, path, 60_000)
-    narrow(chunk=1 << 16, buffer=1 << 18)
+    narrow(chunk=1 << 16, buffer=1 << 18, section=1 << 18)
     counted, bytes_held = measure_peak(plan, [str(path), str(path)])
     assert counted == 60_000
     assert bytes_held < path.stat().st_size / 2

@@ -98,7 +98,7 @@ def test_the_number_is_found_again_if_its_note_is_lost(cluster_nodes):
 def test_all_nodes_count_one_question_and_one_that_hangs_stops_only_its_part(cluster_nodes):
     plan = read_survey('[survey]\nid = "one"\nepsilon = 1\n[features.only]\nvalues = ["u", "v"]\n').compile()
     reports, more = make_reports(plan, 3000), make_reports(plan, 60, seed=9)
-    with closing(open_store(cluster_nodes[0].url)) as store:
+    with closing(open_store(f"{cluster_nodes[0].url}?socket_timeout=0.2")) as store:
         intake = publish(store, 3, plan)
         intake.record_body(b"".join(reports))
         sizes = [sum(map(node.client.hlen, node.client.keys("*:ids"))) for node in cluster_nodes]

@@ -10,7 +10,7 @@ from ldp_aggregator.stores.tombstone import read_tombstones
 
 def require_whole_survey(store: Store, survey: str, plan: bytes) -> None:
     """Raise LostReportsError if a survey has lost reports or tokens."""
-    counters = {survey: stored_counters(plan), token_namespace(survey): []}
+    counters = {survey: stored_counters(store, survey, plan), token_namespace(survey): []}
     require_whole({name: store.find_losses(name, each) for name, each in counters.items()})
 
 

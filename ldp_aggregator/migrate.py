@@ -26,6 +26,7 @@ from ldp_aggregator.stores import Batch, Store, StoreError, Total
 from ldp_aggregator.stores.failure import require_whole
 from ldp_aggregator.stores.losses import Loss, compare_numbers
 from ldp_aggregator.stores.schedule import Schedule, count_in_sums, format_time, read_schedule
+from ldp_aggregator.stores.shards import fix_shards, read_shards, whole_counter
 from ldp_aggregator.stores.store import (
     SCHEDULES,
     TEXTS,
@@ -108,7 +109,7 @@ class _Migration:
             raise MigrationError(f"the import of {survey} into the source is incomplete: complete it first")
         if not accept_loss:
             self._require_whole(plans[survey], schedule)
-        losses = source.find_losses(survey, stored_counters(plans[survey]))
+        losses = source.find_losses(survey, stored_counters(source, survey, plans[survey]))
         totals = self._read_totals(source)
         if self._is_finished(plans[survey], schedule.after_import(losses, backup)):
             return count_in_sums(target, survey)
@@ -148,7 +149,7 @@ class _Migration:
             for counter, loss in store.find_losses(name).items():
                 if counter not in totals:  # all its sums are lost; tokens have none
                     plan = ANY_PLANS.from_json(self._source.plans()[self._survey])
-                    cells = cell_counts(plan).get(counter, 0) if name == self._survey else 0
+                    cells = cell_counts(plan).get(whole_counter(counter), 0) if name == self._survey else 0
                     totals[counter] = Total(0, np.zeros(cells, np.int64))
                 totals[counter] = replace(totals[counter], n=totals[counter].n + loss.excess_ids)
             found |= {(name, counter): total for counter, total in totals.items()}
@@ -159,7 +160,8 @@ class _Migration:
         target, survey, plans = self._target, self._survey, self._target.plans()
         served = survey in plans
         former = read_schedule(target, survey)
-        counters = stored_counters(plan)
+        fix_shards(target, survey, read_shards(self._source, survey))
+        counters = stored_counters(target, survey, plan)
         target.publish(survey, plan, counters)
         if counters:  # from now on, another plan that replaces this one stops the import
             target.require_survey(survey, plan, counters)

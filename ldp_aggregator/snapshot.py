@@ -36,6 +36,7 @@ from ldp_aggregator.snapshot_entries import (
 from ldp_aggregator.stores.failure import require_whole
 from ldp_aggregator.stores.losses import NO_LOSS, Loss
 from ldp_aggregator.stores.schedule import require_usable
+from ldp_aggregator.stores.shards import join_shards, read_shards
 from ldp_aggregator.stores.store import Store, Total, count_reports, unknown_survey_error
 from ldp_aggregator.stores.tombstone import require_living
 
@@ -272,8 +273,8 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
     """
     plan = read_stored_plan(store, survey)
     schedule = require_usable(store, survey)
-    losses = store.find_losses(survey, counter_names(plan), thorough)
-    totals = schedule.correct(store.totals(survey))
+    losses = store.find_losses(survey, counter_names(plan, read_shards(store, survey)), thorough)
+    totals = join_shards(schedule.correct(store.totals(survey)))
     snapshot = make_snapshot(plan, totals, store.rejections(survey), losses=schedule.loss)
     require_living(store, survey)  # else a deletion that began meanwhile may have taken a part of the totals
     require_whole({survey: losses})

@@ -17,7 +17,8 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.codec import from_json
 from ldp_aggregator.stores.losses import Loss
-from ldp_aggregator.stores.store import Total
+from ldp_aggregator.stores.shards import divide_counter, read_shards
+from ldp_aggregator.stores.store import Store, Total
 
 
 class SnapshotError(LdpError):
@@ -86,15 +87,18 @@ def cell_counts(plan: AnyPlan) -> dict[str, int]:
     return questions | {key: counters.cells for key, counters in support.items() if counters}
 
 
-def counter_names(plan: AnyPlan) -> list[str]:
-    """Return the names of all counters of a plan."""
-    return list(cell_counts(plan))
+def counter_names(plan: AnyPlan, shards: int = 1) -> list[str]:
+    """Return the names of all counters of a plan; support counters have no sub-shards."""
+    questions = [
+        each for question in plan.questions for each in divide_counter(plan.id, question.key, shards)
+    ]
+    return [*questions, *(cell_counts(plan).keys() - {question.key for question in plan.questions})]
 
 
-def stored_counters(plan: bytes) -> list[str]:
-    """Return the names of all counters of a plan, or none if another version made it."""
+def stored_counters(store: Store, survey: str, plan: bytes) -> list[str]:
+    """Return the names of a survey's counters in a store, or none if another version made its plan."""
     try:
-        return counter_names(ANY_PLANS.from_json(plan))
+        return counter_names(ANY_PLANS.from_json(plan), read_shards(store, survey))
     except SurveyError:
         return []
 

@@ -41,6 +41,7 @@ from ldp_aggregator.collector.settings import (
     parse_networks,
 )
 from ldp_aggregator.collector.startup import PublishedSurveys, publish_surveys
+from ldp_aggregator.stores.shards import MAX_SHARDS
 from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 _SERVER = LateImport("ldp_aggregator.collector.serving.server")  # gunicorn is slow to import
@@ -135,6 +136,13 @@ def main() -> None:
     default=16,
     type=click.IntRange(1, MAX_THREADS),
     help="The number of threads of each process.",
+)
+@advanced_option(
+    "--shards",
+    type=click.IntRange(1, MAX_SHARDS),
+    show_default="1 for a new survey",
+    help="How many counters share the reports of a question, on different nodes of a Redis Cluster. A survey "
+    "keeps the number with which it was published first.",
 )
 @durability_option
 @advanced_option(

@@ -31,6 +31,7 @@ from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.snapshot import counter_names
 from ldp_aggregator.stores import Store
 from ldp_aggregator.stores.group_commit import GroupCommit
+from ldp_aggregator.stores.shards import read_shards
 from ldp_aggregator.stores.store import TEXTS, token_namespace
 
 _LOST_PLAN = b"lost"
@@ -77,7 +78,7 @@ def create_app(
     app.url_map.merge_slashes = False  # a path with // is answered with 404, not redirected
     plans = _read_plans(store, store.plans() | dict(stored_plans or {}))
     for plan in plans.values():
-        store.require_survey(plan.id, plan.json, counter_names(plan))
+        store.require_survey(plan.id, plan.json, counter_names(plan, read_shards(store, plan.id)))
         if plan.by_invitation:
             store.require_survey(token_namespace(plan.id), b"", [each.key for each in plan.questions])
     for survey in lost:

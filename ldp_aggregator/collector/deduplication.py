@@ -44,7 +44,7 @@ def record_once(
     Parameters
     ----------
     batches : sequence of QuestionBatch
-        At most one for each question.
+        No two batches of one question have an id in common.
     record : callable
         Records batches; returns the ids of each batch that were recorded before. A batch with such ids is not
         recorded.
@@ -63,7 +63,7 @@ def record_once(
             repeats.append(batch.take(~first))
             batch = batch.take(first)
             marks = zip(byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
-            marks_by_question[batch.question.index] = dict(marks)
+            marks_by_question.setdefault(batch.question.index, {}).update(marks)
         pending.append(batch)
     while pending:  # one pass, unless some ids are known
         unrecorded: list[QuestionBatch] = []

@@ -6,7 +6,9 @@ than memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from encoders.errors import Reason, ReportError
 from encoders.report import iterate_reports
@@ -17,6 +19,7 @@ from ldp_aggregator.collector.invitations import find_invited
 from ldp_aggregator.reports.batch_reader import BatchReader, QuestionBatch, Rejection
 from ldp_aggregator.stores import Batch, MarksById, Store
 from ldp_aggregator.stores.group_commit import GroupCommit
+from ldp_aggregator.stores.shards import choose_shards, divide_counter, read_shards
 
 _NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its token is not an invitation"))
 
@@ -36,6 +39,7 @@ class Intake:
     def __init__(self, plan: AnyPlan, store: Store, group: GroupCommit | None = None) -> None:
         self._plan = plan
         self._store = group or store
+        self._shards = read_shards(store, plan.id)
         self._reader = BatchReader(plan)
         self._buffered_writes = BufferedWrites(plan.id, store)
 
@@ -77,6 +81,8 @@ class Intake:
         batches = [batch for batch in batches if len(batch.positions)]
         if self._plan.by_invitation:
             batches = self._reject_uninvited(batches, outcomes)
+        if self._shards > 1:
+            batches = [shard for batch in batches for shard in self._divide(batch)]
         outcomes |= record_once(batches, self._record_batches)
         self._buffered_writes.add_rejections(each.error.reason for each in outcomes.values() if each.error)
         return [outcomes[position] for position in range(len(outcomes))]
@@ -100,6 +106,12 @@ class Intake:
                 invited_batches.append(batch.take(invited))
         return invited_batches
 
+    def _divide(self, batch: QuestionBatch) -> Iterator[QuestionBatch]:
+        """Yield the reports of each sub-shard."""
+        chosen = choose_shards(batch.ids, self._shards)
+        for shard in np.unique(chosen).tolist():
+            yield batch.take(chosen == shard, shard)
+
     def _record_batches(self, batches: Sequence[QuestionBatch]) -> list[MarksById]:
         """Record batches; return the known ids of each, see :meth:`Store.record`."""
         known_ids = self._store.record([self._to_store_batch(batch) for batch in batches])
@@ -111,7 +123,7 @@ class Intake:
     def _to_store_batch(self, batch: QuestionBatch) -> Batch:
         return Batch(
             survey=self._plan.id,
-            counter=batch.question.key,
+            counter=divide_counter(self._plan.id, batch.question.key, self._shards)[batch.shard],
             ids=batch.ids,
             marks=batch.marks,
             tally=batch.question.mechanism.tally(batch.payloads),

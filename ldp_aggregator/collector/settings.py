@@ -21,6 +21,7 @@ from ldp_aggregator.collector.access_tokens import (
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.serving.rate_limit import MAX_REQUESTS_PER_MINUTE
 from ldp_aggregator.stores import StorePolicy
+from ldp_aggregator.stores.shards import MAX_SHARDS
 from ldp_aggregator.training_sources import TOKEN_VARIABLE
 
 MAX_BODY_BYTES = 4 << 20
@@ -31,6 +32,7 @@ _RANGES = {
     "threads": (1, MAX_THREADS),
     "rate": (0, MAX_REQUESTS_PER_MINUTE),
     "max_body": (1, 1 << 32),
+    "shards": (1, MAX_SHARDS),
 }
 
 
@@ -71,6 +73,8 @@ class CollectorSettings:
     """The file to which the proxy adds one byte for each request that it refuses with 429."""
     page: bool = False
     """Whether /s/ID serves a page on which people answer the survey."""
+    shards: int | None = None
+    """Number of sub-shards of each question of a survey that is published for the first time."""
     max_body: int = MAX_BODY_BYTES
     """Maximum length of a request's body, in bytes."""
 
@@ -78,8 +82,10 @@ class CollectorSettings:
         for name in ("bind", "operator_bind"):
             check_address(getattr(self, name), f"{name} ")
         for name, (least, most) in _RANGES.items():
-            if not least <= getattr(self, name) <= most:
+            if getattr(self, name) is not None and not least <= getattr(self, name) <= most:
                 raise SettingsError(f"{name} must be from {least} to {most}")
+        if (self.shards or 1) > 1 and not self.store.startswith("redis+cluster:"):
+            raise SettingsError("shards needs a Redis Cluster: redis+cluster://HOST:PORT as store")
         names: dict[str, str] = {}
         for token in self.all_tokens:
             if (other := names.setdefault(token.sha256, token.name)) != token.name:

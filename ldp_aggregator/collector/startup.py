@@ -39,6 +39,7 @@ from ldp_aggregator.stores.schedule import (
     require_no_backup,
     require_usable,
 )
+from ldp_aggregator.stores.shards import fix_shards
 from ldp_aggregator.stores.store import TEXTS, changed_plan_error
 from ldp_aggregator.stores.tombstone import read_tombstones, require_living
 
@@ -116,7 +117,6 @@ def publish_surveys(
     """
     plans = _load_plans(settings)
     signatures = _load_signatures(settings.surveys, plans)
-    former_plans, seen = (former.stored_plans, former.seen) if former else ({}, None)
     if former:
         identify_file(former.settings.store, former.store_file)
     try:
@@ -134,10 +134,9 @@ def publish_surveys(
         new_store = not (store.plans() or read_tombstones(store) or store.lost_plans())
         before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
-        stored_plans = _publish(store, plans, former_plans)
-        if settings.tokens != (former.settings.tokens if former else ()):
-            log_tokens(store, settings.tokens)
+        stored_plans = _publish(store, settings, plans, former)
         report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
+        counters = {survey: stored_counters(store, survey, plan) for survey, plan in stored_plans.items()}
         damaged = find_damage(store)
     finally:
         store.close()
@@ -151,7 +150,7 @@ def publish_surveys(
         stored_plans=stored_plans,
         report_counts=report_counts,
         damaged=damaged,
-        seen=SeenTotals({k: stored_counters(v) for k, v in stored_plans.items()}, seen),
+        seen=SeenTotals(counters, former.seen if former else None),
         new_store=new_store,
         store_file=identify_file(settings.store),
     )
@@ -219,16 +218,24 @@ def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPla
     return load_keys(zip(settings.surveys, plans, strict=True), store)
 
 
-def _publish(store: Store, plans: list[Plan | SiloPlan], former: Mapping[str, bytes]) -> dict[str, bytes]:
+def _publish(
+    store: Store,
+    settings: CollectorSettings,
+    plans: list[Plan | SiloPlan],
+    former_surveys: PublishedSurveys | None,
+) -> dict[str, bytes]:
     """Write the plans and texts to the store; return its plans, and the former ones that it has lost.
 
     A former plan is not published again: another collector may have replaced it, or the store lost it.
     """
+    former = former_surveys.stored_plans if former_surveys else {}
+    if settings.tokens != (former_surveys.settings.tokens if former_surveys else ()):
+        log_tokens(store, settings.tokens)
     stored = store.plans()
     for plan in plans:
         if former.get(plan.id) == plan.json and stored.get(plan.id) != plan.json:
             continue
-        store.publish(plan.id, plan.json, counter_names(plan))
+        store.publish(plan.id, plan.json, counter_names(plan, fix_shards(store, plan.id, settings.shards)))
         if plan.texts:
             store.set_note(TEXTS, plan.id, plan.texts.json)
         if stored.get(plan.id) != plan.json:

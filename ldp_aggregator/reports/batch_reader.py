@@ -36,19 +36,22 @@ class QuestionBatch:
     """Shape (m, 16)."""
     payloads: ByteArray
     """Shape (m, payload_bytes)."""
+    shard: int = 0
+    """The sub-shard of the question that counts the reports."""
 
     @cached_property
     def marks(self) -> ByteArray:
         """Hashes of the payloads, shape (m, 8), which distinguish a duplicate from a reused id."""
         return compute_marks(self.payloads)
 
-    def take(self, rows: BoolArray | IntArray) -> QuestionBatch:
-        """Return a batch of the reports with the indices `rows`."""
+    def take(self, rows: BoolArray | IntArray, shard: int | None = None) -> QuestionBatch:
+        """Return a batch of the reports with the indices `rows`, of the same sub-shard or another one."""
         return QuestionBatch(
             question=self.question,
             positions=self.positions[rows],
             ids=self.ids[rows],
             payloads=self.payloads[rows],
+            shard=self.shard if shard is None else shard,
         )
 
 

@@ -28,7 +28,7 @@ REPORTS = 1000
 
 @pytest.fixture(autouse=True)
 def counters_of_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(damage, "stored_counters", lambda _: COUNTERS)
+    monkeypatch.setattr(damage, "stored_counters", lambda *_: COUNTERS)
 
 
 def ids(*numbers: int) -> dict[bytes, bytes]:

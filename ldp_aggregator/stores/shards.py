@@ -1,0 +1,101 @@
+"""Sub-shards: several counters that share the reports of a question, so that several servers count them.
+
+Each counter, with the ids of its reports, is on one server of a cluster. The id of a report chooses its
+sub-shard, so a repeated report meets the first one. A store knows nothing of it: to a store, sub-shards are
+counters, whose names begin with that of the question.
+"""
+
+from __future__ import annotations
+
+from binascii import crc_hqx
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import count
+
+from ldp_aggregator.arrays import ByteArray, IntArray
+from ldp_aggregator.stores.failure import StoreError
+from ldp_aggregator.stores.store import Store, Total
+
+MAX_SHARDS = 64
+_KIND = "shards"
+"""The kind of a store's notes of the numbers of sub-shards, by survey id."""
+_SLOTS = 1 << 14
+
+
+@lru_cache(maxsize=1 << 14)
+def divide_counter(survey: str, counter: str, shards: int) -> tuple[str, ...]:
+    """Return the names of a counter's sub-shards: the counter itself if there is only one.
+
+    A name ends with a number for which the hash slot of its keys is in the sub-shard's part of all slots. So
+    the sub-shards spread evenly over the nodes of a Redis Cluster, each of which has a range of slots.
+    """
+    if shards == 1:
+        return (counter,)
+    names = []
+    for shard in range(shards):
+        candidates = (f"{counter}#{shards}.{shard}.{number}" for number in count())
+        names.append(next(each for each in candidates if _slot(survey, each) * shards // _SLOTS == shard))
+    return tuple(names)
+
+
+def _slot(survey: str, counter: str) -> int:
+    """Return the hash slot of a counter's keys: the CRC-16 of their tag (Redis Cluster specification)."""
+    return crc_hqx(f"{survey}:{counter}".encode(), 0) % _SLOTS
+
+
+def choose_shards(ids: ByteArray, shards: int) -> IntArray:
+    """Return the sub-shard of each id, from its last two bytes: the first bytes of all tokens are equal.
+
+    Parameters
+    ----------
+    ids : ByteArray
+        Shape (m, 16).
+    shards : int
+    """
+    return (ids[:, -2].astype("i8") << 8 | ids[:, -1]) * shards >> 16
+
+
+def whole_counter(name: str) -> str:
+    """Return the name of the counter that a sub-shard is a part of."""
+    return name.partition("#")[0]
+
+
+def join_shards(totals: Mapping[str, Total]) -> dict[str, Total]:
+    """Return the totals of whole counters."""
+    joined: dict[str, Total] = {}
+    for name, total in totals.items():
+        counter = whole_counter(name)
+        joined[counter] = joined[counter] + total if counter in joined else total
+    return joined
+
+
+def read_shards(store: Store, survey: str) -> int:
+    """Return the number of sub-shards of each question of a survey, 1 for a survey that is not published.
+
+    If the note is lost, the names of the counters show it.
+    """
+    if note := store.notes(_KIND).get(survey):
+        return int(note)
+    numbers = {name.partition("#")[2].partition(".")[0] for name in store.totals(survey)}
+    return max((int(number) for number in numbers if number), default=1)
+
+
+def fix_shards(store: Store, survey: str, shards: int | None) -> int:
+    """Fix the number of sub-shards of a survey before it is published, and return it.
+
+    Without a number, it is the one that the survey has already, or 1.
+
+    Raises
+    ------
+    StoreError
+        If the survey has another number.
+    """
+    if survey not in store.plans():  # before the plan: no collector may serve it with another number
+        store.set_note(_KIND, survey, b"%d" % (shards or 1), once=True)
+    fixed = read_shards(store, survey)
+    if shards not in (None, fixed):
+        raise StoreError(
+            f"survey {survey!r} is published with {fixed} sub-shards a question, and keeps "
+            "this number: leave --shards out, or give the survey a new id"
+        )
+    return fixed

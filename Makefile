@@ -3,6 +3,8 @@
 #                 Redis server that the demo starts and stops
 # make relay-demo run a collector, a relay and 1,060 devices that answer ten questions through it, each step shown
 # make web-demo   serve a web page with a survey, and its collector, until Ctrl-C
+# make cluster-demo
+#                 run a Redis Cluster, two collectors and nginx for a minute; a node is killed, another one hangs
 # make check      run the linters and all tests that need no server, browser, other process or long simulation
 # make test       run all tests but those of the next two targets, in web pages with Chromium; list what was skipped
 # make test-statistics
@@ -46,13 +48,16 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo relay-demo web-demo check test test-statistics test-clients lint bench accuracy audit endurance release lock clean redis nginx prometheus chromium firefox javascript java jdk hosts
+.PHONY: demo relay-demo cluster-demo web-demo check test test-statistics test-clients lint bench accuracy audit endurance release lock clean redis nginx prometheus chromium firefox javascript java jdk hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	@$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
 
 relay-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/relay_demo.py
+
+cluster-demo: $(VENV)/.dev redis nginx
+	$(VENV)/bin/python -m tools.endurance.cluster_demo
 
 web-demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/web/serve.py

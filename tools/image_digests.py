@@ -20,7 +20,12 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = ("deploy/Dockerfile", "deploy/compose.yaml", "deploy/relay/compose.yaml")
+FILES = (
+    "deploy/Dockerfile",
+    "deploy/compose.yaml",
+    "deploy/cluster/compose.yaml",
+    "deploy/relay/compose.yaml",
+)
 IMAGE = re.compile(r"^(FROM| +image:) +([a-z0-9/-]+:[\w.-]+)(@sha256:[0-9a-f]{64})?(?!\S)", re.M)
 _TYPES = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
 """The lists of an image's platforms: a digest of one is the same on every machine."""

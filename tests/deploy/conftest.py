@@ -30,6 +30,12 @@ def services() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
+def cluster_services() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load((DEPLOY / "cluster" / "compose.yaml").read_text())
+    return read
+
+
+@pytest.fixture(scope="module")
 def relay_services() -> dict[str, Any]:
     read: dict[str, Any] = yaml.safe_load((DEPLOY / "relay" / "compose.yaml").read_text())
     return read

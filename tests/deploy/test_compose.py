@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,9 @@ DEPLOY = SHIPPED_NGINX.parent
 PASSWORD = "a-password-of-the-tests"
 
 
-def test_containers_are_confined_and_do_not_run_as_root(services, relay_services):
-    for name, service in [*services["services"].items(), *relay_services["services"].items()]:
+def test_containers_are_confined_and_do_not_run_as_root(services, relay_services, cluster_services):
+    every = [*services["services"].items(), *relay_services["services"].items()]
+    for name, service in [*every, *cluster_services["services"].items()]:
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
@@ -150,6 +152,52 @@ def test_the_redis_of_compose_is_as_durable_as_the_collector_requires(services, 
         assert PASSWORD not in Path(f"/proc/{server.pid}/cmdline").read_text()
     finally:
         stop(server)
+
+
+@pytest.mark.slow
+def test_the_nodes_of_compose_join_a_cluster_once(cluster_services, tmp_path):
+    if shutil.which("redis-server") is None:
+        pytest.skip("needs redis-server (Debian: apt-get install redis-server)")
+    every, ports = cluster_services["services"], {}
+    environment = inherited_environment() | {"REDIS_PASSWORD": PASSWORD, "REDISCLI_AUTH": PASSWORD}
+    with ExitStack() as stack:
+        for name in ("redis-1", "redis-2", "redis-3"):
+            address = every[name]["networks"]["inside"]["ipv4_address"]
+            port = ports[address] = free_port()
+            folder, conf = tmp_path / name, tmp_path / f"{name}.conf"
+            folder.mkdir()
+            conf.write_text((DEPLOY / "redis.conf").read_text().replace("dir /data", f"dir {folder}"))
+            script = every[name]["command"][2].replace("$$", "$").replace("/etc/redis.conf", str(conf))
+            own = f"bind 127.0.0.1\nport {port}\ncluster-port {free_port()}"
+            words = ["sh", "-c", script.replace("bind 0.0.0.0", own)]
+            stack.callback(stop, subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL))
+            wait_for(lambda port=port: listens(port))
+        join = every["join"]["command"][2]
+        for address, port in ports.items():
+            join = join.replace(f"{address}:6379", f"127.0.0.1:{port}")
+            join = join.replace(f"-h {address}", f"-h 127.0.0.1 -p {port}")
+        for _ in range(2):
+            subprocess.run(["sh", "-c", join], env=environment, check=True, timeout=60, capture_output=True)
+        store = open_store(f"redis+cluster://:{PASSWORD}@127.0.0.1:{port}")
+        store.publish("sleep", b"{}", ["question"])
+        assert "on disk" in store.check_durability(StorePolicy("always"))
+        store.close()
+
+
+def test_the_collectors_of_a_cluster_and_their_proxy_are_those_of_one_server(services, cluster_services):
+    ours, others = services["services"], cluster_services["services"]
+    for name, different in (
+        ("collector", {"build", "command", "environment", "volumes", "networks", "depends_on", "deploy"}),
+        ("proxy", {"volumes", "tmpfs"}),
+    ):
+        assert {key: others[name][key] for key in others[name].keys() - different} == {
+            key: ours[name][key] for key in ours[name].keys() - different
+        }
+    command = others["collector"]["command"]
+    assert command[command.index("--shards") + 1] == "3"
+    assert (
+        command[command.index("--trusted-proxy") + 1] == others["proxy"]["networks"]["front"]["ipv4_address"]
+    )
 
 
 @pytest.mark.slow

@@ -270,22 +270,23 @@ def collector(
 def local_nginx(
     folder: Path,
     port: int,
-    upstream: int,
+    upstream: int | Sequence[int],
     header_seconds: int = 10,
     *,
     name: str = "nginx.conf",
     tls: bool = False,
 ) -> Path:
-    """Write shipped files of nginx with another address, another upstream and other folders.
+    """Write shipped files of nginx with another address, other upstreams and other folders.
 
     `name`: of the file in deploy/. `tls`: whether TLS stays; the certificate is then in the folder.
     """
     shipped_files = {"nginx.conf": SHIPPED_NGINX.parent / name, "proxy.conf": SHIPPED_PROXY}
     texts = {each: path.read_text() for each, path in shipped_files.items()}
+    upstreams = [upstream] if isinstance(upstream, int) else upstream
     server = "relay:8100" if name.startswith("relay") else "collector:8000"
     changes = {
         "listen 8443 ssl;": f"listen 127.0.0.1:{port}{' ssl' * tls};",
-        f"server {server};": f"server 127.0.0.1:{upstream};",
+        f"server {server};": " ".join(f"server 127.0.0.1:{each};" for each in upstreams),
         "client_header_timeout 10s;": f"client_header_timeout {header_seconds}s;",
     }
     for shipped, here in changes.items():
@@ -313,7 +314,12 @@ def nginx(folder: Path, conf: Path, *options: str) -> list[str]:
 
 @contextmanager
 def front_proxy(
-    folder: Path, upstream: int, header_seconds: int = 10, *, name: str = "nginx.conf", tls: bool = False
+    folder: Path,
+    upstream: int | Sequence[int],
+    header_seconds: int = 10,
+    *,
+    name: str = "nginx.conf",
+    tls: bool = False,
 ) -> Iterator[str]:
     """Start a shipped proxy, as in `local_nginx`; yield its base URL. Skips without nginx."""
     port = free_port()

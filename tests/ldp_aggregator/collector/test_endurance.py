@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tests.support.servers import redis_server
+from tools.endurance import cluster_demo
 from tools.endurance.collector import crashes, fuzzing, repeats, several_collectors, slow_headers
 from tools.endurance.collector.secrecy import secrecy
 from tools.endurance.collector.soak import soak
@@ -40,6 +41,10 @@ def test_two_collectors_on_one_cluster_count_as_one(tmp_path, cluster_nodes):
 
 def test_a_lost_shard_delays_its_questions_only(tmp_path, cluster_nodes):
     assert several_collectors.shard_loss(tmp_path, cluster_nodes, reports=60).refused
+
+
+def test_a_cluster_with_a_killed_and_a_hanging_node_counts_each_report_once(tmp_path):
+    assert cluster_demo.run(tmp_path, seconds=6) > 100
 
 
 def test_only_the_valid_reports_of_damaged_bodies_are_counted(tmp_path):

@@ -15,6 +15,7 @@ from encoders.randomness import FastStream
 from encoders.report import ID_BYTES, Report, pack, unpack
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.stores import Total, open_store
+from ldp_aggregator.stores.shards import join_shards
 from ldp_aggregator.stores.sqlite_buckets import read_buckets
 from ldp_aggregator.stores.store import REPORTS_PER_READ, byte_rows
 from tools.endurance.collector.posting import PATIENCE
@@ -146,7 +147,7 @@ def _look(url: str, survey: str, counter: str) -> tuple[int, int, np.ndarray]:
 def totals_of(url: str) -> dict[str, Total]:
     store = open_store(url)
     try:
-        return store.totals("trial")
+        return join_shards(store.totals("trial"))
     finally:
         store.close()
 
@@ -157,8 +158,8 @@ def ids_of(url: str, plan: Plan) -> set[bytes]:
     try:
         return {
             report_id
-            for question in plan.questions
-            for ids, _ in store.report_ids(plan.id, question.key)
+            for counter in store.totals(plan.id)
+            for ids, _ in store.report_ids(plan.id, counter)
             for report_id in byte_rows(ids)
         }
     finally:

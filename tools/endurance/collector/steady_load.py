@@ -17,8 +17,6 @@ from tests.support.servers import wait_for
 THREADS = 8
 PAUSE_SECONDS = 0.05
 """Between two posts of a thread."""
-RETRY_SECONDS = 0.5
-"""How long an unacknowledged body waits before it is sent again."""
 READY_SECONDS = 0.25
 
 
@@ -30,6 +28,8 @@ class SteadyLoad:
     post : callable
         Posts a body once; returns whether it was acknowledged.
     bodies : sequence of bytes
+    retry_seconds : float
+        How long an unacknowledged body waits before it is sent again.
 
     Attributes
     ----------
@@ -38,8 +38,10 @@ class SteadyLoad:
         When bodies were acknowledged, in monotonic seconds.
     """
 
-    def __init__(self, post: Callable[[bytes], bool], bodies: Sequence[bytes]) -> None:
-        self._post, self._new = post, deque(bodies)
+    def __init__(
+        self, post: Callable[[bytes], bool], bodies: Sequence[bytes], retry_seconds: float = 0.5
+    ) -> None:
+        self._post, self._new, self._retry_seconds = post, deque(bodies), retry_seconds
         self._again: deque[tuple[float, bytes]] = deque()
         self._under_way = 0
         self._lock, self._stop = threading.Lock(), threading.Event()
@@ -91,7 +93,7 @@ class SteadyLoad:
                     self.acknowledged.append(body)
                     self.times.append(time.monotonic())
                 else:
-                    self._again.append((time.monotonic() + RETRY_SECONDS, body))
+                    self._again.append((time.monotonic() + self._retry_seconds, body))
 
 
 class ReadyWatch:

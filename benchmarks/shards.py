@@ -1,47 +1,66 @@
-"""Benchmark three shards of a Redis Cluster and two collectors against one Redis and one collector.
+"""Benchmark one question on one node of a Redis Cluster, and on three: `python -m benchmarks.shards`.
 
-There is no goal, because either may be faster on few processors: `python -m benchmarks shards` runs it.
+The reports of a survey with one question, a million by default, are counted 1,000 per request, with one
+sub-shard and with three in turn. Memory is that of the node's data, above an empty node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
-from benchmarks.collector import BODIES, BODY, CONNECTIONS, SINGLES, reports
-from benchmarks.load import send, spell
-from benchmarks.measure import Row, Timer, compare, each, gain
-from benchmarks.servers import collector, redis_cluster, redis_server
+from benchmarks.synthetic_archives import make_reports
+from encoders.survey import Plan, read_survey
+from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.snapshot_entries import counter_names
+from ldp_aggregator.stores import open_store
+from ldp_aggregator.stores.group_commit import GroupCommit
+from ldp_aggregator.stores.shards import fix_shards
+from tests.support.servers import ClusterNode, emptied, redis_nodes
 
-REPEATS = 31
-
-
-def rows() -> Iterator[Row]:
-    """Yield a row for single posts and one for bodies of many reports."""
-    with ExitStack() as stack:
-        one = [stack.enter_context(collector(stack.enter_context(redis_server())))]
-        cluster = stack.enter_context(redis_cluster(3))
-        two = [stack.enter_context(collector(cluster)) for _ in range(2)]
-        for what, count, size in (("one report a post", SINGLES, 1), ("1,000 reports a body", BODIES, BODY)):
-            peer = {"one Redis, one collector": _posts(one, count, size)}
-            yield compare(f"{what}, three shards", _posts(two, count, size), peer, gain(0), REPEATS)
+REPORTS = 1_000_000
+PER_REQUEST = 1_000
+ROUNDS = 2
+SURVEY = '[survey]\nid = "one"\nepsilon = 1\n[features.only]\nvalues = ["u", "v", "w"]\n'
+LINE = "{:>10} {:>12} {:>10} {:>24} {:>24}"
 
 
-def _posts(urls: Sequence[str], count: int, size: int) -> Timer:
-    """Return a timer of sending `count` bodies; the collectors share the bodies and the connections."""
-    share, connections = count // len(urls), CONNECTIONS // len(urls)
+def main(count: int) -> None:
+    plan = read_survey(SURVEY).compile()
+    reports = make_reports(plan, count)
+    bodies = [b"".join(reports[at : at + PER_REQUEST]) for at in range(0, count, PER_REQUEST)]
+    print(LINE.format("sub-shards", "reports/s", "counted", "ids of the nodes", "memory of the nodes"))
+    with tempfile.TemporaryDirectory() as folder, redis_nodes(Path(folder)) as nodes:
+        for _ in range(ROUNDS):
+            for shards in (1, 3):
+                with emptied(nodes):
+                    print(LINE.format(shards, *measure(nodes, plan, bodies, shards)), flush=True)
 
-    def bodies() -> list[bytes]:
-        return [b"".join(reports(size)) for _ in range(share)]
 
-    def timed() -> float:
-        requests = [spell(url, bodies()) for url in urls]  # made before the timing, new ones in every round
+def measure(nodes: Sequence[ClusterNode], plan: Plan, bodies: Sequence[bytes], shards: int) -> list[str]:
+    """Return reports per second, the number of counted reports, and the nodes' shares of ids and memory."""
+    before = [node.client.info("memory")["used_memory"] for node in nodes]
+    with closing(open_store(nodes[0].url)) as store:
+        store.publish(plan.id, plan.json, counter_names(plan, fix_shards(store, plan.id, shards)))
+        intake = Intake(plan, store, GroupCommit(store))
+        start = time.perf_counter()
+        for body in bodies:
+            intake.record_body(body)
+        seconds = time.perf_counter() - start
+        counted = take_snapshot(store, plan.id).total()
+    ids = [sum(map(node.client.hlen, node.client.keys("*:ids"))) for node in nodes]
+    used = [node.client.info("memory")["used_memory"] - old for node, old in zip(nodes, before, strict=True)]
+    return [f"{counted / seconds:,.0f}", f"{counted:,}", _shares(ids), _shares(used)]
 
-        def post() -> None:
-            with ThreadPoolExecutor(len(urls)) as pool:
-                list(pool.map(send, urls, requests, [connections] * len(urls)))
 
-        return each(post, share * len(urls) * size)()
+def _shares(numbers: Sequence[int]) -> str:
+    return ", ".join(f"{number / sum(numbers):.1%}" for number in numbers)
 
-    return timed
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else REPORTS)

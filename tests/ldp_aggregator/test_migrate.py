@@ -177,11 +177,11 @@ class Failing:
         return self._changing(act) if name in changes else act
 
     def _changing(self, act: Callable[..., object]) -> Callable[..., object]:
-        def changing(*arguments: object) -> object:
+        def changing(*arguments: object, **options: object) -> object:
             self._left -= 1
             if self._left < 0 and not self._behind:
                 raise CutOff
-            done = act(*arguments)
+            done = act(*arguments, **options)
             if self._left < 0:
                 raise CutOff
             return done
@@ -318,11 +318,11 @@ class CallDuring:
         return self._watched(act) if name == self._name else act
 
     def _watched(self, act: Callable[..., object]) -> Callable[..., object]:
-        def watched(*arguments: object) -> object:
+        def watched(*arguments: object, **options: object) -> object:
             self._left -= 1
             if self._left == 0 and not self._behind:
                 self._happen()
-            done = act(*arguments)
+            done = act(*arguments, **options)
             if self._left == 0 and self._behind:
                 self._happen()
             return done

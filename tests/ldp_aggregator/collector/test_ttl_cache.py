@@ -44,7 +44,7 @@ def test_concurrent_callers_share_one_computation():
 def test_a_failed_check_of_readiness_is_repeated_to_all_callers_until_the_ttl_ends(store, monkeypatch):
     checks = []
 
-    def fail() -> None:
+    def fail(_: object) -> None:
         checks.append(1)
         raise MissingSurveyError(["sleep"])
 

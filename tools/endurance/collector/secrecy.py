@@ -289,7 +289,7 @@ def _require_content(url: str, plan: Plan, remembered: dict[bytes, bytes]) -> No
         "ldp:ready:0",
         "ldp:rewriting",
         "ldp:{ldp:windows}:log",
-        "ldp:{ldp:windows}:tokens",
+        "ldp:{ldp:windows}:shards",
     }, keys
 
 

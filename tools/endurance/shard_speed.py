@@ -1,4 +1,4 @@
-"""Benchmark one question on one node of a Redis Cluster, and on three: `python -m benchmarks.shards`.
+"""Measure one question on one node of a cluster, and on three: `python -m tools.endurance.shard_speed`.
 
 The reports of a survey with one question, a million by default, are counted 1,000 per request, with one
 sub-shard and with three in turn. Memory is that of the node's data, above an empty node.

@@ -35,7 +35,7 @@ from ldp_aggregator.stores.shards import read_shards
 from ldp_aggregator.stores.store import TEXTS, token_namespace
 
 _LOST_PLAN = b"lost"
-"""Stands for a plan that nobody knows: no store has it."""
+"""Stands for a plan that was lost; no store has it, so its reports get 503."""
 
 
 def create_app(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from encoders.report import iterate_reports, unpack
 from tests.support.servers import ClusterNode, KillableCollector, front_proxy, redis_nodes, wait_for
-from tools.endurance.collector.posting import Client
+from tools.endurance.collector.posting import post_once
 from tools.endurance.collector.reports import (
     SURVEY,
     ids_of,
@@ -52,7 +52,7 @@ def run(folder: Path, seconds: float = SECONDS) -> int:
             collector.start()
         base = stack.enter_context(front_proxy(folder, [collector.port for collector in collectors]))
         print(f"three Redis nodes, two collectors, and nginx at {base}", flush=True)
-        load = SteadyLoad(partial(_post, base), bodies, seconds / 6)
+        load = SteadyLoad(partial(post_once, base), bodies, seconds / 6)
         try:
             _disturb(load, nodes, seconds / 6)
             load.finish()
@@ -91,13 +91,6 @@ def _report(what: str, load: SteadyLoad, before: int) -> int:
     now = len(load.acknowledged)
     print(f"{what}: {now - before:,} requests acknowledged", flush=True)
     return now
-
-
-def _post(base: str, body: bytes) -> bool:
-    client = Client(base, 20)
-    status, response = client.post(body)
-    client.close()
-    return status == 200 and not response.get("rejected")
 
 
 def _count_ids(node: ClusterNode) -> int:

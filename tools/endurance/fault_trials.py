@@ -25,7 +25,7 @@ from tests.support.servers import children_of, free_port, wait_for
 from tools.endurance.client_trials import Trial
 from tools.endurance.collector import fault_sites
 from tools.endurance.collector.fault_sites import Site, cut_network, fill_disk, mend_network
-from tools.endurance.collector.posting import Client
+from tools.endurance.collector.posting import post_once
 from tools.endurance.collector.reports import (
     ids_of,
     into_bodies,
@@ -209,8 +209,8 @@ def run(folder: Path, fault: Fault, prelude: str = "", seconds: float | None = N
     bodies = [body for _, body in into_bodies(make_reports(plan, REPORTS, seed=7).reports, LARGEST, rng)]
     with fault.site(folder, prelude) as site:
         many = make_reports(plan, REPORTS if fault.loses else 1, seed=8).reports
-        assert _post(site.collector.base, b"".join(many))
-        load = SteadyLoad(partial(_post, site.collector.base), bodies)
+        assert post_once(site.collector.base, b"".join(many))
+        load = SteadyLoad(partial(post_once, site.collector.base), bodies)
         watch = ReadyWatch(site.collector.base)
         try:
             time.sleep(CALM_SECONDS)
@@ -238,13 +238,6 @@ def run(folder: Path, fault: Fault, prelude: str = "", seconds: float | None = N
     limit = DEADLINE_SECONDS if fault.goes_on else end - start + DEADLINE_SECONDS
     assert seen.gap < limit + SLACK_SECONDS, f"{seen.gap:.1f} s without an acknowledgement: {seen}"
     return seen
-
-
-def _post(base: str, body: bytes) -> bool:
-    client = Client(base, 20)
-    status, response = client.post(body)
-    client.close()
-    return status == 200 and not response.get("rejected")
 
 
 # -- relays --------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def spill_section(
             blocks += _write_blocks(file, buffer, partition)
             buffered_bytes = 0
     blocks += _write_blocks(file, buffer, partition)
-    return SpilledSection(section.path, start, summary, file, np.array(blocks).reshape(-1, 4))
+    return SpilledSection(section.path, start, summary, file, np.array(blocks, np.int64).reshape(-1, 4))
 
 
 def _write_blocks(

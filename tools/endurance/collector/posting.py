@@ -62,6 +62,14 @@ class Client:
         self._connection = None
 
 
+def post_once(base: str, body: bytes) -> bool:
+    """Post once over a new connection; return whether all reports of the body were acknowledged."""
+    client = Client(base, 20)
+    status, response = client.post(body)
+    client.close()
+    return status == 200 and not response.get("rejected")
+
+
 def statuses(size: int, response: Mapping[str, object]) -> Counter[str]:
     """Return the numbers of recorded and duplicate reports of a body, and of rejected ones by reason."""
     if size == 1:

@@ -255,6 +255,17 @@ class RedisStore:
             if sums
         }
 
+    def counters(self, survey: str) -> set[str]:
+        """Scan the keys and, outside a cluster, the fields of numbers; see :meth:`Store.counters`."""
+        prefix = f"ldp:{{{survey}:"
+        with self._servers.errors():
+            every_key = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
+            found = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in every_key}
+            if not self._is_cluster:
+                fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
+                found |= {field.decode().partition(":")[2] for field, _ in fields}
+        return found
+
     def find_losses(
         self, survey: str, counters: Collection[str] = (), thorough: bool = True, durable: bool = False
     ) -> dict[str, Loss]:
@@ -263,15 +274,8 @@ class RedisStore:
         If it is `thorough`, these are all counters that have a key or a number. If all numbers are known to
         be `durable`, none of them may become smaller.
         """
-        prefix = f"ldp:{{{survey}:"
-        found = self.seen.counters(survey) | {*counters}
+        found = self.seen.counters(survey) | {*counters} | (self.counters(survey) if thorough else set())
         with self._servers.errors():
-            if thorough:
-                every_key = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
-                found |= {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in every_key}
-            if thorough and not self._is_cluster:
-                fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
-                found |= {field.decode().partition(":")[2] for field, _ in fields}
             names, pipeline = sorted(found), self._servers.pipeline()
             seen = [self._seen_number(survey, counter) for counter in names]  # before others record more
             for counter in names:

@@ -70,22 +70,25 @@ def join_shards(totals: Mapping[str, Total]) -> dict[str, Total]:
 
 
 def read_shards(store: Store, survey: str) -> int:
-    """Return the number of sub-shards of each question of a survey, 1 for a survey that is not published."""
-    return int(store.notes(_KIND).get(survey, 1))
+    """Return the number of sub-shards of each question of a survey, 1 for a survey that is not published.
+
+    If the note is lost, the names of the counters show the number: ids under other names would count again.
+    """
+    if note := store.notes(_KIND).get(survey):
+        return int(note)
+    parts = (name.partition("#")[2].partition(".")[0] for name in store.counters(survey))
+    return max((int(each) for each in parts if each), default=1)
 
 
 def fix_shards(store: Store, survey: str, shards: int | None) -> int:
     """Fix the number of sub-shards of a survey before it is published, and return it.
 
-    Without a number, it is the one that the survey has already, or 1. If the note of a published survey is
-    lost, the names of its counters show the number.
+    Without a number, it is the one that the survey has already, or 1.
     Raises StoreError if the survey has another number.
     """
     if survey not in store.notes(_KIND):
-        number = shards or 1
-        if survey in store.plans():
-            names = (name.partition("#")[2].partition(".")[0] for name in store.totals(survey))
-            number = max((int(name) for name in names if name), default=1)
+        found = read_shards(store, survey)
+        number = found if found > 1 or survey in store.plans() else shards or 1
         # before the plan: no collector may serve the survey with another number
         store.set_note(_KIND, survey, b"%d" % number, once=True)
     fixed = read_shards(store, survey)

@@ -31,6 +31,7 @@ from ldp_aggregator.stores.sqlite_counters import (
     find_lost_plans,
     find_missing,
     note_row,
+    read_counter_names,
     read_notes,
     read_totals,
     record_batch,
@@ -192,6 +193,11 @@ class SQLiteStore:
         """Read a survey's counters from the file; see :meth:`Store.totals`."""
         with self._errors(), self._connection() as connection:
             return read_totals(connection, survey)
+
+    def counters(self, survey: str) -> set[str]:
+        """Read the names of a survey's counters, lost ones too; see :meth:`Store.counters`."""
+        with self._snapshot() as connection:
+            return read_counter_names(connection, survey)
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield the ids of a counter, each part from a separate transaction; see :meth:`Store.report_ids`."""

@@ -71,6 +71,12 @@ def find_losses(
     return {name: loss for name, loss in found.items() if loss}
 
 
+def read_counter_names(connection: sqlite3.Connection, survey: str) -> set[str]:
+    """Return the names of a survey's counters, also of those whose row is lost."""
+    rows = connection.execute("SELECT name FROM counters WHERE survey = ?", (survey,))
+    return {name for (name,) in rows} | read_notes(connection, f"{_ROWS}/{survey}").keys()
+
+
 def find_counter(
     connection: sqlite3.Connection, survey: str, name: str
 ) -> tuple[int, int, bytes | None] | None:

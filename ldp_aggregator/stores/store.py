@@ -180,6 +180,9 @@ class Store(Protocol):
     def totals(self, survey: str) -> dict[str, Total]:
         """Return every counter of a survey."""
 
+    def counters(self, survey: str) -> set[str]:
+        """Return the names of all counters of which the store has anything, at least a mark."""
+
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield all ids of a counter with their marks, in parts.
 

@@ -32,6 +32,7 @@ from ldp_aggregator.estimation import (
     estimate_snapshot,
 )
 from ldp_aggregator.estimation.feature_result import join_choices
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 
 Floats = NDArray[np.float64]
@@ -269,7 +270,7 @@ def draw_numbers(plan: Plan, labels: Ints, rng: np.random.Generator) -> Ints:
     columns = []
     for feature in plan.features:
         assert isinstance(feature, NumericFeature)
-        columns.append(feature.code_array(np.clip(LAWS[feature.name].draw(rng, len(labels)), 0, 100)))
+        columns.append(encode_numbers(feature, np.clip(LAWS[feature.name].draw(rng, len(labels)), 0, 100)))
     return np.column_stack(columns)
 
 

@@ -24,6 +24,7 @@ from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.survey import NumericFeature, Plan, read_survey
 from ldp_aggregator.estimation import FeatureResult, IntervalEstimate, NumberResult, estimate_snapshot
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 
 Floats = NDArray[np.float64]
@@ -122,7 +123,7 @@ class Cell:
         for feature in plan.features:
             if isinstance(feature, NumericFeature):
                 like = np.zeros_like(labels) if equal else labels
-                columns.append(feature.code_array(LAWS[feature.name].draw(like, rng)))
+                columns.append(encode_numbers(feature, LAWS[feature.name].draw(like, rng)))
             else:
                 table = TABLES[feature.name]
                 if equal:

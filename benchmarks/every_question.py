@@ -21,7 +21,7 @@ from benchmarks.accuracy.ways import coded, train_real_noise
 from encoders.explain.text import format_table
 from encoders.randomness import FastStream
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.simulated_population import simulate_total
+from ldp_aggregator.simulated_population import simulate_total, true_answers
 from ldp_aggregator.snapshot import Snapshot
 from ldp_design.simulation.experiment import EncodedRows, compile_survey, run_trial, train_model
 from ldp_design.simulation.variants import Variant
@@ -37,7 +37,7 @@ def train(view: EncodedRows, way: str, epsilon: Decimal, seed: int, every_questi
     plan = compile_survey(variant.apply(view.table.survey))
     totals = {
         question.key: simulate_total(
-            question, question.value_array(view.codes, view.table.labels, view.split.train), rng
+            question, true_answers(question, view.codes, view.table.labels, view.split.train), rng
         )
         for question in plan.questions
     }

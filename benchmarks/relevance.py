@@ -24,6 +24,7 @@ from encoders.survey import NumericFeature, read_survey
 from ldp_aggregator.estimation import estimate_snapshot
 from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.relevance import compute_relevance
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 
 MECHANISMS = ("SS", "DE", "OUE")
@@ -90,7 +91,7 @@ def work(job: tuple[Cell, int]) -> Counts:
         labels = rng.choice(3, cell.users, p=prior)
         for feature in plan.features:
             if isinstance(feature, NumericFeature):
-                columns.append(feature.code_array(LEAST[labels] + SPAN * rng.random(cell.users)))
+                columns.append(encode_numbers(feature, LEAST[labels] + SPAN * rng.random(cell.users)))
             else:
                 reached = np.cumsum(TABLES[feature.name], axis=0)[:-1, labels]
                 columns.append((rng.random(cell.users) >= reached).sum(axis=0))

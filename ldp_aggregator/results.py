@@ -91,6 +91,8 @@ def make_results(
 ) -> Results:
     """Estimate a survey of people or of silos, or several that are pooled, and state its privacy.
 
+    Of a survey with waves, these are the results of the last wave with reports, unless one is selected.
+
     Parameters
     ----------
     snapshot, estimator, validation, silos, poisoning
@@ -103,6 +105,8 @@ def make_results(
     EstimationError
         See :func:`~ldp_aggregator.estimation.estimates.estimate_survey`.
     """
+    if isinstance(snapshot, Snapshot):
+        snapshot = snapshot.select()
     estimates, classifier = estimate_survey(snapshot, estimator, validation, poisoning, silos)
     every_silo = estimates.silos.snapshots if estimates.silos else ()
     has_model = snapshot.plan.label.exists and not estimates.validation_result

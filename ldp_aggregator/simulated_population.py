@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from operator import mul
 from typing import Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from encoders.randomness import RandomSource
 from encoders.survey import Feature, NumericFeature, Plan, Question
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.features import GRID
-from encoders.survey.questions import thresholds
+from encoders.survey.questions import SQUARE, square_code, thresholds
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.rows.encode_table import validate_table
@@ -39,6 +40,26 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
     if epsilon is None or not 0 < epsilon <= MAX_EPSILON:
         raise SurveyError(f"needs a number above 0 and at most {MAX_EPSILON}", "epsilon")
     return epsilon
+
+
+def true_answers(question: Question, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
+    """Return the true answers of the rows with these indices of a coded table, as :meth:`Question.value`.
+
+    The answers have the shape (m,), or (m, numbers) if the question is about several numbers at once.
+    """
+    own = label_codes[rows] if question.label.exists else np.zeros_like(rows)
+    if not question.mechanism.multivariate:
+        found = [
+            (codes[rows, index] + question.shift) // question.width for index in question.feature_indices
+        ]
+        if question.moment == SQUARE:
+            found = [square_code(each) for each in found]
+        return sum(map(mul, found, question.strides), own)
+    numbers = codes[rows[:, None], list(question.feature_indices)]
+    if question.moment == SQUARE:
+        numbers = square_code(numbers)
+    answers: IntArray = numbers * len(question.label.values) + own[:, None]
+    return answers
 
 
 def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
@@ -69,7 +90,7 @@ def simulate_reports(
         ends = np.cumsum(np.bincount(questions, minlength=len(plan.questions)))
         groups = np.split(order, ends[:-1])
     totals = {
-        question.key: simulate_total(question, question.value_array(codes, labels, group), rng)
+        question.key: simulate_total(question, true_answers(question, codes, labels, group), rng)
         for question, group in zip(plan.questions, groups, strict=True)
     }
     return Snapshot(plan, totals, {})
@@ -166,7 +187,7 @@ def simulate_survey(
         for size in sizes:
             codes, labels = population.draw_people(size, rng, features)
             for each in asked:
-                total = simulate_total(each, each.value_array(codes, labels, np.arange(size)), devices)
+                total = simulate_total(each, true_answers(each, codes, labels, np.arange(size)), devices)
                 totals[each.key] = totals[each.key] + total if each.key in totals else total
     return Snapshot(plan, totals)
 

@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any, Generic, Self, TypeVar
@@ -60,6 +60,7 @@ __all__ = [
 
 FORMAT = "ldp-bayes snapshot"
 VERSION = 1
+LAST_WAVE, ALL_WAVES = "last", "all"
 _RETAKE_HINT = "Take the snapshot from the collector again"
 PlanT = TypeVar("PlanT", Plan, SiloPlan)
 
@@ -124,8 +125,47 @@ class Snapshot(CounterSnapshot[Plan]):
     """Totals of one survey of people at one time.
 
     Snapshots of one plan can be added. So can those of a family's rounds, if one round has all questions of
-    the others; the sum has the plan of that round.
+    the others; the sum has the plan of that round. In a survey with waves, the totals have the keys of
+    :attr:`~encoders.survey.plan.Plan.counted_questions`; estimates need :meth:`select`.
     """
+
+    wave: str = ""
+    """The wave that :meth:`select` has chosen, or "all"; empty for the totals of all waves apart."""
+
+    def select(self, wave: str = LAST_WAVE) -> Snapshot:
+        """Return the totals of one wave by its name, of all together, or of the last with reports.
+
+        The keys are those of `plan.questions`. Without waves, "all" and "last" change nothing.
+
+        Parameters
+        ----------
+        wave : str
+            The name of a wave, "all" or "last". Without any report, "last" is the first wave.
+
+        Raises
+        ------
+        SnapshotError
+            If there is no such wave.
+        """
+        waves = self.plan.waves
+        names = [each.name for each in waves.list] if waves else []
+        if self.wave or (not waves and wave in (LAST_WAVE, ALL_WAVES)):
+            return self
+        if wave == LAST_WAVE:
+            counted = [key.partition(":")[0].partition("@")[2] for key, each in self.totals.items() if each.n]
+            wave = names[max(map(int, counted), default=0)]
+        if wave not in (*names, ALL_WAVES):
+            known = ", ".join(names) or "it has no waves"
+            raise SnapshotError(f"{self.plan.id} has no wave {wave!r}; known: {known}")
+        chosen = range(len(names)) if wave == ALL_WAVES else [names.index(wave)]
+        totals: dict[str, Total] = {}
+        for question in self.plan.questions:
+            for index in chosen:
+                apart = self.plan.in_wave(question, index)
+                for key, key_apart in ((question.key, apart.key), (question.support_key, apart.support_key)):
+                    if total := self.totals.get(key_apart):
+                        totals[key] = totals[key] + total if key in totals else total
+        return replace(self, totals=totals, wave=wave)
 
     def _choose_plan(self, other: CounterSnapshot[Any]) -> Plan:
         if not isinstance(other, Snapshot):

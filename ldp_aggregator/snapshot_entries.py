@@ -51,7 +51,7 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
 def _shared_definition(plan: Plan) -> tuple[Any, ...]:
     """Return the parts of a plan that are the same in all rounds of a family."""
     schema = plan.label, plan.features, plan.projection
-    return plan.family, *schema, plan.enrolment, plan.validation, plan.asks_all
+    return plan.family, *schema, plan.enrolment, plan.validation, plan.asks_all, plan.waves
 
 
 def dump_plan_entry(plan: Plan | SiloPlan) -> dict[str, Any]:
@@ -82,17 +82,17 @@ class FieldError(Exception):
 
 def cell_counts(plan: AnyPlan) -> dict[str, int]:
     """Return the number of cells of each counter of a plan: one per question, and its support counters."""
-    support = {each.support_key: each.mechanism.support_counters for each in plan.questions}
-    questions = {each.key: each.cells for each in plan.questions}
+    support = {each.support_key: each.mechanism.support_counters for each in plan.counted_questions}
+    questions = {each.key: each.cells for each in plan.counted_questions}
     return questions | {key: counters.cells for key, counters in support.items() if counters}
 
 
 def counter_names(plan: AnyPlan, shards: int = 1) -> list[str]:
     """Return the names of all counters of a plan; support counters have no sub-shards."""
     questions = [
-        each for question in plan.questions for each in divide_counter(plan.id, question.key, shards)
+        each for question in plan.counted_questions for each in divide_counter(plan.id, question.key, shards)
     ]
-    return [*questions, *(cell_counts(plan).keys() - {question.key for question in plan.questions})]
+    return [*questions, *(cell_counts(plan).keys() - {each.key for each in plan.counted_questions})]
 
 
 def stored_counters(store: Store, survey: str, plan: bytes) -> list[str]:

@@ -21,6 +21,7 @@ from ldp_client.opt_out import find_prohibition, require_permission
 from ldp_client.plan_source import fetch_texts
 from ldp_client.receipt import Receipt, State
 from ldp_client.relay import UNREACHABLE, seal, withdraw_message
+from ldp_client.waves import NotDueError, choose_wave, describe_wait, require_due
 
 
 @dataclass
@@ -50,8 +51,15 @@ class Participation(BoundSurvey[Plan]):
             self.require_permission()
             entry = self.journal.find(self.identity)
             if not (entry and entry.is_answered):
-                read_invitation(self.plan, self.token)  # consent without a valid invitation would be useless
-                self.journal.grant(self.plan, self.url, self.policy.public_key, self.policy.max_total_epsilon)
+                plan, token = self.plan, self.token
+                read_invitation(plan, token)  # consent without a valid invitation would be useless
+                self.journal.grant(
+                    plan,
+                    self.url,
+                    self.policy.public_key,
+                    self.policy.max_total_epsilon,
+                    lambda known: choose_wave(plan, token, known),
+                )
         except Exception as error:
             receipt = Receipt.from_error(error, self.identity.survey)
             self.failed_grant = f"; the last grant() failed ({receipt.reason}): {receipt.why}"
@@ -66,6 +74,9 @@ class Participation(BoundSurvey[Plan]):
         entry = require_consent(entry, self.failed_grant)
         plan = self.pinned_plan(entry)
         read_invitation(plan, self.token)
+        agreed = entry
+        if waiting := describe_wait(plan, agreed):  # before the row is read
+            return waiting
         if isinstance(row, Mapping):  # read each value once, whatever kind of mapping it is
             row = {each.name: row[each.name] for each in plan.entries if each.name in row}
         # encode outside the journal's transaction, so that only integers are used inside it
@@ -74,13 +85,17 @@ class Participation(BoundSurvey[Plan]):
         made: list[bytes] = []
 
         def make_report() -> bytes:
-            reports = [each.report for each in randomise_all(plan, coded, SystemEntropy(), self.token)]
+            due = require_due(plan, self.token, agreed)
+            sent = randomise_all(plan, coded, SystemEntropy(), self.token, due)
+            reports = [each.report for each in sent]
             made.append(seal(plan, reports, self.token) if plan.relay else reports[0])
             return made[0]
 
         max_total = self.policy.max_total_epsilon
         try:
             entry, created = self.journal.commit(self.identity, plan, make_report, max_total)
+        except NotDueError:  # the wave ended meanwhile
+            return self.status(entry)
         except Exception:  # closing the file fails after the commit too
             if made and (stored := self.journal.find(self.identity)) and stored.post[1] == made[0]:
                 return receipt
@@ -128,6 +143,9 @@ class Participation(BoundSurvey[Plan]):
         if entry is None or entry.state is State.NO_CONSENT:
             why = self.failed_grant.removeprefix("; ")
             return Receipt(State.NO_CONSENT, self.identity.survey, reason="no-consent", why=why)
+        if entry.wave is not None and not entry.is_answered:
+            plan = self._plan or self.reader.from_json(entry.plan or b"")
+            return describe_wait(plan, entry) or Receipt(entry.state, entry.survey)
         is_other_round = entry.survey != self.identity.survey
         if entry.state is State.QUEUED and not is_other_round:
             self.policy.check_queued_report(entry.digest, entry.epsilon, entry.signer)

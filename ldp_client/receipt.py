@@ -39,6 +39,12 @@ class State(StrEnum):
     """The person has not agreed, or withdrew before answering; nothing was drawn or spent."""
     READY = "ready"
     """The person has agreed, and the plan is on this device: `report` will answer."""
+    WAITING = "waiting"
+    """The person is asked in a wave that has not opened yet; nothing is stored or spent until then."""
+    NOT_ASKED = "not_asked"
+    """The person's wave was over when they agreed; nothing is drawn or spent."""
+    MISSED = "missed"
+    """The person's wave is over, and they did not answer in it; nothing is drawn or spent."""
     QUEUED = "queued"
     """The answer is randomised and written to the journal; the report is still to be sent."""
     SENT = "sent"
@@ -84,6 +90,9 @@ _STATES: dict[type[Exception], State] = {
 _STATE_MEANINGS = {
     State.NO_CONSENT: "nothing is drawn or sent without consent",
     State.READY: "the person has agreed",
+    State.WAITING: "the person is asked later",
+    State.NOT_ASKED: "nothing is asked",
+    State.MISSED: "nothing is asked any more",
     State.QUEUED: "the report is stored and waits to be sent",
     State.SENT: "the collector has counted the report",
     State.DUPLICATE: "the collector had counted the report before",
@@ -119,6 +128,9 @@ class Receipt:
     """Names of the numbers that were beyond the survey's public bounds, and were clipped to them."""
     problems: tuple[tuple[str, str], ...] = ()
     """Every `field` that was invalid, with its `why`."""
+    opens: int | None = None
+    closes: int | None = None
+    """When the person's wave opens and closes, in seconds since 1970 (UTC), if it is not open."""
     rehearsal: bool = False
     """Whether the client rehearses: nothing was sent, kept or spent, whatever the state is."""
 

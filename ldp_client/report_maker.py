@@ -16,6 +16,7 @@ def make_report(
     label: object = None,
     rng: RandomSource | None = None,
     token: str | None = None,
+    wave: str | None = None,
 ) -> bytes:
     """Randomise one answer and return the report's bytes; uses no journal and no network.
 
@@ -34,6 +35,8 @@ def make_report(
         taken for the question, then 16 for the report id, then those of the mechanism.
     token : str, optional
         The invitation, if the survey needs one; it determines the question and the report id.
+    wave : str, optional
+        The name of the wave, in a survey with waves. A token determines it too.
 
     Returns
     -------
@@ -46,6 +49,8 @@ def make_report(
         If the row, the label or the token does not fit the survey; raised before anything is drawn.
     TransportError
         If the survey needs a relay.
+    LdpError
+        If there is no such wave, or the survey has waves and none is given.
 
     Examples
     --------
@@ -59,4 +64,5 @@ def make_report(
     58
     """
     refuse_relay(plan)
-    return randomise(plan, row, label, rng or SystemEntropy(), token=token).report
+    index = plan.waves.find(wave) if plan.waves and wave is not None else None
+    return randomise(plan, row, label, rng or SystemEntropy(), token=token, wave=index).report

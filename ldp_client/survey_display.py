@@ -11,6 +11,7 @@ from encoders.randomness import SystemEntropy
 from encoders.survey.plan import Plan
 from ldp_client.participation import Participation
 from ldp_client.traceback_redaction import redact_traceback
+from ldp_client.waves import find_wave
 
 if TYPE_CHECKING:
     from encoders.explain.preview import Preview
@@ -92,6 +93,11 @@ class SurveyDisplay:
         """
         plan = self._participation.load_texts() if language else self.plan
         shown: Preview = _PREVIEW.load()(
-            plan, row, label, SystemEntropy(), token=self._token, language=language
+            plan, row, label, SystemEntropy(), token=self._token, language=language, wave=self._wave(plan)
         )
         return replace(shown, rehearsal=self.rehearsal)
+
+    def _wave(self, plan: Plan) -> int | None:
+        """Return the index of the person's wave, if it is drawn; None if it is not, or there are none."""
+        entry = self._participation.find_entry() if plan.waves else None
+        return find_wave(plan, entry.wave) if entry else None

@@ -79,7 +79,7 @@ LAYERS = {
         {"collector_response", "journal"},
         {"plan_source", "policy"},
         {"relay"},
-        {"bound_survey", "report_maker", "sending"},
+        {"bound_survey", "report_maker", "sending", "waves"},
         {"participation"},
         {"rehearsal", "survey_display"},
         {"client"},
@@ -367,6 +367,7 @@ FOR_AUTHORS = tuple(
         "survey_tables",
         "toml_lines",
         "toml_reader",
+        "wave_calendar",
     )
 )
 """What compiles a survey file. A device with a compiled plan loads none of it."""
@@ -374,7 +375,15 @@ PLAN_FILES = "encoders.survey.plan_files"
 
 
 @pytest.mark.parametrize(
-    "module", ["encoders.problem", "encoders.progress", "encoders.explain.nonresponse", *FOR_SILOS]
+    "module",
+    [
+        "encoders.explain.nonresponse",
+        "encoders.problem",
+        "encoders.progress",
+        "encoders.proxy_refusals",
+        "encoders.sender_address",
+        *FOR_SILOS,
+    ],
 )
 def test_devices_import_no_module_for_desks(module):
     importers = {

@@ -24,7 +24,8 @@ from ldp_aggregator.estimation.numeric.all_classes import AllClasses
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
-from ldp_aggregator.simulated_population import simulate_total
+from ldp_aggregator.rows.encode_table import encode_numbers
+from ldp_aggregator.simulated_population import simulate_total, true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
 
 LOOKS, STEP = 200, 100
@@ -63,7 +64,7 @@ class Watched:
         present = numbers[~np.isnan(numbers)]
         feature = plan.features[0]
         assert isinstance(feature, NumericFeature)
-        return cls(what, plan, feature.code_array(present)[:, None], float(present.mean()))
+        return cls(what, plan, encode_numbers(feature, present)[:, None], float(present.mean()))
 
     def watch(self, seed: int) -> Iterator[tuple[bool, bool, float, float]]:
         """Yield, for each look, whether the two intervals exclude the truth, and their widths."""
@@ -98,7 +99,7 @@ class Watched:
         rows = rng.integers(0, len(self.codes), (LOOKS, STEP))
         labels = np.zeros(len(self.codes), dtype=np.int64)
         parts = [
-            simulate_total(question, question.value_array(self.codes, labels, block), devices).cells
+            simulate_total(question, true_answers(question, self.codes, labels, block), devices).cells
             for block in rows
         ]
         return np.cumsum(parts, axis=0)

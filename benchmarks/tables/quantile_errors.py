@@ -13,6 +13,7 @@ from encoders.survey import BinnedFeature, Plan, read_survey
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.quantiles import PROBABILITIES, OrderedResult
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 
 PEOPLE = 5_000
@@ -80,7 +81,7 @@ def _simulate(plan: Plan, numbers: Floats, surveys: int) -> Floats:
     """Return the estimated quartiles of all surveys, (surveys, 3)."""
     [feature] = plan.features
     assert isinstance(feature, BinnedFeature)
-    codes = feature.code_array(numbers)[:, None]
+    codes = encode_numbers(feature, numbers)[:, None]
     labels, found = np.zeros(len(codes), dtype=np.int64), []
     for survey in range(surveys):
         rows = np.random.default_rng([43, survey]).integers(0, len(codes), PEOPLE)

@@ -29,6 +29,7 @@ from ldp_aggregator.estimation.discrete.frequencies import (
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.quantiles import PROBABILITIES, fit_cumulative
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 
 HIDDEN, BINS = 200_000, 64
@@ -138,7 +139,7 @@ def measure_smooth(
     ).compile()
     [feature] = plan.features
     assert isinstance(feature, BinnedFeature)
-    codes = feature.code_array(numbers)[:, None]
+    codes = encode_numbers(feature, numbers)[:, None]
     truth, shares = np.quantile(numbers, PROBABILITIES), np.bincount(codes[:, 0], minlength=BINS) / len(codes)
     quartiles, bins = [], []
     for survey in range(surveys):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Context, Decimal
 from itertools import chain
 from typing import Any
@@ -107,6 +108,7 @@ def preview(
     question_name: str | None = None,
     token: str | None = None,
     language: str = "",
+    wave: int | None = None,
 ) -> Preview:
     """Make what a person sends of a row by the steps of a device, and send nothing.
 
@@ -123,13 +125,17 @@ def preview(
         The invitation. Without one, a preview of a survey by invitation draws the question.
     language : str
         See :class:`Preview`.
+    wave : int, optional
+        The index of the wave. Without it or a token, a preview of a survey with waves draws the wave.
     """
     if plan.by_invitation and question_name is None and token is None:
         question_name = plan.draw(rng).name
+    if plan.waves and wave is None and (token is None or question_name):
+        wave = plan.waves.draw(rng)
     if plan.asks_all and question_name is None:
-        made = randomise_all(plan, plan.encode(row, label), rng)
+        made = randomise_all(plan, plan.encode(row, label), rng, wave=wave)
     else:
-        made = [randomise(plan, row, label, rng, question_name, token)]
+        made = [randomise(plan, row, label, rng, question_name, token, wave)]
     clipped = plan.clipped_names(row)
     return Preview(plan, made[0], clipped, language=language, others=tuple(made[1:]))
 
@@ -144,6 +150,7 @@ def explain(shown: Preview) -> str:
     clipped = describe_clipping(plan, shown.clipped)
     return _paragraphs(
         rehearsal,
+        describe_wave(plan, question),
         _describe_questions(plan, question, "is", wording),
         _describe_validation(plan),
         describe_square(question),
@@ -164,6 +171,7 @@ def _explain_all(shown: Preview) -> Iterator[list[str]]:
     """Yield the paragraphs of a preview of all questions: each true answer, and what may be sent instead."""
     plan, answers = shown.plan, shown.answers
     wording = Wording.from_plan(plan, shown.language)
+    yield describe_wave(plan, answers[0].randomised.question)
     yield describe_relay(plan)
     yield _describe_validation(plan)
     yield describe_clipping(plan, shown.clipped)
@@ -187,8 +195,9 @@ def explain_report(plan: Plan, report: bytes) -> str:
     Raises ReportError if these bytes cannot be a report for this plan.
     """
     read = read_report(plan, report)
-    question, wording = plan.questions[read.question], Wording.from_plan(plan)
+    question, wording = plan.counted_questions[read.question], Wording.from_plan(plan)
     return _paragraphs(
+        describe_wave(plan, question),
         _describe_questions(plan, question, "was", wording),
         _describe_validation(plan),
         describe_square(question),
@@ -204,6 +213,15 @@ def _paragraphs(*parts: list[str]) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
+def describe_wave(plan: Plan, asked: Question) -> list[str]:
+    """Return the lines about the wave in which a question is asked; none for a survey without waves."""
+    if plan.waves is None or asked.wave is None:
+        return []
+    wave = plan.waves.list[asked.wave]
+    times = (f"{datetime.fromtimestamp(each, UTC):%Y-%m-%d %H:%M} UTC" for each in (wave.opens, wave.closes))
+    return wrap_text(sentence("wave", wave.name, *times))
+
+
 def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wording) -> list[str]:
     first, chances = f"One question {tense} asked", ["" for _ in plan.questions]
     if plan.asks_all:
@@ -215,7 +233,7 @@ def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wordin
         how = "drawn at random, without looking at the answers"
         chances = [f"{plan.question_probability(each):.1%}" for each in plan.questions]
     rows = [
-        [f"  {each.name}", chance, "<- this one" if each is asked else ""]
+        [f"  {each.name}", chance, "<- this one" if each.index == asked.index % len(plan.questions) else ""]
         for each, chance in zip(plan.questions, chances, strict=True)
     ]
     titles = wording.titles([*(feature.name for feature in asked.asked_features), *asked.label.names])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
@@ -163,12 +163,17 @@ class CompiledPlan(Generic[QuestionT]):
     @cached_property
     def longest_report(self) -> int:
         """Length of the plan's longest report in bytes."""
-        return max(map(self.report_bytes, self.questions))
+        return max(map(self.report_bytes, self.counted_questions))
 
     def report_bytes(self, question: CountedQuestion) -> int:
         """Return the length of a report of a question in bytes."""
         payload = bytes(question.mechanism.payload_bytes)
         return len(pack(Report(self.digest_bytes, question.index, bytes(ID_BYTES), payload)))
+
+    @property
+    def counted_questions(self) -> Sequence[QuestionT]:
+        """The questions as reports name them and a collector counts them, in the order of their indices."""
+        return self.questions
 
     @property
     def asks_all(self) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 from encoders.errors import RowError
-from encoders.lazy_numpy import FloatArray, IntArray, np
+from encoders.lazy_numpy import FloatArray
 from encoders.mechanisms.numeric_base import GRID as GRID
 from encoders.survey.parse_value import (
     MISSING_TEXT,
@@ -96,11 +96,6 @@ class BinnedFeature(RowFeature):
             return encode_missing(self.name, self.missing, self.size)
         return bisect_right(self._inner, number)
 
-    def code_array(self, numbers: FloatArray) -> IntArray:
-        """Code m doubles at once, as `code` does one."""
-        found = np.searchsorted(np.array(self._inner), numbers, side="right").astype(np.int64, copy=False)
-        return _with_missing(self, found, numbers)
-
     def is_clipped(self, value: object) -> bool:
         """Return whether a number is beyond the first or last edge."""
         return _is_outside(parse_number(value, self.name), self.bounds)
@@ -166,13 +161,6 @@ class NumericFeature(RowFeature):
         clipped = min(max(number, low), high)
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)
 
-    def code_array(self, numbers: FloatArray) -> IntArray:
-        """Code m doubles at once, as `code` does one."""
-        low, high = self.bounds
-        clipped = np.clip(np.where(np.isfinite(numbers), numbers, low), low, high)
-        found = np.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5).astype(np.int64)
-        return _with_missing(self, found, numbers)
-
     def is_clipped(self, value: object) -> bool:
         """Return whether a number is beyond its bounds."""
         return _is_outside(parse_number(value, self.name), self.bounds)
@@ -194,20 +182,6 @@ class NumericFeature(RowFeature):
 
 def _is_outside(number: float | None, bounds: tuple[float, float]) -> bool:
     return number is not None and not bounds[0] <= number <= bounds[1]
-
-
-def _with_missing(feature: BinnedFeature | NumericFeature, codes: IntArray, numbers: FloatArray) -> IntArray:
-    """Give NaN the code of a missing value; raise RowError for infinity, or if no value may be missing."""
-    gaps = np.flatnonzero(~np.isfinite(numbers))
-    refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]
-    if len(refused):
-        row = int(refused[0])
-        try:
-            feature.code(float(numbers[row]))
-        except RowError as error:
-            raise RowError(feature.name, f"row {row + 1}: {error.why}") from error
-    codes[gaps] = feature.size - 1
-    return codes
 
 
 @dataclass(frozen=True)

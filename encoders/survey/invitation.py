@@ -26,8 +26,9 @@ _HASH_PREFIX = b"ldp-bayes token kept\0"
 
 
 def draw_invitation(plan: Plan, rng: RandomSource) -> str:
-    """Draw a question by the public weights and return an invitation to it; for audits and tests."""
-    return format_token(plan, draw_report_id(plan, plan.draw(rng), rng))
+    """Draw a wave, if there are any, and a question; return an invitation to it, for audits and tests."""
+    question = plan.in_wave(plan.draw(rng), plan.waves.draw(rng) if plan.waves else None)
+    return format_token(plan, draw_report_id(plan, question, rng))
 
 
 def format_token(plan: AnyPlan, token_id: bytes) -> str:
@@ -75,11 +76,11 @@ def read_code(plan: AnyPlan, code: object) -> bytes:
 def _parse_token(plan: CompiledPlan[QuestionT], text: str) -> tuple[QuestionT, bytes]:
     token_id = read_code(plan, text)
     index = int.from_bytes(token_id[:INDEX_BYTES], "big")
-    if index >= len(plan.questions):
+    if index >= len(plan.counted_questions):
         raise TokenError(
             "is an invitation to a question that the survey does not have: ask for a new invitation"
         )
-    return plan.questions[index], token_id
+    return plan.counted_questions[index], token_id
 
 
 def hash_token(plan: AnyPlan, token_id: bytes) -> bytes:

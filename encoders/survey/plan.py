@@ -5,55 +5,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from math import prod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from encoders.canonical import BAD_NAMES, decimal_text, dump_canonical_json, is_text
+from encoders.canonical import decimal_text, dump_canonical_json
 from encoders.composition import Message
 from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError, RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
-from encoders.mechanisms import Mechanism, load, load_numeric
 from encoders.randomness import RandomSource
 from encoders.survey.compiled_plan import (
     FORMAT,
     LOCAL,
-    OPEN,
     SILO,
     SILO_REFUSAL,
     CompiledPlan,
     load_plan_document,
     plan_errors,
 )
-from encoders.survey.features import (
-    NO_LABEL,
-    BinnedFeature,
-    CategoricalFeature,
-    Choices,
-    Feature,
-    Label,
-    NumericFeature,
-    entry_codes,
-    row_entries,
-    split_choices,
-)
+from encoders.survey.features import CategoricalFeature, Feature, Label, entry_codes, row_entries
 from encoders.survey.parse_value import row_entry
 from encoders.survey.plan_checks import check_envelope, check_plan, check_spending, check_validation
+from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
-from encoders.survey.questions import (
-    Question,
-    build_numeric_domain,
-    draw,
-    find_shift,
-    join_values,
-    thresholds,
-)
+from encoders.survey.questions import Question, draw, thresholds
 from encoders.survey.relay import RELAY_REFUSES_TOKENS, Relay
 from encoders.survey.validation_round import Validation
+from encoders.survey.waves import Waves
 
 _PLAN_HTML = LateImport("encoders.notebook_html:plan_html")  # loaded in notebooks alone
 
@@ -70,6 +50,8 @@ class Plan(CompiledPlan[Question]):
     """A model that devices validate. Label and features are then whether its predictions are right."""
     relay: Relay | None = None
     """The relay that hides who sent which report, if the survey has one."""
+    waves: Waves | None = None
+    """The waves in which the questions are asked, if there are several; each person answers in one."""
 
     def __post_init__(self) -> None:
         check_plan(self.id, self.label, self.features, self.questions, self.projection)
@@ -77,6 +59,11 @@ class Plan(CompiledPlan[Question]):
         if self.validation:
             check_validation(self.validation, self.label, self.features, self.questions)
         self._check_publication()
+        if self.waves:
+            self.waves.check(len(self.questions))
+            if self.validation or self.relay:
+                other = "a validation" if self.validation else "a survey with a relay"
+                raise SurveyError(f"{other} has no waves: delete one of them", "waves")
         if self.relay:
             if self.by_invitation:
                 raise SurveyError(RELAY_REFUSES_TOKENS, "enrolment")
@@ -130,11 +117,38 @@ class Plan(CompiledPlan[Question]):
         return self.relay is not None and self.relay.asks_all
 
     @cached_property
+    def counted_questions(self) -> tuple[Question, ...]:
+        """The questions as reports name them: question j of Q in wave w has the index w Q + j."""
+        count, waves = len(self.questions), self.waves.list if self.waves else ()
+        return (
+            self.questions
+            if not waves
+            else tuple(
+                replace(each, index=wave * count + each.index, wave=wave)
+                for wave in range(len(waves))
+                for each in self.questions
+            )
+        )
+
+    def in_wave(self, question: Question, wave: int | None) -> Question:
+        """Return a question as it is asked in a wave, by the wave's index; None for a survey without waves.
+
+        Raises LdpError if the survey has no such wave.
+        """
+        if self.waves is None and wave is None:
+            return question
+        count = len(self.waves.list) if self.waves else 0
+        if wave is None or not 0 <= wave < count:
+            raise LdpError(f"give a wave of this survey, which has {count} waves")
+        return self.counted_questions[wave * len(self.questions) + question.index]
+
+    @cached_property
     def longest_by_column(self) -> list[int]:
         """Length of the longest report of each column in bytes: of each question, or of all of them."""
-        return (
-            [self.report_bytes(each) for each in self.questions] if self.asks_all else [self.longest_report]
-        )
+        if not self.asks_all:
+            return [self.longest_report]
+        count = len(self.questions)
+        return [max(map(self.report_bytes, self.counted_questions[at::count])) for at in range(count)]
 
     @property
     def row_schema(self) -> Plan | Validation:
@@ -231,6 +245,8 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         more["relay"] = plan.relay.as_dict()
     if plan.validation:
         more["validation"] = plan.validation.as_dict()
+    if plan.waves:
+        more["waves"] = plan.waves.as_dict()
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
     ratios = {question.mechanism.ratio for question in plan.questions}
     realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}
@@ -250,133 +266,3 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
 
 def _tables_key(tables: object) -> str:
     return hashlib.sha256(dump_canonical_json(tables)).hexdigest()[:16]
-
-
-# -- reading of the JSON document ---------------------------------------------------------------------
-
-
-def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a plan from its document; each mechanism is built once.
-
-    Raises SurveyError, KeyError, TypeError, ValueError, AttributeError, IndexError or ArithmeticError if an
-    entry is missing or is of the wrong type.
-    """
-    validation = None
-    if "validation" in document:
-        validation = Validation.from_dict(document["validation"], *_row_schema(document["validation"]))
-    schema = _row_schema(document)
-    built: dict[tuple[object, ...], Mechanism] = {}
-    questions = tuple(
-        _question(index, entry, schema, validation, document["tables"], built)
-        for index, entry in enumerate(document["questions"])
-    )
-    return {
-        "id": document["id"],
-        "epsilon": Decimal(document["epsilon"]),
-        "label": schema.label,
-        "features": schema.features,
-        "questions": questions,
-        "projection": schema.projection,
-        "family": document.get("family", ""),
-        "enrolment": document.get("enrolment", OPEN),
-        "validation": validation,
-        "relay": Relay.from_dict(document["relay"]) if "relay" in document else None,
-        "texts_digest": document.get("texts", ""),
-    }
-
-
-class _RowSchema(NamedTuple):
-    """The label, features and projection that code rows."""
-
-    label: Label
-    features: tuple[Feature, ...]
-    projection: Projection | None
-
-
-def _row_schema(document: Mapping[str, Any]) -> _RowSchema:
-    """Read the label, features and projection of a plan, or of the model that it validates."""
-    return _RowSchema(
-        label=read_label(document),
-        features=read_features(document["features"]),
-        projection=Projection.from_dict(document["projection"]) if "projection" in document else None,
-    )
-
-
-def _question(
-    index: int,
-    entry: dict[str, Any],
-    schema: _RowSchema,
-    validation: Validation | None,
-    tables: dict[str, Any],
-    built: dict[tuple[object, ...], Mechanism],
-) -> Question:
-    """Build a question; its mechanism is built once for all questions that share it."""
-    indices = _feature_indices(entry["feature"], len(schema.features), f"questions.{index}.feature")
-    asked = tuple(schema.features[each] for each in indices)
-    width, shift, label = entry.get("width", 1), 0, schema.label
-    if "width" in entry:
-        shift, asked = _read_intervals(asked, width, f"questions.{index}.width")
-    if width > 1 or (asked and entry.get("domain") == prod(each.size for each in asked)):
-        label = NO_LABEL  # the answers are the values alone
-    moment, name = entry.get("moment"), entry["mechanism"]
-    if moment is None:
-        which: tuple[object, ...] = (name, entry["domain"], entry["tables"])
-        mechanism = built.get(which) or load(name, entry["domain"], tables[entry["tables"]])
-    else:
-        domain = build_numeric_domain(schema.label, asked, moment)
-        which = (name, domain, entry["tables"])
-        mechanism = built.get(which) or load_numeric(name, domain, tables[entry["tables"]])
-    built[which] = mechanism
-    return Question(
-        index=index,
-        label=label,
-        feature_indices=indices,
-        asked_features=asked,
-        width=width,
-        shift=shift,
-        weight=entry["weight"],
-        mechanism=mechanism,
-        moment=moment,
-        projection=schema.projection,
-        validation=validation,
-    )
-
-
-def _read_intervals(asked: Sequence[Feature], width: object, field: str) -> tuple[int, tuple[Feature, ...]]:
-    """Return the shift and the feature of a question about intervals of `width` values."""
-    if type(width) is not int or width < 2 or len(asked) != 1:
-        raise SurveyError("must be a whole number from 2, and the question must be about one feature", field)
-    return find_shift(asked[0], width), (join_values(asked[0], width),)
-
-
-def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
-    indices = [] if entry is None else entry if isinstance(entry, list) else [entry]
-    if not all(type(index) is int and 0 <= index < count for index in indices):
-        raise SurveyError(f"must be numbers of features, from 0 to {count - 1}", field)
-    return tuple(indices)
-
-
-def read_label(document: Mapping[str, Any]) -> Label:
-    """Read the label of a plan's document, if it has one."""
-    entry = document.get("label", NO_LABEL.as_dict())
-    return Label(entry["name"], tuple(entry["values"]))
-
-
-def read_features(entries: Sequence[Mapping[str, Any]]) -> tuple[Feature, ...]:
-    """Read the features of a plan's document; an entry with several answers is one feature per choice."""
-    if not all(is_text(entry["name"]) for entry in entries):  # at first: each feature of a choice repeats it
-        raise SurveyError(BAD_NAMES, "features")
-    return split_choices(_read_feature(entry) for entry in entries)
-
-
-def _read_feature(entry: Mapping[str, Any]) -> Feature:
-    if entry["kind"] == Choices.kind:
-        return Choices(entry["name"], tuple(entry["values"]), entry["missing"])
-    if entry["kind"] == CategoricalFeature.kind:
-        ordered = entry.get("ordered", False)
-        return CategoricalFeature(entry["name"], tuple(entry["values"]), entry["missing"], ordered)
-    if entry["kind"] == BinnedFeature.kind:
-        return BinnedFeature(entry["name"], tuple(entry["edges"]), entry["missing"])
-    if entry["kind"] == NumericFeature.kind:
-        return NumericFeature(entry["name"], entry["low"], entry["high"], entry["missing"])
-    raise SurveyError("an unknown kind of feature: update ldp-bayes", entry["name"])

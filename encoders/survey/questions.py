@@ -26,7 +26,6 @@ from typing import Any
 
 from encoders.canonical import dump_canonical_json
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import IntArray, np
 from encoders.mechanisms import Mechanism, NumericDomain
 from encoders.mechanisms.numeric_base import GRID
 from encoders.probability_tables import WORD
@@ -69,6 +68,9 @@ class Question:
     validation: Validation | None = None
     """The plan's model, if it validates one. Label and features are then whether its predictions are
     right."""
+    wave: int | None = None
+    """Index of the wave in which the question is asked, as a collector counts it; see
+    :attr:`~encoders.survey.plan.Plan.counted_questions`."""
 
     @property
     def feature(self) -> Feature | None:
@@ -120,7 +122,10 @@ class Question:
 
     @cached_property
     def key(self) -> str:
-        """Hash of what is asked and how the answer is randomised; counters with equal keys may be added."""
+        """Hash of what is asked and how the answer is randomised; counters with equal keys may be added.
+
+        The key in wave w ends with "@w".
+        """
         features = [feature.as_dict() for feature in self.asked_features]
         asked: dict[str, Any] = {
             "feature": (features[0] if features else None) if len(features) < 2 else features,
@@ -134,7 +139,8 @@ class Question:
             asked["projection"] = projected
         if self.validation:
             asked["validation"] = self.validation.digest
-        return hashlib.sha256(dump_canonical_json(asked)).hexdigest()[:16]
+        key = hashlib.sha256(dump_canonical_json(asked)).hexdigest()[:16]
+        return key if self.wave is None else f"{key}@{self.wave}"
 
     def _projection_document(self) -> dict[str, Any] | None:
         """Return the part of the projection that computes this question's numbers; None if there is none."""
@@ -162,20 +168,6 @@ class Question:
         if self.mechanism.multivariate:
             return tuple(code * len(self.label.values) + label_code for code in found)
         return sum(map(mul, found, self.strides), label_code)
-
-    def value_array(self, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
-        """Return the true answers of the rows with these indices of a coded table, as `value` does one."""
-        own = label_codes[rows] if self.label.exists else np.zeros_like(rows)
-        if not self.mechanism.multivariate:
-            found = [(codes[rows, index] + self.shift) // self.width for index in self.feature_indices]
-            if self.moment == SQUARE:
-                found = [square_code(each) for each in found]
-            return sum(map(mul, found, self.strides), own)
-        numbers = codes[rows[:, None], list(self.feature_indices)]
-        if self.moment == SQUARE:
-            numbers = square_code(numbers)
-        answers: IntArray = numbers * len(self.label.values) + own[:, None]
-        return answers
 
     @cached_property
     def strides(self) -> tuple[int, ...]:

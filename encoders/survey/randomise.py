@@ -37,6 +37,7 @@ def randomise(
     rng: RandomSource,
     question_name: str | None = None,
     token: str | None = None,
+    wave: int | None = None,
 ) -> RandomisedReport:
     """Draw a question, randomise the row's answer to it, and pack one report.
 
@@ -58,8 +59,10 @@ def randomise(
     token : str, optional
         The invitation, for a survey by invitation. It determines the question and is the id, so only the
         mechanism's bytes are taken.
+    wave : int, optional
+        The index of the wave, in a survey with waves. A token determines it too.
     """
-    return randomise_coded(plan, plan.encode(row, label), rng, question_name, token)
+    return randomise_coded(plan, plan.encode(row, label), rng, question_name, token, wave)
 
 
 def randomise_coded(
@@ -68,10 +71,11 @@ def randomise_coded(
     rng: RandomSource,
     question_name: str | None = None,
     token: str | None = None,
+    wave: int | None = None,
 ) -> RandomisedReport:
     """Randomise a row that :meth:`Plan.encode` has coded; see :func:`randomise`."""
     # 1. draw the question and the report's id: by public weights, without looking at the row
-    question, report_id = _draw_question(plan, rng, question_name, token)
+    question, report_id = _draw_question(plan, rng, question_name, token, wave)
     return _answer(plan, question, report_id, coded, rng)
 
 
@@ -90,7 +94,11 @@ def _answer(
 
 
 def randomise_all(
-    plan: Plan, coded: tuple[Sequence[int], int], rng: RandomSource, token: str | None = None
+    plan: Plan,
+    coded: tuple[Sequence[int], int],
+    rng: RandomSource,
+    token: str | None = None,
+    wave: int | None = None,
 ) -> list[RandomisedReport]:
     """Randomise all that a person sends of a row that :meth:`Plan.encode` has coded.
 
@@ -98,8 +106,9 @@ def randomise_all(
     No byte is taken to choose a question, unless each person answers only one.
     """
     if not plan.asks_all:
-        return [randomise_coded(plan, coded, rng, token=token)]
-    return [_answer(plan, each, draw_report_id(plan, each, rng), coded, rng) for each in plan.questions]
+        return [randomise_coded(plan, coded, rng, token=token, wave=wave)]
+    asked = [plan.in_wave(each, wave) for each in plan.questions]
+    return [_answer(plan, each, draw_report_id(plan, each, rng), coded, rng) for each in asked]
 
 
 def read_report(plan: AnyPlan, data: bytes) -> Report:
@@ -111,10 +120,10 @@ def read_report(plan: AnyPlan, data: bytes) -> Report:
     report = unpack(data, plan.max_report_bytes)
     if report.plan_digest != plan.digest_bytes:
         raise ReportError(Reason.WRONG_PLAN, "the report answers another plan: fetch the survey's plan again")
-    if report.question >= len(plan.questions):
+    if report.question >= len(plan.counted_questions):
         why = "the plan has no such question: fetch the survey's plan again"
         raise ReportError(Reason.UNKNOWN_QUESTION, why)
-    question = plan.questions[report.question]
+    question = plan.counted_questions[report.question]
     question.mechanism.check(report.payload)
     if not report.id.startswith(report_id_prefix(plan, question)):
         raise ReportError(Reason.NOT_ENROLLED, "no token for this question has this id: use an invitation")
@@ -122,12 +131,13 @@ def read_report(plan: AnyPlan, data: bytes) -> Report:
 
 
 def _draw_question(
-    plan: Plan, rng: RandomSource, question_name: str | None, token: str | None
+    plan: Plan, rng: RandomSource, question_name: str | None, token: str | None, wave: int | None
 ) -> tuple[Question, bytes]:
     """Return the question and the report's id from the invitation, or draw both."""
     if question_name is None and (invited := read_invitation(plan, token)):
         return invited
     question = plan.draw(rng) if question_name is None else _find_question(plan, question_name)
+    question = plan.in_wave(question, wave)
     return question, draw_report_id(plan, question, rng)
 
 

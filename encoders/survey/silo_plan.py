@@ -27,8 +27,8 @@ from encoders.survey.compiled_plan import (
     plan_errors,
 )
 from encoders.survey.features import Feature, Label, NumericFeature
-from encoders.survey.plan import read_features, read_label
 from encoders.survey.plan_checks import check_row_schema
+from encoders.survey.plan_document import read_features, read_label
 
 MAX_ROWS = 10**9
 _MAX_SCALE = 1 << 128

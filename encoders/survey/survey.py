@@ -22,6 +22,7 @@ from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
+from encoders.survey.waves import Waves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,8 @@ class Survey:
     """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
     see :mod:`encoders.survey.divide_epsilon`."""
     texts: SurveyTexts | None = None
+    waves: Waves | None = None
+    """The waves in which the questions are asked, if there are several."""
     kind: str = LOCAL
     """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
     used."""
@@ -125,6 +128,7 @@ class Survey:
             texts=self.texts,
             users=self.users,
             relay=self.relay,
+            waves=self.waves,
         )
 
     def fit_promise(self) -> Survey:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +22,8 @@ from encoders.survey.relay import ALL, DECIMALS, ONE, RELAY_REFUSES_TOKENS, TIME
 from encoders.survey.schema_tables import HINTS, Mistake, Path, SchemaReader, Table, survey_kind
 from encoders.survey.survey import Survey
 from encoders.survey.validation_round import Validation
+from encoders.survey.wave_calendar import PERIODS, schedule_waves
+from encoders.survey.waves import DRAWN, MAX_WAVES, Waves
 
 MAX_USERS = 10**11
 
@@ -32,6 +34,7 @@ _TABLE_KEYS = {
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
     "relay": {each.name for each in fields(Relay)} | {"divide"},
+    "waves": {"first", "every", "count", "open_days", "assign"},
 }
 _INPUT_KEYS = {"range", "missing", "missing_codes"}
 _CENTRAL_KEYS = {"survey": {"id", "kind", "users"}, "label": {"name", "values"}, "projection": {"inputs"}}
@@ -43,6 +46,7 @@ _CENTRAL_HINTS = {
     ("", "validation"): "only people's answers can validate a model: delete it",
     ("", "tables"): "a curator counts single features: delete it",
     ("", "relay"): "a curator holds the rows, so a relay hides nothing: delete it",
+    ("", "waves"): "only a survey of people has waves: delete it",
     ("label", "weight"): _NO_WEIGHT,
     ("features", "weight"): _NO_WEIGHT,
 }
@@ -93,6 +97,7 @@ class _SurveyReader(SchemaReader):
             divide=self.read_division(),
             texts=self.read_texts(label, features),
             kind=self.kind,
+            waves=self.read_waves(tables["waves"]),
         )
         if "validation" not in self.document or self.mistakes:
             return survey
@@ -174,6 +179,37 @@ class _SurveyReader(SchemaReader):
         elif divide != EQUAL and table.get("ask") != ALL:
             self.note(("relay", "divide"), 'is for ask = "all": delete it')
         return str(divide)
+
+    # -- [waves] ----------------------------------------------------------------------------
+
+    def read_waves(self, table: Table) -> Waves | None:
+        """Read when each wave is open; None without waves, or for a mistake."""
+        if "waves" not in self.document:
+            return None
+        before = len(self.mistakes)
+        first, every, days = table.get("first"), table.get("every"), table.get("open_days")
+        if not isinstance(first, date) or isinstance(first, datetime):
+            self.note(("waves", "first"), "needs the first day of the first wave, such as 2027-01-01")
+        if every not in PERIODS:
+            self.note(("waves", "every"), f"needs one of: {', '.join(PERIODS)}")
+        if not (type(table.get("count")) is int and 2 <= table["count"] <= MAX_WAVES):
+            self.note(("waves", "count"), f"needs a number of waves from 2 to {MAX_WAVES}")
+        if days is not None and not (type(days) is int and days > 0):
+            self.note(("waves", "open_days"), "needs for how many days each wave is open, from 1")
+        for other in ("validation", "relay"):
+            if other in self.document:
+                self.note(("waves",), f"a survey with [{other}] has no waves: delete one of them")
+        if len(self.mistakes) > before:
+            return None
+        try:
+            steps = schedule_waves(first, every, table["count"], days)  # type: ignore[arg-type]
+            waves = Waves(table.get("assign", DRAWN), steps)
+            waves.check(1)  # with the compiled questions, the plan checks again
+            return waves
+        except SurveyError as error:
+            field = "open_days" if error.field == "waves.list" else error.field.removeprefix("waves.")
+            self.note(("waves", field), error.why)
+            return None
 
     # -- [projection] ----------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ import click
 from encoders.errors import SurveyError
 from encoders.explain.text import format_table
 from encoders.randomness import SystemEntropy
+from encoders.survey import Plan
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.cli.amounts import Count
 from ldp_aggregator.cli.help import Command, Group, argument, json_option, option
 from ldp_aggregator.cli.store_option import store_option
@@ -248,8 +250,9 @@ def tokens() -> None:
     required=True,
     help="The number of tokens: one for each person, or for each message of a silo.",
 )
+@option("--wave", metavar="NAME", help="The wave that the tokens are for, in a survey with waves.")
 @store_option
-def create(survey: str, url: str, count: int) -> None:
+def create(survey: str, url: str, count: int, wave: str | None) -> None:
     """Print new tokens for SURVEY, one per line.
 
     Each token lets one person answer one question once. The token determines the question. In a silo
@@ -261,6 +264,7 @@ def create(survey: str, url: str, count: int) -> None:
 
     $ ldp-collector tokens create health-2027 --count 500
     $ ldp-collector tokens create health-2027 --count 500 --store redis://127.0.0.1:6379/0
+    $ ldp-collector tokens create mood-2027 --count 500 --wave 2027-03
     """
     with closing(open_existing_store(url)) as store:
         plan = read_stored_plan(store, survey)
@@ -269,6 +273,20 @@ def create(survey: str, url: str, count: int) -> None:
             raise click.ClickException(
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'
             )
+        index = _find_wave(plan, wave)
         write_log(store, local_account(), "invited", survey, f"{count:,} tokens")
-        for token in create_tokens(store, plan, count, SystemEntropy()):
+        for token in create_tokens(store, plan, count, SystemEntropy(), index):
             click.echo(token)
+
+
+def _find_wave(plan: Plan | SiloPlan, name: str | None) -> int | None:
+    """Return the index of the wave of new tokens; None in a survey without waves."""
+    waves = plan.waves if isinstance(plan, Plan) else None
+    if waves and name is None:
+        names = ", ".join(each.name for each in waves.list)
+        raise click.ClickException(f"give the wave that the tokens are for, with --wave: {names}")
+    if name is None:
+        return None
+    if waves is None:
+        raise click.ClickException("the survey has no waves: leave --wave out")
+    return waves.find(name)

@@ -28,7 +28,7 @@ from ldp_aggregator.render.terminal import write_document
 from ldp_aggregator.reports.archives import ALL_PROCESSORS
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier, save_results
-from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
+from ldp_aggregator.snapshot import LAST_WAVE, AnySnapshot, SiloSnapshot, Snapshot
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
 from ldp_aggregator.statements.warnings import find_warnings
@@ -77,6 +77,12 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     multiple=True,
     help="The survey to read from a store with several. Repeat the option for each round of the survey.",
 )
+@option(
+    "--wave",
+    default=LAST_WAVE,
+    metavar="NAME",
+    help='The wave to estimate, in a survey with waves: its name, "last" (the last with reports) or "all".',
+)
 @advanced_option(
     "--estimator",
     type=click.Choice(list(ESTIMATORS)),
@@ -106,6 +112,7 @@ def main(
     allow_empty: bool,
     surveys: tuple[str, ...],
     scheduler: str | None,
+    wave: str,
 ) -> None:
     """Train a Naive Bayes model on the reports of one survey; without a label, write its estimates alone.
 
@@ -127,6 +134,7 @@ def main(
     $ ldp-train sqlite:///ldp.db --survey health-2027 -o model.json --csv estimates.csv
     $ ldp-train snapshot.json --audit audit.json -o model.json
     $ ldp-train reports.bin --plan survey.toml -o model.json
+    $ ldp-train http://localhost:8000/v1/surveys/mood-2027 --wave 2027-03 -o march.json
     """
     outputs = {"--output": output, "--onnx": onnx_file, "--csv": csv_file}
     require_distinct(outputs, [*sources, plan_file, audit_file])
@@ -141,6 +149,8 @@ def main(
         workers=scheduler or ALL_PROCESSORS,
         show=show_progress,
     )
+    if isinstance(snapshot, Snapshot):
+        snapshot = snapshot.select(wave)
     if onnx_file and not snapshot.plan.label.exists:
         raise no_classifier(snapshot.plan, "leave --onnx out")
     _require_reports(snapshot, silos, allow_empty)

@@ -80,7 +80,7 @@ def create_app(
     for plan in plans.values():
         store.require_survey(plan.id, plan.json, counter_names(plan, read_shards(store, plan.id)))
         if plan.by_invitation:
-            store.require_survey(token_namespace(plan.id), b"", [each.key for each in plan.questions])
+            store.require_survey(token_namespace(plan.id), b"", [each.key for each in plan.counted_questions])
     for survey in lost:
         store.require_survey(survey, _LOST_PLAN)
     group = GroupCommit(store)

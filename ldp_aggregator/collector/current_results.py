@@ -30,6 +30,8 @@ class CurrentResults:
     ) -> CurrentResults:
         """Estimate; the intervals of silos, which send few messages, and of validation are for one look.
 
+        Of a survey with waves, these are the results of the last wave with reports.
+
         Parameters
         ----------
         snapshot : Snapshot or SiloSnapshot
@@ -40,6 +42,8 @@ class CurrentResults:
         poisoning : bool
             Whether to check the reports of people for fake ones.
         """
+        if isinstance(snapshot, Snapshot):
+            snapshot = snapshot.select()
         check = poisoning and isinstance(snapshot, Snapshot)
         found, classifier = estimate_survey(snapshot, poisoning=check)
         looks = ONE_LOOK

@@ -6,13 +6,16 @@ than memory.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from encoders.errors import Reason, ReportError
 from encoders.report import iterate_reports
+from encoders.survey import Plan, Question
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.waves import Waves
 from ldp_aggregator.collector.buffered_writes import BufferedWrites
 from ldp_aggregator.collector.deduplication import REJECTED, ReportOutcome, record_once
 from ldp_aggregator.collector.invitations import find_invited
@@ -43,7 +46,7 @@ class Intake:
         self._reader = BatchReader(plan)
         self._buffered_writes = BufferedWrites(plan.id, store)
 
-    def record_body(self, body: bytes, allow_many: bool = True) -> list[ReportOutcome]:
+    def record_body(self, body: bytes, allow_many: bool = True, grace: int = 0) -> list[ReportOutcome]:
         """Check and record the reports of one body.
 
         Each report is checked independently. When this returns, every "recorded" report is durable;
@@ -55,6 +58,8 @@ class Intake:
             One or many packed reports, concatenated.
         allow_many : bool
             Whether the body may hold more than one report.
+        grace : int
+            For how many seconds after its end a wave still takes reports.
 
         Returns
         -------
@@ -79,6 +84,8 @@ class Intake:
             raise
         outcomes = {position: ReportOutcome(REJECTED, error) for position, error in refused.items()}
         batches = [batch for batch in batches if len(batch.positions)]
+        if isinstance(self._plan, Plan) and self._plan.waves:
+            batches = _reject_undue(self._plan.waves, batches, grace, outcomes)
         if self._plan.by_invitation:
             batches = self._reject_uninvited(batches, outcomes)
         if self._shards > 1:
@@ -128,6 +135,25 @@ class Intake:
             marks=batch.marks,
             tally=batch.question.mechanism.tally(batch.payloads),
         )
+
+
+def _reject_undue(
+    waves: Waves, batches: Sequence[QuestionBatch], grace: int, outcomes: dict[int, ReportOutcome]
+) -> list[QuestionBatch]:
+    """Return the reports whose wave takes reports now; add the others to `outcomes`."""
+    due, now = [], time.time()
+    for batch in batches:
+        assert isinstance(batch.question, Question)
+        assert batch.question.wave is not None
+        wave = waves.list[batch.question.wave]
+        if wave.opens <= now < wave.closes + grace:
+            due.append(batch)
+            continue
+        early = now < wave.opens
+        reason = Reason.SURVEY_NOT_OPEN if early else Reason.SURVEY_CLOSED
+        why = f"the wave {wave.name} {'has not opened yet; try again later' if early else 'is over'}"
+        outcomes |= dict.fromkeys(batch.positions.tolist(), ReportOutcome(REJECTED, Rejection(reason, why)))
+    return due
 
 
 def _require_one_report(body: bytes) -> None:

@@ -25,7 +25,9 @@ from ldp_aggregator.stores.tombstone import require_living
 _TOKENS_PER_BATCH = 10_000
 
 
-def create_tokens(store: Store, plan: Plan | SiloPlan, count: int, rng: RandomSource) -> Iterator[str]:
+def create_tokens(
+    store: Store, plan: Plan | SiloPlan, count: int, rng: RandomSource, wave: int | None = None
+) -> Iterator[str]:
     """Yield new tokens in random order, each after the store has recorded its hash.
 
     The number of tokens of each question is proportional to its weight, rounded up or down.
@@ -37,8 +39,10 @@ def create_tokens(store: Store, plan: Plan | SiloPlan, count: int, rng: RandomSo
         The plan of a survey by invitation.
     count : int
     rng : RandomSource
+    wave : int, optional
+        The index of the wave that the tokens are for, in a survey with waves.
     """
-    questions = _draw_questions(plan, count, rng)
+    questions = _draw_questions(plan, count, rng, wave)
     for start in range(0, count, _TOKENS_PER_BATCH):
         tokens = [
             (question.key, draw_report_id(plan, question, rng))
@@ -74,12 +78,14 @@ def find_invited(
     ]
 
 
-def _draw_questions(plan: Plan | SiloPlan, count: int, rng: RandomSource) -> Sequence[CountedQuestion]:
+def _draw_questions(
+    plan: Plan | SiloPlan, count: int, rng: RandomSource, wave: int | None
+) -> Sequence[CountedQuestion]:
     """Return the question of each token, in random order; a silo survey has one question."""
     if isinstance(plan, SiloPlan):
         return [plan.question] * count
     shares = _divide_by_weight(plan, count, rng)
-    drawn = [question for question, share in shares for _ in range(share)]
+    drawn = [plan.in_wave(question, wave) for question, share in shares for _ in range(share)]
     keys = np.frombuffer(rng.take(8 * len(drawn)), "<u8")
     return [drawn[index] for index in np.argsort(keys, kind="stable").tolist()]
 

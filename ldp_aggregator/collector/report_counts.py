@@ -24,7 +24,7 @@ def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
                 "mechanism": each.mechanism.name,
                 "n": totals[each.key].n if each.key in totals else 0,
             }
-            for each in plan.questions
+            for each in plan.counted_questions
         ],
         "rejections": dict(snapshot.rejections),
     }

@@ -126,7 +126,8 @@ def reports(survey: str) -> Response:
     except (Problem, ReportError) as error:
         intake.count_rejection(Reason(error.reason))
         raise
-    outcomes = intake.record_body(body, allow_many=unlimited and not is_plain_text())
+    grace = service().schedule(plan.id).grace
+    outcomes = intake.record_body(body, allow_many=unlimited and not is_plain_text(), grace=grace)
     if len(outcomes) == 1:
         if outcomes[0].error:
             raise ReportError(*outcomes[0].error)

@@ -107,9 +107,13 @@ class Service:
             return error
         return None
 
+    def schedule(self, survey: str) -> Schedule:
+        """Return when a survey is open."""
+        return self.schedules.read()[0].get(survey, Schedule())
+
     def phase(self, survey: str) -> Phase:
         """Return the current phase of a survey: waiting, open, in its grace period, or closed."""
-        return self.schedules.read()[0].get(survey, Schedule()).phase(time.time())
+        return self.schedule(survey).phase(time.time())
 
     def is_deleted(self, survey: str) -> bool:
         """Return whether a survey was deleted from the store."""

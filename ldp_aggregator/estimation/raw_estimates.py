@@ -166,6 +166,7 @@ def _moment_label_shares(numbers: Iterable[Sequence[Moments]]) -> list[LabelShar
 
 def total_of(snapshot: Snapshot, question: Question) -> Total:
     """Return the total of a question in the snapshot; zeros if it has no reports."""
+    assert snapshot.wave or not snapshot.plan.waves, "select a wave"
     return snapshot.totals.get(question.key, Total(0, np.zeros(question.cells, dtype=np.int64)))
 
 

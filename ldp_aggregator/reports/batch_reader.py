@@ -143,7 +143,7 @@ class BatchReader:
                 accepted.setdefault(report.question, []).append((position, report))
         batches = [
             QuestionBatch(
-                question=self._plan.questions[index],
+                question=self._plan.counted_questions[index],
                 positions=np.array([position for position, _ in reports]),
                 ids=_stack_rows([report.id for _, report in reports]),
                 payloads=_stack_rows([report.payload for _, report in reports]),

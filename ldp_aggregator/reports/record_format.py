@@ -83,7 +83,7 @@ class PlanFormat:
 
     def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan
-        self.questions = [QuestionFormat.from_question(plan, question) for question in plan.questions]
+        self.questions = [QuestionFormat.from_question(plan, question) for question in plan.counted_questions]
         codes = np.array([question.question_code for question in self.questions])
         self._order = np.argsort(codes)
         self._codes = codes[self._order]

@@ -68,11 +68,17 @@ class Journal(JournalFile):
     # -- consent ---------------------------------------------------------------------------
 
     def grant(
-        self, plan: AnyPlan, url: str, signer: str = "", max_total: Fraction | None = None
+        self,
+        plan: AnyPlan,
+        url: str,
+        signer: str = "",
+        max_total: Fraction | None = None,
+        choose_wave: Callable[[JournalEntry | None], tuple[int | None, str]] = lambda _: (None, ""),
     ) -> JournalEntry:
         """Record that the person agrees to a plan, which is pinned from now on; return the survey's entry.
 
-        If the survey is answered already, the entry stays unchanged.
+        If the survey is answered already, the entry stays unchanged. `choose_wave` gets the entry so far, and
+        returns the wave and the reason of the new one.
 
         Raises
         ------
@@ -90,12 +96,14 @@ class Journal(JournalFile):
             if not find_answered_entry(connection, identity, plan.family):
                 _require_budget(connection, plan, max_total)
             signer = signer or (known.signer if known else "")
+            wave, reason = choose_wave(known)
             for entry in find_survey_entries(connection, identity):
                 connection.execute("DELETE FROM surveys WHERE survey = ? AND origin = ?", entry.identity.key)
+            agreed = (plan.id, identity.origin, plan.family, url, plan.digest, plan.json, signer, State.READY)
             connection.execute(
-                "INSERT INTO surveys (survey, origin, family, url, digest, plan, signer, state) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (plan.id, identity.origin, plan.family, url, plan.digest, plan.json, signer, State.READY),
+                "INSERT INTO surveys (survey, origin, family, url, digest, plan, signer, state, reason, "
+                "wave) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*agreed, reason, wave),
             )
             return get_entry(connection, identity)
 

@@ -16,11 +16,11 @@ from ldp_client.survey_identity import SurveyIdentity
 
 _UNANSWERED = (State.READY, State.NO_CONSENT)
 
-_VERSION = 6
+_VERSION = 7
 """Stored in the file as SQLite's `user_version`."""
-_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS = 4, 5
+_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS, _WITHOUT_WAVES = 4, 5, 6
 """Versions of journals that are extended: without the column `sealed`; with the report beside the sealed
-message, and without the column `closes`."""
+message, and without the column `closes`; without the column `wave`."""
 _MESSAGES = "CREATE INDEX messages ON surveys (closes) WHERE sealed IS NOT NULL"
 _TABLES = (
     """
@@ -39,6 +39,7 @@ _TABLES = (
         report    BLOB,
         sealed    BLOB,
         closes    INTEGER,
+        wave      INTEGER,
         PRIMARY KEY (survey, origin)
     )
     """,
@@ -76,6 +77,8 @@ class JournalEntry:
     so that the person can withdraw it; see `MESSAGE_SECONDS`."""
     closes: int | None = None
     """When the relay stops, in seconds since 1970 (UTC); None in a survey without a relay."""
+    wave: int | None = None
+    """Index of the wave in which the person is asked, or -1 for the one that is open; None without waves."""
 
     @property
     def post(self) -> tuple[str, bytes]:
@@ -104,7 +107,7 @@ class JournalEntry:
 
 _SELECT = (
     "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report, sealed, "
-    "closes FROM surveys"
+    "closes, wave FROM surveys"
 )
 
 
@@ -206,7 +209,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
         version = _read_version(connection)
         if version == _VERSION:  # another process was faster
             return
-        if version in (_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS):
+        if version in (_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS, _WITHOUT_WAVES):
             _extend(connection, version)
             return
         if version:
@@ -223,6 +226,14 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 def _extend(connection: sqlite3.Connection, version: int) -> None:
     """Change a journal of an earlier version into one of this version."""
+    if version < _WITHOUT_WAVES:
+        _add_closing_times(connection, version)
+    connection.execute("ALTER TABLE surveys ADD COLUMN wave INTEGER")
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _add_closing_times(connection: sqlite3.Connection, version: int) -> None:
+    """Replace the report of each survey with a relay by the time at which the relay stops."""
     if version == _WITHOUT_RELAYS:
         connection.execute("ALTER TABLE surveys ADD COLUMN sealed BLOB")
     connection.execute("ALTER TABLE surveys ADD COLUMN closes INTEGER")
@@ -235,7 +246,6 @@ def _extend(connection: sqlite3.Connection, version: int) -> None:
             "UPDATE surveys SET report = NULL, closes = ? WHERE survey = ? AND origin = ?",
             (closes, survey, origin),
         )
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _read_version(connection: sqlite3.Connection) -> int:

@@ -26,7 +26,7 @@ from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.predictor import encode_any_labels
 from ldp_aggregator.prediction.scoring import LogProbabilities
-from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.encode_table import encode_numbers, encode_table
 from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
 from ldp_aggregator.rows.table_input import Columns, check_table, column_names, read_numbers, select_columns
 from ldp_aggregator.simulated_population import simulate_reports
@@ -243,7 +243,7 @@ def _encode(table: LabelledTable, split: RowSplit, variant: Variant, fit: Fit | 
 def _fit_projection(table: LabelledTable, split: RowSplit, method: str, components: int) -> Fit:
     """Fit a projection on public rows."""
     inputs = tuple(projection_inputs(table.survey))
-    codes = np.stack([each.code_array(table.columns[each.name]) for each in inputs], axis=1)
+    codes = np.stack([encode_numbers(each, table.columns[each.name]) for each in inputs], axis=1)
     codes = codes[table.kept][split.public]
     complete = (codes <= 2 * GRID).all(axis=1)
     rows, labels = (codes[complete] - GRID) / GRID, table.labels[split.public][complete]

@@ -38,7 +38,7 @@ from ldp_aggregator.estimation.numeric.moments import normal_fourth, normal_thir
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.table_result import TableResult, transpose_cells
-from ldp_aggregator.simulated_population import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation, true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.rules import find_useful_margin
 from ldp_design.sizing.sample_size import MAX_USERS, SizeError, find_min_users
@@ -102,7 +102,7 @@ def _value_shares(question: Question, population: SyntheticPopulation) -> FloatA
     for (feature, conditional), column in zip(tables.items(), columns, strict=True):
         codes[:, feature] = column
         weights = weights * conditional[column, labels]
-    values = question.value_array(codes, labels, np.arange(len(labels)))
+    values = true_answers(question, codes, labels, np.arange(len(labels)))
     return np.bincount(values, weights, minlength=question.domain).astype(np.float64)
 
 

@@ -6,13 +6,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from encoders.randomness import SystemEntropy
 from encoders.survey import read_survey
-from encoders.survey.invitation import draw_invitation
+from encoders.survey.invitation import draw_invitation, read_invitation
+from encoders.survey.wave_calendar import schedule_waves
+from encoders.survey.waves import Waves
 from ldp_client import Client, Journal, LdpError, Response, State, TransportError
 from tests.ldp_client.conftest import RECORDED, ROW, URL, FakeTransport, wait_for_attempt
 from tests.support.servers import wait_for
@@ -84,6 +89,27 @@ def ready(device: Device) -> State:
     return device.client().grant().state
 
 
+def waiting(device: Device, in_wave: float = -1.0, granted: float = -1.0) -> State:
+    """Return the state at `in_wave`, in lengths of the person's wave from its beginning."""
+    waves = {"first": date(2027, 1, 1), "every": "month", "count": 2, "open_days": None}
+    device.plan = replace(device.plan, waves=Waves("drawn", schedule_waves(**waves)))
+    device.token = draw_invitation(device.plan, SystemEntropy())
+    wave = device.plan.waves.list[read_invitation(device.plan, device.token)[0].wave]
+    times = [wave.opens + each * (wave.closes - wave.opens) for each in (granted, in_wave)]
+    with patch("time.time", lambda: times[0]):
+        device.client().grant()
+    with patch("time.time", lambda: times[1]):
+        return device.client().report(*ROWS[State.QUEUED]).state
+
+
+def missed(device: Device) -> State:
+    return waiting(device, 1.0)
+
+
+def not_asked(device: Device) -> State:
+    return waiting(device, 2.0, 1.0)
+
+
 def invalid(device: Device) -> State:
     client = device.client()
     client.grant()
@@ -131,6 +157,9 @@ def unavailable(device: Device) -> State:
 SCENARIOS: list[Callable[[Device], State]] = [
     no_consent,
     ready,
+    waiting,
+    missed,
+    not_asked,
     invalid,
     queued,
     sent,

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("encoders", "reduction", "ldp_client", "msgpack")
 FOR_DESKS = {
     ("encoders", "argument_parser.py"),  # loaded by commands alone
+    ("encoders", "build.py"),  # loaded by commands of servers alone
     ("encoders", "extras.py"),  # loaded by commands alone
     ("encoders", "exact_samplers.py"),
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
@@ -21,6 +22,9 @@ FOR_DESKS = {
     ("encoders", "notebook_html.py"),  # loaded in a notebook alone
     ("encoders", "problem.py"),  # loaded by collectors and relays
     ("encoders", "progress.py"),
+    ("encoders", "proxy_refusals.py"),  # loaded by collectors and relays
+    ("encoders", "sender_address.py"),  # loaded by collectors and relays
+    ("encoders", "socket_activation.py"),  # loaded by collectors and relays
     ("encoders", "rows_csv.py"),
     ("encoders", "table_design.py"),
     ("explain", "nonresponse.py"),
@@ -49,6 +53,7 @@ FOR_DESKS = {
     ("survey", "survey_tables.py"),
     ("survey", "toml_lines.py"),
     ("survey", "toml_reader.py"),
+    ("survey", "wave_calendar.py"),
 }
 """Modules for commands of servers, authors and auditors, and for tests of applications.
 tests/test_layering.py keeps them off devices."""

@@ -216,8 +216,8 @@ def paused_rewrite(client: redis.Redis) -> Iterator[None]:
 def free_port() -> int:
     """Return a port that is free now.
 
-    It is below the ports that Debian and macOS give to outgoing connections, so that none of these takes it before
-    the server does.
+    It is below the ports that Debian and macOS give to outgoing connections, so that none of these takes it
+    before the server does.
     """
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)

@@ -132,11 +132,11 @@ def count_part(
         distinct, reused = _find_distinct(_read_blocks(plan, sections))
     totals = {}
     for index, records in distinct.items():
-        mechanism, payloads = plan.questions[index].mechanism, records[:, ID_BYTES:]
-        totals[plan.questions[index].key] = Total(len(records), mechanism.tally(payloads))
+        mechanism, payloads = plan.counted_questions[index].mechanism, records[:, ID_BYTES:]
+        totals[plan.counted_questions[index].key] = Total(len(records), mechanism.tally(payloads))
         if mechanism.support_counters:  # for the poisoning check
             support = mechanism.support_counters.count(payloads)
-            totals[plan.questions[index].support_key] = Total(0, support)
+            totals[plan.counted_questions[index].support_key] = Total(0, support)
     return totals, {str(Reason.ID_REUSED): reused} if reused else {}
 
 
@@ -146,7 +146,7 @@ def _read_blocks(
     for path, blocks in sections:
         with Path(path).open("rb") as file:
             for _, question, offset, count in blocks.tolist():
-                width = ID_BYTES + plan.questions[question].mechanism.payload_bytes
+                width = ID_BYTES + plan.counted_questions[question].mechanism.payload_bytes
                 file.seek(offset)
                 yield question, np.frombuffer(file.read(count * width), np.uint8).reshape(count, width)
 

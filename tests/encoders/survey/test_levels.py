@@ -13,6 +13,7 @@ from encoders.mechanisms import design
 from encoders.survey import BinnedFeature, CategoricalFeature, Plan
 from encoders.survey.auto_questions import MAX_LEVELS, MIN_LEVEL_GAIN, choose_widths
 from encoders.survey.questions import find_shift, join_values
+from ldp_aggregator.simulated_population import true_answers
 from tests.support.mistakes import refuse
 from tests.support.surveys import make_plan
 
@@ -109,7 +110,7 @@ def test_devices_answer_with_the_interval_of_their_value():
     labels, every = np.zeros(65, dtype=np.int64), np.arange(65)
     for question in plan.questions:
         expected = [question.value([code], 0) for code in range(65)]
-        assert question.value_array(rows, labels, every).tolist() == expected
+        assert true_answers(question, rows, labels, every).tolist() == expected
         assert expected == sorted(expected)
         assert set(expected) == set(range(question.domain))
         assert question.meaning(expected[-1]) == {"hours": "(missing)"}

@@ -17,7 +17,7 @@ from encoders.survey.plan import Plan
 from encoders.survey.questions import square_code
 from encoders.survey.survey import Survey
 from encoders.survey.toml_reader import read_survey
-from ldp_aggregator.rows.encode_table import encode_table
+from ldp_aggregator.rows.encode_table import encode_numbers, encode_table
 from tests.support import reference
 from tests.support.surveys import PROJECTED
 
@@ -88,7 +88,7 @@ def test_device_column_and_document_code_alike_and_in_order(feature, drawn):
     codes = [feature.code(value) for value in sorted(drawn)]
     assert codes == sorted(codes)
     assert all(0 <= code <= 2 * GRID for code in codes)
-    assert codes == feature.code_array(np.array(sorted(drawn))).tolist()
+    assert codes == encode_numbers(feature, np.array(sorted(drawn))).tolist()
     assert codes == [reference.number_code(feature.low, feature.high, "error", x) for x in sorted(drawn)]
 
 

@@ -16,6 +16,7 @@ from encoders.errors import SurveyError
 from encoders.mechanisms import MECHANISMS, FrequencyOracle, design
 from encoders.survey import Plan, Question, read_survey
 from encoders.survey.auto_questions import MAX_GROUP_DOMAIN, MIN_GROUP_GAIN, group_features
+from ldp_aggregator.simulated_population import true_answers
 from tests.support.mistakes import refuse
 
 HEAD = '[survey]\nid = "together"\nepsilon = {}\n[label]\nname = "win"\nvalues = ["yes", "no", "draw"]\n'
@@ -247,8 +248,8 @@ def test_answer_is_a_combination_with_the_first_feature_slowest_and_the_label_fa
         ]
         assert one_by_one == list(range(question.domain))
         every = np.arange(len(rows))
-        assert question.value_array(rows, labels, every).tolist() == one_by_one
-        assert question.value_array(rows, labels, every[::-2]).tolist() == one_by_one[::-2]
+        assert true_answers(question, rows, labels, every).tolist() == one_by_one
+        assert true_answers(question, rows, labels, every[::-2]).tolist() == one_by_one[::-2]
         for number, codes in enumerate(combinations):
             words = [words[code] for words, code in zip(texts, codes, strict=True)]
             assert question.meaning(number) == dict(zip(names, words, strict=True))

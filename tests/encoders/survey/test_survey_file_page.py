@@ -20,10 +20,10 @@ PAGE, SILOS, CENTRAL = [
 ]
 TOML = re.compile(r"```toml\n(.*?)```", re.DOTALL)
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS, EXAMPLE_OF_A_RELAY = TOML.findall(PAGE)
+EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS, EXAMPLE_OF_WAVES, EXAMPLE_OF_A_RELAY = TOML.findall(PAGE)
 [EXAMPLE_OF_SILOS] = TOML.findall(SILOS)
 [EXAMPLE_OF_A_CURATOR] = TOML.findall(CENTRAL)
-TABLES = ["survey", "label", "mechanism", "projection", "validation", "features.NAME", "tables.NAME"]
+TABLES = ["survey", "label", "mechanism", "projection", "validation", "waves", "features.NAME", "tables.NAME"]
 TABLES += ["projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
 MINIMAL = """
 [survey]
@@ -52,6 +52,11 @@ def test_page_documents_each_table():
     known = re.search(r"unknown_key.*?known: ([\w, ]+)", str(refuse("unknown_key = 1\n")))
     assert known
     assert {key.partition(".")[0] for key in DOCUMENTED} == set(known[1].split(", "))
+
+
+def test_example_of_waves_is_a_series():
+    plan = read_survey(EXAMPLE + EXAMPLE_OF_WAVES).compile()
+    assert [each.name for each in plan.waves.list[::11]] == ["2027-01", "2027-12"]
 
 
 def test_example_on_the_page_is_a_survey():

@@ -9,6 +9,7 @@ from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import save_results
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from tests.support.surveys import survey_toml
@@ -66,7 +67,7 @@ def number_snapshot() -> Snapshot:
     hours[rng.random(40_000) < np.where(labels, 0.3, 0.1)] = np.nan
     age = rng.normal(np.where(labels, 60, 40), 10)
     plan = read_survey(NUMBERS).compile()
-    codes = [tea, plan.features[1].code_array(hours), plan.features[2].code_array(age)]
+    codes = [tea, encode_numbers(plan.features[1], hours), encode_numbers(plan.features[2], age)]
     return simulate_reports(plan, np.column_stack(codes), labels, FastStream(8))
 
 

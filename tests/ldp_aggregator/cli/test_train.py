@@ -15,6 +15,7 @@ from encoders.survey import Plan, read_survey
 from ldp_aggregator import load_model
 from ldp_aggregator.classifiers.export.onnx import to_onnx
 from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.views.estimate_rows import build_table, dump_table
@@ -268,7 +269,7 @@ def test_the_summary_counts_both_questions_of_a_number(run, tmp_path):
     plan = read_survey(NUMBERS).compile()
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 5000)
-    hours = plan.features[0].code_array(rng.normal(np.where(labels, 8.0, 5.0), 1.5))
+    hours = encode_numbers(plan.features[0], rng.normal(np.where(labels, 8.0, 5.0), 1.5))
     snapshot = simulate_reports(plan, np.column_stack([hours, labels]), labels, FastStream(2))
     (tmp_path / "snapshot.json").write_bytes(snapshot.to_json())
     result = run(tmp_path / "snapshot.json")

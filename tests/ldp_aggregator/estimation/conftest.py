@@ -17,6 +17,7 @@ from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.feature_result import FeatureResult
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary, compute_raw_estimates
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from tests.support.surveys import make_plan, survey_toml
@@ -104,7 +105,7 @@ class NumberWorld:
         rows = {"income": draw(rng, INCOMES, INCOME, label), "degrees": draw(rng, DEGREES, DEGREE, label)}
         two = (rng.random(users) >= GIVEN_LABEL[label]).astype(np.int64)
         income, _, degrees = self.plan.features
-        codes = [income.code_array(rows["income"]), two, degrees.code_array(rows["degrees"])]
+        codes = [encode_numbers(income, rows["income"]), two, encode_numbers(degrees, rows["degrees"])]
         return np.column_stack(codes), label
 
     def snapshot(self, users: int, seed: int) -> Snapshot:

@@ -24,6 +24,7 @@ from ldp_aggregator.estimation.class_differences import (
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance
 from ldp_aggregator.estimation.independence import chi_square_quantile, chi_square_tail
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from tests.ldp_aggregator.estimation.conftest import (
@@ -301,7 +302,7 @@ def test_equal_numbers_are_distinguishable_in_at_most_one_survey_of_twenty(
     for seed in range(surveys):
         rng = np.random.default_rng([seed, 7])
         labels = rng.choice(3, users, p=[0.6, 0.3, 0.1])
-        codes = plan.features[1].code_array(np.where(rng.random(users) < 0.2, np.nan, rng.random(users)))
+        codes = encode_numbers(plan.features[1], np.where(rng.random(users) < 0.2, np.nan, rng.random(users)))
         rows = np.column_stack([rng.integers(0, 5, users), codes])
         number = compute_raw_estimates(simulate_reports(plan, rows, labels, FastStream([seed, 8]))).numbers[0]
         alarms += any(find_differing_statistics(number).values())
@@ -319,7 +320,7 @@ def test_equal_numbers_of_few_people_per_class_are_rarely_distinguishable(epsilo
     for seed in range(surveys):
         rng = np.random.default_rng([seed, 9])
         labels = rng.choice(6, users, p=np.array(prior) / sum(prior))
-        codes = plan.features[0].code_array(100 * rng.random(users) ** 3)[:, None]
+        codes = encode_numbers(plan.features[0], 100 * rng.random(users) ** 3)[:, None]
         snapshot = simulate_reports(plan, codes, labels, FastStream([seed, 10]))
         alarms += any(find_differing_statistics(compute_raw_estimates(snapshot).numbers[0]).values())
     assert alarms <= most_alarms(surveys)

@@ -13,6 +13,7 @@ from encoders.survey import Plan
 from ldp_aggregator.estimation import Gaussian, estimate_snapshot
 from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.relevance import _unbiased_square, compute_relevance
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.statements.rules import is_relevance_known
@@ -91,7 +92,7 @@ def make_snapshot(plan: Plan, people: int, seed: int) -> Snapshot:
     rng = np.random.default_rng(seed)
     labels = rng.choice(3, people, p=PRIOR)
     informative = (rng.random((people, 1)) > TABLE.cumsum(axis=0).T[labels]).sum(axis=1)
-    number = plan.features[2].code_array(rng.normal(MEANS[labels], SPREAD))
+    number = encode_numbers(plan.features[2], rng.normal(MEANS[labels], SPREAD))
     codes = np.asfortranarray(np.column_stack([informative, rng.integers(0, 4, people), number]))
     return simulate_reports(plan, codes, labels, FastStream(seed))
 
@@ -154,7 +155,7 @@ def test_whether_a_number_is_missing_counts_too_and_no_estimate_is_nan(people):
         rng = np.random.default_rng(seed)
         labels = rng.integers(0, 2, people)
         number = np.where(rng.random(people) < np.where(labels, 0.8, 0.05), np.nan, rng.random(people) * 10)
-        codes = np.asfortranarray(plan.features[0].code_array(number)[:, None])
+        codes = np.asfortranarray(encode_numbers(plan.features[0], number)[:, None])
         estimates, classifier = estimate_survey(simulate_reports(plan, codes, labels, FastStream(seed)))
         (feature,), (smoothed,) = estimates.features, classifier.conditionals
         found = feature.relevance.estimate

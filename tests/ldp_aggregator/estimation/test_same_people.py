@@ -23,6 +23,7 @@ from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports, simulate_survey
 from ldp_aggregator.snapshot import Snapshot, SnapshotError, Total, sum_snapshots
 from ldp_aggregator.statements import TEXTS
@@ -187,7 +188,7 @@ def test_a_feature_alone_and_in_four_tables(count: int):
 def test_means_and_variances_also_of_numbers_near_an_end(epsilon: int, count: int):
     def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         x = np.column_stack([rng.normal(0.4, 0.2, n), rng.exponential(0.3, n) - 1]).clip(-1, 1)
-        codes = [feature.code_array(x[:, each]) for each, feature in enumerate(plan.features)]
+        codes = [encode_numbers(feature, x[:, each]) for each, feature in enumerate(plan.features)]
         return np.column_stack(codes), np.zeros(n, dtype=np.int64)
 
     plan = all_answers_plan(NUMBERS, 4 * epsilon)

@@ -19,6 +19,7 @@ from ldp_aggregator.estimation.poisoning.summary import SupportTests, Suspicious
 from ldp_aggregator.privacy_statement import AuditResult
 from ldp_aggregator.results import find_usefulness
 from ldp_aggregator.results_file import read_results
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.stores import MemoryStore
@@ -99,7 +100,12 @@ def simulate(people, epsilon=1.0, seed=1, **changes):
     tea = np.where(labels == 0, 0, rng.integers(0, 5, people))
     hours = np.where(rng.random(people) < 0.2, np.nan, rng.normal(np.where(labels, 4, 8), 0.2))
     unasked, hours_feature, age = plan.features[1:]
-    codes = [tea, tea % unasked.size, hours_feature.code_array(hours), age.code_array(np.full(people, 50.0))]
+    codes = [
+        tea,
+        tea % unasked.size,
+        encode_numbers(hours_feature, hours),
+        encode_numbers(age, np.full(people, 50.0)),
+    ]
     return simulate_reports(plan, np.column_stack(codes), labels, FastStream(seed))
 
 
@@ -184,7 +190,7 @@ def _make_alarm():
 def _make_hostile():
     plan = read_survey(HOSTILE).compile()
     labels = np.arange(4000) % 2
-    codes = np.column_stack([labels, plan.features[1].code_array(labels.astype(float))])
+    codes = np.column_stack([labels, encode_numbers(plan.features[1], labels.astype(float))])
     return collect(simulate_reports(plan, codes, labels, FastStream(1)))
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 from encoders.randomness import FastStream
 from encoders.survey import Plan
 from ldp_aggregator.results import Results, make_results
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.survey_comparison import (
@@ -55,7 +56,7 @@ def ask(
     codes = [
         np.where(black, 0, rng.integers(0, 5, people)),
         (rng.random(people) < 0.3).astype(int),
-        plan.features[2].code_array(hours),
+        encode_numbers(plan.features[2], hours),
     ]
     snapshot = simulate_reports(plan, np.column_stack(codes), labels, FastStream(seed))
     return make_results(snapshot, poisoning=False)

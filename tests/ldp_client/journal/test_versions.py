@@ -10,14 +10,14 @@ from ldp_client import Journal, JournalError, State
 from tests.support.journals import IDENTITY, RELAYED, RELAYED_IDENTITY, commit
 
 
-@pytest.mark.parametrize("version", [-1, 1, 3, 7])
+@pytest.mark.parametrize("version", [-1, 1, 3, 8])
 def test_a_journal_of_another_version_is_refused_and_stays(tmp_path, version):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     with closing(sqlite3.connect(tmp_path / "j.db")) as other, other:
         other.execute(f"PRAGMA user_version = {version}")
     before = (tmp_path / "j.db").read_bytes()
-    with pytest.raises(JournalError, match=f"version {version}, and only 6 is supported: use the release"):
+    with pytest.raises(JournalError, match=f"version {version}, and only 7 is supported: use the release"):
         commit(journal, b"second")
     assert (tmp_path / "j.db").read_bytes() == before
 
@@ -29,6 +29,7 @@ def test_a_journal_without_relays_is_extended_and_keeps_its_entries(tmp_path):
         former.execute("DROP INDEX messages")
         former.execute("ALTER TABLE surveys DROP COLUMN sealed")
         former.execute("ALTER TABLE surveys DROP COLUMN closes")
+        former.execute("ALTER TABLE surveys DROP COLUMN wave")
         former.execute("PRAGMA user_version = 4")
     entry = Journal(tmp_path / "j.db").find(IDENTITY)
     assert (entry.report, entry.sealed, entry.closes) == (b"first", None, None)
@@ -46,6 +47,7 @@ def make_version_5(path: Path, report: bytes, sealed: bytes, **changes: object) 
             former.execute(f"UPDATE surveys SET {name} = ?", (value,))
         former.execute("DROP INDEX messages")
         former.execute("ALTER TABLE surveys DROP COLUMN closes")
+        former.execute("ALTER TABLE surveys DROP COLUMN wave")
         former.execute("PRAGMA user_version = 5")
     assert report in path.read_bytes()
 

@@ -10,6 +10,7 @@ import pytest
 from encoders.errors import LdpError, RowError, SurveyError
 from encoders.survey import CategoricalFeature, Label, Survey, read_survey
 from encoders.survey.features import GRID
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_design import SimulationGrid, simulate
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs
@@ -235,7 +236,9 @@ def test_a_simulated_projection_equals_the_written_one(line):
     survey = read_survey(text)
     inputs = tuple(projection_inputs(survey))
     assert [each.name for each in inputs] == ["left", "right"]
-    numbers = np.stack([each.code_array(line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
+    numbers = (
+        np.stack([encode_numbers(each, line[each.name].to_numpy()) for each in inputs], axis=1) / GRID - 1
+    )
     found = fit("dca", inputs, numbers, (line["class"] == "b").to_numpy(dtype=int))
     asked = Variant(epsilon=Decimal(1), projection="dca:1").apply(survey, found)
     cells = {name: [str(cell) for cell in line[name]] for name in ("left", "right", "class")}

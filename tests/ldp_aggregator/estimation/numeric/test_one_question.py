@@ -9,6 +9,7 @@ from encoders.survey import Plan
 from encoders.survey.any_survey import read_any_survey
 from ldp_aggregator.estimation import NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.estimates import estimate_survey
+from ldp_aggregator.rows.encode_table import encode_numbers
 from ldp_aggregator.simulated_population import simulate_reports
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.warnings import find_feature_warning
@@ -22,7 +23,7 @@ def plan_of(label: list[str] | None, epsilon: float = 4) -> Plan:
 
 
 def simulate(plan: Plan, numbers: np.ndarray, seed: int = 1) -> Snapshot:
-    codes = plan.features[0].code_array(numbers)[:, None]
+    codes = encode_numbers(plan.features[0], numbers)[:, None]
     labels = np.arange(len(numbers)) % len(plan.label.values)
     return simulate_reports(plan, codes, labels, FastStream(seed))
 

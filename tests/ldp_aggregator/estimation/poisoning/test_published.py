@@ -19,7 +19,8 @@ from ldp_aggregator.codec import from_json, to_json
 from ldp_aggregator.estimation import Estimates, FeatureResult, NumberResult, estimate_snapshot
 from ldp_aggregator.estimation.poisoning.influence import Influence
 from ldp_aggregator.estimation.poisoning.summary import PoisoningSummary
-from ldp_aggregator.simulated_population import simulate_total
+from ldp_aggregator.rows.encode_table import encode_numbers
+from ldp_aggregator.simulated_population import simulate_total, true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.warnings import find_poisoning
 from tests.ldp_aggregator.estimation.conftest import without_intervals
@@ -70,12 +71,12 @@ def simulate(plan: Plan, people: int = 6000) -> Snapshot:
             x = np.clip(rng.normal(0.1 + 0.4 * labels, 0.3), -1, 1)
             answers = (low + high) / 2 + x * (high - low) / 2
             answers[rng.random(people) < 0.15 * (feature.missing == "category")] = np.nan
-            codes.append(feature.code_array(answers))
+            codes.append(encode_numbers(feature, answers))
         else:
             codes.append(np.minimum(rng.poisson(feature.size / 4 + labels / 2, people), feature.size - 1))
     totals = {}
     for question in plan.questions:
-        values = question.value_array(np.column_stack(codes), labels, np.arange(people))
+        values = true_answers(question, np.column_stack(codes), labels, np.arange(people))
         total = simulate_total(question, values, FastStream(question.index))
         totals[question.key] = Total(HONEST * people, HONEST * total.cells)
     return Snapshot(plan, totals, {})

@@ -9,6 +9,7 @@ from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.poisoning.summary import Untested
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import dump_results, parse_results
+from ldp_aggregator.simulated_population import true_answers
 from ldp_aggregator.snapshot import Snapshot, Total
 from ldp_aggregator.statements.warnings import find_warnings
 from tests.support.surveys import make_plan
@@ -23,7 +24,7 @@ def collected(frequency: str = "OUE", fakes: int = 0, counted: bool = True) -> S
     for question in plan.questions:
         mechanism, rng = question.mechanism, np.random.default_rng(2)
         codes = np.column_stack([rng.integers(0, 4, 6000), rng.integers(0, 1 << 21, 6000)])
-        values = question.value_array(codes, rng.integers(0, 2, 6000), np.arange(6000))
+        values = true_answers(question, codes, rng.integers(0, 2, 6000), np.arange(6000))
         payloads = mechanism.perturb_many(values, FastStream(7))
         if question.name == "age":
             payloads = np.concatenate([payloads, np.full((fakes, 1), 0b00001001, dtype=np.uint8)])

@@ -16,11 +16,11 @@ def require_whole_survey(store: Store, survey: str, plan: bytes) -> None:
 
 def find_damage(store: Store) -> dict[str, CounterError]:
     """Return what each survey of a store has lost; surveys that are whole or deleted are left out."""
-    deleted = read_tombstones(store).keys()
-    found: dict[str, CounterError] = {each: lost_plan_error(each) for each in store.lost_plans() - deleted}
+    found: dict[str, CounterError] = {each: lost_plan_error(each) for each in store.lost_plans()}
     for survey, plan in store.plans().items():
         try:
             require_whole_survey(store, survey, plan)
         except LostReportsError as error:
             found[survey] = error
-    return found
+    deleted = read_tombstones(store).keys()  # last: a deletion that begins meanwhile looks like damage
+    return {survey: error for survey, error in found.items() if survey not in deleted}

@@ -127,9 +127,17 @@ def count_part(
 
     `sections` has the temporary file of each section, in order, and its blocks of this part.
     """
+    from threadpoolctl import threadpool_limits
+
     plan = _load_plan(plan_json)
     with spill_errors():
         distinct, reused = _find_distinct(_read_blocks(plan, sections))
+    with threadpool_limits(1):  # the products are small: more threads only wait for each other
+        return _count_distinct(plan, distinct), {str(Reason.ID_REUSED): reused} if reused else {}
+
+
+def _count_distinct(plan: Plan | SiloPlan, distinct: Mapping[int, Records]) -> Mapping[str, Total]:
+    """Return the totals of the records of each question."""
     totals = {}
     for index, records in distinct.items():
         mechanism, payloads = plan.counted_questions[index].mechanism, records[:, ID_BYTES:]
@@ -137,7 +145,7 @@ def count_part(
         if mechanism.support_counters:  # for the poisoning check
             support = mechanism.support_counters.count(payloads)
             totals[plan.counted_questions[index].support_key] = Total(0, support)
-    return totals, {str(Reason.ID_REUSED): reused} if reused else {}
+    return totals
 
 
 def _read_blocks(

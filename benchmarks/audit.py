@@ -28,6 +28,8 @@ import numpy as np
 
 from benchmarks.buggy_clients import MUTANTS, Mutant, compile_survey
 from benchmarks.buggy_curators import MUTANTS as MUTANTS_OF_CURATORS
+from benchmarks.buggy_series import MUTANTS as MUTANTS_OF_SERIES
+from benchmarks.buggy_series import StepwiseSeries, compile_series
 from benchmarks.buggy_silos import MUTANTS as MUTANTS_OF_SILOS
 from benchmarks.port_client import ADAPTERS, CLIENTS, PortClient
 from encoders.survey import Plan, Question, Survey, read_survey
@@ -45,6 +47,7 @@ from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.outcomes import LEAST_TRIALS
 from ldp_audit.people import focus_plan, make_people
 from ldp_audit.result import format_p_value
+from ldp_audit.series_audit import check_series
 from ldp_audit.silo_audit import audit_silo
 from ldp_audit.timing import Timing, compare_times, measure_timing
 from ldp_client import Client, Response
@@ -93,6 +96,7 @@ BOUNDS_HEAD = """
 URL = "http://audit.invalid/v1/surveys/audit"
 SENT = 2_000
 MUTANT_TRIALS = 20_000
+SERIES_TRIALS = 1_000
 TIMED = 100_000
 PORT_TRIALS = 200_000
 AUDITED_TRIALS = 5_000
@@ -307,8 +311,16 @@ def print_bounds(mechanisms: Sequence[str], epsilons: Sequence[str], trials: int
 def print_bugs() -> None:
     print("\n| bug | flagged by |\n|---|---|", flush=True)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for line in pool.map(flagged, MUTANTS):
+        for line in [*pool.map(flagged, MUTANTS), *pool.map(flagged_series, MUTANTS_OF_SERIES)]:
             print(line, flush=True)
+
+
+def flagged_series(mutant: type[StepwiseSeries]) -> str:
+    plan = compile_series()
+    leak, checks = check_series(plan, mutant(), make_people(plan), SERIES_TRIALS, ALPHA)
+    causes = [f"bound {leak.leak.epsilon_lower_bound:.2f}"] * leak.exceeds(plan.epsilon)
+    causes += [f"{each.layer}: {each.name}" for each in checks if not each.passed]
+    return f"| {(mutant.__doc__ or '').rstrip('.')} | {'; '.join(causes) or 'NOT DETECTED'} |"
 
 
 def print_times(mechanisms: Sequence[str]) -> None:

@@ -34,7 +34,16 @@ from ldp_audit.messages import Messages, MessagesByPerson
 from ldp_audit.people import Person, draw_people, focus_plan, make_people
 from ldp_audit.relay_audit import check_relay
 from ldp_audit.request_capture import check_requests
-from ldp_audit.result import HOMOGENEITY, RELAY, AuditResult, BlackBoxResult, Check, report_epsilon
+from ldp_audit.result import (
+    HOMOGENEITY,
+    RELAY,
+    SERIES,
+    AuditResult,
+    BlackBoxResult,
+    Check,
+    report_epsilon,
+)
+from ldp_audit.series_audit import SeriesDevice, check_series
 from ldp_audit.timing import check_timing
 
 FORKED_COPIES = 64
@@ -43,6 +52,8 @@ WHOLE_REQUESTS = "any question, whole requests"
 _MIN_TRIALS = 100
 _MIN_REQUESTS = 10
 _TRIALS_PER_REQUEST = 160
+_TRIALS_PER_SERIES = 40
+_MIN_SERIES = 30
 _REFERENCE_MESSAGES = 20_000
 _RANDOM_PEOPLE = 64
 _RANDOM_PEOPLE_WITH_REQUESTS = 16
@@ -97,7 +108,8 @@ def audit(
     _check_options(trials, alpha, copies, requests)
     requests = requests or max(required_requests(float(plan.epsilon)), trials // _TRIALS_PER_REQUEST)
     audited = plan  # with the relay that it may have
-    plan = replace(plan, relay=None, epsilon=report_epsilon(plan))  # of the reports that are sealed
+    # the reports that are sealed, and those of one wave
+    plan = replace(plan, relay=None, waves=None, epsilon=report_epsilon(plan))
     tested_questions = len(plan.questions) if len(plan.questions) > 1 else 0
     run = _AuditRun(
         plan=plan,
@@ -105,7 +117,7 @@ def audit(
         people=make_people(plan),
         trials=trials,
         requests=requests,
-        alpha=alpha / (tested_questions + _OTHER_TESTS + (audited.relay is not None)),
+        alpha=alpha / (tested_questions + _OTHER_TESTS + bool(audited.relay) + bool(audited.waves)),
         show_progress=progress or (lambda _stage: None),
     )
 
@@ -134,7 +146,7 @@ def list_stages(plan: Plan, timed: int = 0) -> list[str]:
     """Return the names of an audit's stages in order; arguments as of :func:`audit`."""
     questions = [each.name for each in plan.questions] if len(plan.questions) > 1 else []
     black_box = [f"black box: {name}" for name in (ANY_QUESTION, *questions)]
-    relay = [RELAY] if plan.relay else []
+    relay = [RELAY] * bool(plan.relay) + [SERIES] * bool(plan.waves)
     timing = ["timing"] if timed else []
     return ["freshness", "exact", black_box[0], "homogeneity", *black_box[1:], *relay, *timing]
 
@@ -194,13 +206,25 @@ class _AuditRun:
         }
 
     def check_others(self, audited: Plan, timed: int) -> None:
-        """Check sealed messages, if the audited plan has a relay, and times."""
+        """Check sealed messages and whole series, if the audited plan has a relay or waves, and times."""
         if audited.relay:
             self.show_progress(RELAY)
             self.checks += check_relay(audited, self.people, self.requests, self.alpha)
+        if audited.waves:
+            self.show_progress(SERIES)
+            self._check_series(replace(audited, relay=None))
         if timed:
             self.show_progress("timing")
             self.checks.append(check_timing(self.device, self.plan, self.people, timed))
+
+    def _check_series(self, audited: Plan) -> None:
+        if not isinstance(self.device, SeriesDevice):
+            self.checks.append(Check(SERIES, "all waves", None, "not measured: the device has no series()"))
+            return
+        count = max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES)
+        leak, checks = check_series(audited, self.device, self.people, count, self.alpha)
+        self.black_box.append(leak)
+        self.checks += checks
 
     def check_forks(self, forked: dict[str, list[bytes]], messages: MessagesByPerson) -> None:
         """Check the reports of forked copies; `messages` show how often a payload occurs by chance."""

@@ -16,7 +16,8 @@ from encoders.survey import Plan
 from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
 from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
-from ldp_client import Client, Journal, Response, TransportError, make_report
+from ldp_audit.series_audit import Bodies, History, SimulatedClock
+from ldp_client import Client, Journal, Response, State, TransportError, make_report
 
 _OFFLINE_SECONDS = 0.03
 _TIMEOUT_SECONDS = 60.0
@@ -78,6 +79,29 @@ class PublicClient:
                 client.flush(seconds)  # tries again at once
                 network.attempted.wait(_TIMEOUT_SECONDS)  # on a busy machine the first attempt takes its time
         return network.bodies
+
+    def series(self, plan: Plan, history: History) -> Bodies:
+        """Return the bodies that a device sends in each wave, and when its clock was set back after all."""
+        assert plan.waves is not None
+        waves, journal, network = plan.waves.list, _NewJournal(":memory:"), _Network()
+        network.works = True
+        options = {"transport": network, "token": _draw_token(plan), "spread": 0}
+        sent: Bodies = [[] for _ in waves]
+        with SimulatedClock() as clock:
+            clock.now = waves[history.joins].opens - 1
+            with self._client(plan, journal, **options) as client:
+                client.grant()
+            for wave, person in [*enumerate(history.people)] * 2:  # once more: the clock is set back
+                if person is None:
+                    continue
+                clock.now, before = waves[wave].opens, len(network.bodies)
+                with self._client(plan, journal, **options) as client:
+                    client.withdraw()
+                    client.grant()
+                    if client.report(person.row, person.label).state is State.QUEUED:
+                        client.flush(_TIMEOUT_SECONDS)
+                sent[wave] += network.bodies[before:]
+        return sent
 
     def _client(self, plan: Plan, journal: Journal, **options: Any) -> Client:
         """Return a client of the device that `journal` belongs to."""

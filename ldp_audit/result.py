@@ -17,6 +17,7 @@ TEXTS = Texts("ldp_audit")
 HOMOGENEITY = "homogeneity"
 FRESHNESS = "freshness"
 RELAY = "relay"
+SERIES = "series"
 TIMING = "timing"
 
 

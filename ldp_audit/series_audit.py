@@ -1,0 +1,147 @@
+"""The series layer: what a device sends in all waves of a survey, under a simulated clock; silence included.
+
+All other layers audit the report of one wave.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Protocol, runtime_checkable
+from unittest.mock import patch
+
+import numpy as np
+
+from encoders.errors import ReportError
+from encoders.report import unpack
+from encoders.survey import Plan
+from ldp_audit.blackbox import compare
+from ldp_audit.homogeneity import min_p_value
+from ldp_audit.messages import Messages
+from ldp_audit.people import Person
+from ldp_audit.result import SERIES, BlackBoxResult, Check, format_p_value
+
+Bodies = list[list[bytes]]
+"""The bodies that a device sends, by wave."""
+
+
+@dataclass(frozen=True)
+class History:
+    """What one person's answers are in each wave, and when they take part."""
+
+    name: str
+    people: Sequence[Person | None]
+    """The person with their answers in each wave; None if they do not open the application."""
+    joins: int = 0
+    """Index of the wave before which they agree."""
+
+
+@runtime_checkable
+class SeriesDevice(Protocol):
+    """A device that takes part in all waves of a survey."""
+
+    def series(self, plan: Plan, history: History) -> Bodies:
+        """Return what a new device sends in each wave, and after the clock was set back.
+
+        The person withdraws and agrees again between waves, and the application is started again.
+        """
+
+
+class SimulatedClock:
+    """Replaces `time.time` for this process."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._patch = patch.object(time, "time", lambda: self.now)
+
+    def __enter__(self) -> SimulatedClock:
+        self._patch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.stop()
+
+
+def make_histories(plan: Plan, people: Sequence[Person]) -> list[History]:
+    """Return people with constant and with changing answers, who miss waves, or join late."""
+    assert plan.waves is not None
+    count = len(plan.waves.list)
+    half, one, other = count // 2, people[0], people[-1]
+    return [
+        History("the same answers", [one] * count),
+        History("the same other answers", [other] * count),
+        History("one change", [one] * half + [other] * (count - half)),
+        History("a change in each wave", [(one, other)[wave % 2] for wave in range(count)]),
+        History("a change at the end", [one] * (count - 1) + [other]),
+        History("absent at first", [None] * half + [one] * (count - half)),
+        History("joins late", [None] * half + [one] * (count - half), joins=half),
+    ]
+
+
+def check_series(
+    plan: Plan, device: SeriesDevice, people: Sequence[Person], count: int, alpha: float
+) -> tuple[BlackBoxResult, list[Check]]:
+    """Check what `count` devices of each history send in all waves.
+
+    `alpha` is the probability of finding a fault in a client that has none.
+    """
+    histories = make_histories(plan, people)
+    sent = {at: [device.series(plan, each) for _ in range(count)] for at, each in enumerate(histories)}
+    whole = {
+        histories[each].name: _summarise(plan, sent[each]) for each in range(5)
+    }  # who is there throughout
+    pairs = list(combinations(whole, 2))
+    leaks = [compare(pair, whole[pair[0]], whole[pair[1]], alpha / 2 / len(pairs)) for pair in pairs]
+    leak = max(leaks, key=lambda each: each.epsilon_lower_bound)
+    series = [bodies for every in sent.values() for bodies in every]
+    most = max(sum(map(len, bodies)) for bodies in series)
+    wrong = sum(
+        _wave_of(plan, body) != wave for each in series for wave, some in enumerate(each) for body in some
+    )
+    return BlackBoxResult(SERIES, leak, len(pairs)), [
+        Check(SERIES, "at most one report in all waves together", most < 2, f"at most {most}"),
+        Check(SERIES, "a report names the wave in which it is sent", not wrong, f"{wrong:,} do not"),
+        _check_waves(histories, sent, alpha / 2),
+    ]
+
+
+def _check_waves(histories: Sequence[History], sent: dict[int, list[Bodies]], alpha: float) -> Check:
+    """Test how often devices answer in each wave, or not at all, whatever the answers are."""
+    p = 1.0
+    for place, history in enumerate(histories):
+        waves = len(history.people)
+        shares = np.array([each is not None for each in history.people]) / waves
+        answered = np.array([[bool(bodies) for bodies in each] for each in sent[place]])
+        counts = np.append(answered.sum(axis=0), (~answered.any(axis=1)).sum())
+        expected = np.append(shares, 1 - shares.sum())
+        certain = np.isclose(expected, 0) | np.isclose(expected, 1)
+        if (counts[certain] != expected[certain].round() * len(sent[place])).any():
+            p = 0.0
+        elif not certain.all():
+            p = min(p, min_p_value(counts[~certain], len(sent[place]), expected[~certain]))
+    limit = alpha / (len(histories) * (len(histories[0].people) + 1))
+    finding = f"{format_p_value(p, 2)} (fails below {limit:.1g})"
+    return Check(
+        SERIES, "each wave is as probable as any other, whatever the answers are", p >= limit, finding
+    )
+
+
+def _summarise(plan: Plan, series: Sequence[Bodies]) -> Messages:
+    """Return the number of reports, the first wave of a report, and the last byte sent in each wave."""
+    found = []
+    for bodies in series:
+        first = next((wave for wave, some in enumerate(bodies, 1) if some), 0)
+        last = (some[-1][-1] if some else 0 for some in bodies)
+        count = min(sum(map(len, bodies)), 255)
+        found.append(bytes([count, first >> 8, first & 255, *last]))
+    return Messages.from_bytes(found)
+
+
+def _wave_of(plan: Plan, body: bytes) -> int | None:
+    """Return the index of the wave that a report names; None for other bytes."""
+    try:
+        return unpack(body).question // len(plan.questions)
+    except ReportError:
+        return None

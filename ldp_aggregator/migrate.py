@@ -160,7 +160,13 @@ class _Migration:
         target, survey, plans = self._target, self._survey, self._target.plans()
         served = survey in plans
         former = read_schedule(target, survey)
-        fix_shards(target, survey, read_shards(self._source, survey))
+        shards, own = read_shards(self._source, survey), read_shards(target, survey)
+        if served and own != shards:
+            raise MigrationError(
+                f"the source counts {survey} with {shards} sub-shards a question, and the target with {own}: "
+                "import into a store without this survey"
+            )
+        fix_shards(target, survey, shards)
         counters = stored_counters(target, survey, plan)
         target.publish(survey, plan, counters)
         if counters:  # from now on, another plan that replaces this one stops the import

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from ldp_aggregator.collector.app import create_app
 from ldp_aggregator.collector.errors import SettingsError
 from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.sealed_reports import has_relay, load_keys
+from ldp_aggregator.collector.serving.logs import log_event
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot_entries import counter_names, stored_counters
@@ -83,7 +85,12 @@ class PublishedSurveys:
         """
         identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
-        guarantee = store.check_durability(self.settings.store_policy)
+        guarantee = self.guarantee
+        try:
+            guarantee = store.check_durability(self.settings.store_policy)
+        except StoreError as error:  # other nodes can count; each report checks the settings of its node
+            if error.reason not in (StoreFailure.TIMEOUT, StoreFailure.CONNECTION_FAILED):
+                raise
         store.seen = self.seen
         lost = self.damaged.keys() - self.stored_plans.keys()
         app = create_app(self.settings, store, self.signatures, guarantee, self.keys, self.stored_plans, lost)
@@ -235,7 +242,10 @@ def _publish(
     for plan in plans:
         if former.get(plan.id) == plan.json and stored.get(plan.id) != plan.json:
             continue
-        store.publish(plan.id, plan.json, counter_names(plan, fix_shards(store, plan.id, settings.shards)))
+        shards = fix_shards(store, plan.id, None if plan.id in stored else settings.shards)
+        if settings.shards not in (None, shards):
+            log_event("shards-kept", logging.WARNING, survey=plan.id, shards=shards)
+        store.publish(plan.id, plan.json, counter_names(plan, shards))
         if plan.texts:
             store.set_note(TEXTS, plan.id, plan.texts.json)
         if stored.get(plan.id) != plan.json:

@@ -354,6 +354,8 @@ class RedisStore:
             guarantee = describe_guarantee(policy, self._check.check_servers())
         except StoreError as error:
             is_unreachable = error.reason in (StoreFailure.TIMEOUT, StoreFailure.CONNECTION_FAILED)
+            if is_unreachable and policy.durability != "unchecked":
+                self._rewriter.start()  # a worker goes on with the other servers
             if not is_unreachable or not self._url.startswith("rediss:"):
                 raise
             message = f"{error}; does this Redis speak TLS? If not, write redis://"

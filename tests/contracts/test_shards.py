@@ -10,7 +10,7 @@ from redis.crc import key_slot
 from benchmarks.synthetic_archives import make_plan, make_reports
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector.intake import Intake
-from ldp_aggregator.migrate import migrate_survey
+from ldp_aggregator.migrate import MigrationError, migrate_survey
 from ldp_aggregator.snapshot import take_snapshot
 from ldp_aggregator.snapshot_entries import counter_names
 from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
@@ -68,6 +68,17 @@ def test_a_copy_has_the_same_sub_shards(store, tmp_path):
     assert {outcome.status for outcome in again} == {"duplicate"}
     assert take_snapshot(target, PLAN.id).to_json() == take_snapshot(store, PLAN.id).to_json()
     target.close()
+
+
+def test_a_store_that_counts_in_another_way_is_no_target(store, tmp_path):
+    publish(store, 3).record_body(b"".join(make_reports(PLAN, 10)))
+    with closing(open_store(f"sqlite:///{tmp_path}/copy.db")) as target:
+        publish(target, None)
+        with pytest.raises(
+            MigrationError, match="3 sub-shards a question, and the target with 1"
+        ):
+            migrate_survey(store, target, PLAN.id)
+        assert target.totals(PLAN.id) == {}
 
 
 @pytest.mark.parametrize("shards", [2, 3, 6, 64])

@@ -4,13 +4,19 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from encoders.report import MEDIA_TYPE
 from encoders.survey import Plan
+from ldp_aggregator.collector.settings import CollectorSettings
+from ldp_aggregator.collector.startup import publish_surveys
 from ldp_aggregator.reports.batch_reader import BatchReader
 from ldp_aggregator.stores.redis import RedisStore
+from ldp_aggregator.stores.shards import read_shards
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, ask
 from tests.support.servers import ClusterNode, collector, wait_for
@@ -55,3 +61,38 @@ def test_the_other_nodes_go_on_while_the_node_with_the_opening_times_hangs(
         assert max(seconds for _, seconds in took) < 2.5  # one that waits for the node waits for 5 s
         wait_for(lambda: ask(f"{base}/readyz")[0] == 200)
     wait_for(lambda: all(node.sees_all() for node in cluster_nodes))
+
+
+def test_a_worker_starts_while_a_node_without_plans_hangs(survey: Path, cluster_nodes: Sequence[ClusterNode]):
+    url = f"{cluster_nodes[0].url}?socket_timeout=0.3"
+    published = publish_surveys(CollectorSettings(surveys=(survey,), store=url, operator_token="a-token"))
+    store = RedisStore(url)
+    needed = {store._servers.node_of_key(key)["target_nodes"].port for key in ("ldp:plans", "ldp:windows")}
+    store.close()
+    hanging = next(node for node in cluster_nodes[1:] if node.port not in needed)
+    hanging.signal(signal.SIGSTOP)
+    try:
+        app = published.make_app()
+        reports = [make_report(plan, ROW, "yes") for plan in published.plans for _ in range(40)]
+        send = app.test_client().post
+        statuses = {send(REPORTS, data=each, content_type=MEDIA_TYPE).status_code for each in reports}
+        app.extensions["ldp"].store.close()
+    finally:
+        hanging.signal(signal.SIGCONT)
+    assert 200 in statuses <= {200, 503}
+    wait_for(lambda: all(node.sees_all() for node in cluster_nodes))
+
+
+def test_surveys_that_are_published_keep_their_number_of_sub_shards(
+    tmp_path: Path, cluster_nodes: Sequence[ClusterNode], caplog: pytest.LogCaptureFixture
+):
+    paths = []
+    for name in ("first", "second"):
+        paths.append(tmp_path / f"{name}.toml")
+        paths[-1].write_text(f'survey = {{id = "{name}", epsilon = 1}}\nfeatures.tea.values = ["a", "b"]\n')
+    settings = CollectorSettings(surveys=(paths[0],), store=cluster_nodes[0].url, operator_token="a-token")
+    publish_surveys(settings)
+    publish_surveys(replace(settings, surveys=tuple(reversed(paths)), shards=3))
+    assert "shards-kept" in caplog.text
+    with closing(RedisStore(settings.store)) as store:
+        assert [read_shards(store, each) for each in ("first", "second")] == [1, 3]

@@ -123,7 +123,7 @@ class RedisStore:
         """Return the keys of the tables with marks of a survey, whatever its counters are."""
         if not self._is_cluster:
             return self._marker_keys(survey, [""])
-        return {key.decode() for key in self._redis.scan_iter(f"ldp:{{{survey}:*}}:published", count=1000)}
+        return {key.decode() for key in self._servers.scan(f"ldp:{{{survey}:*}}:published")}
 
     def _mark(self, survey: str, keys: Iterable[str], plan: bytes) -> None:
         """Set the marks of a plan, in every table; remove them if it is empty."""
@@ -140,7 +140,7 @@ class RedisStore:
     def lost_plans(self) -> set[str]:
         """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
         with self._servers.errors():
-            keys = self._redis.scan_iter("ldp:{*:*}:*", count=1000)
+            keys = self._servers.scan("ldp:{*:*}:*")
             fields = self._redis.hscan_iter("ldp:published", "*:*", count=1000)
             found = {key[5:].partition(b":")[0] for key in keys} | {
                 field.partition(b":")[0] for field, _ in fields
@@ -179,7 +179,7 @@ class RedisStore:
     def erase(self, survey: str) -> None:
         """Delete the keys of a survey, then rewrite the append-only file; see :meth:`Store.erase`."""
         with self._servers.errors():
-            for key in self._redis.scan_iter(f"ldp:{{{survey}:*}}:*", count=1000):
+            for key in self._servers.scan(f"ldp:{{{survey}:*}}:*"):
                 if key.endswith((b":ids", b":sums", b":published")):  # no note of a survey "ldp"
                     self._redis.unlink(key)  # DEL would block Redis while it frees millions of ids
             for field, _ in self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000):
@@ -244,7 +244,7 @@ class RedisStore:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
         prefix, suffix = counter_keys(survey, "*")[1].split("*")
         with self._servers.errors():
-            names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
+            names = {name.decode() for name in self._servers.scan(f"{prefix}*{suffix}")}
             pipeline = self._servers.pipeline()
             for name in sorted(names):
                 pipeline.get(name)
@@ -259,7 +259,7 @@ class RedisStore:
         """Scan the keys and, outside a cluster, the fields of numbers; see :meth:`Store.counters`."""
         prefix = f"ldp:{{{survey}:"
         with self._servers.errors():
-            every_key = self._redis.scan_iter(f"{prefix}*}}:*", count=1000)
+            every_key = self._servers.scan(f"{prefix}*}}:*")
             found = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in every_key}
             if not self._is_cluster:
                 fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)

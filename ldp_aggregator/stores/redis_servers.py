@@ -76,6 +76,17 @@ class RedisServers:
         """Return every server that keeps counters."""
         return [{"target_nodes": node} for node in self.client.get_primaries()] if self.is_cluster else [{}]
 
+    def scan(self, pattern: str) -> set[bytes]:
+        """Return the keys that match a pattern, on all servers.
+
+        A cluster is read again with a new map of it, because a key may move meanwhile, or to a new server.
+        """
+        found = {*self.client.scan_iter(pattern, count=1000)}
+        if self.is_cluster:  # only now: this takes long only if a server hangs, and then it has failed before
+            self._read_map()
+            found |= {*self.client.scan_iter(pattern, count=1000)}
+        return found
+
     def pipeline(self) -> OneTryPipeline:
         """Return an empty pipeline for any number of servers."""
         return OneTryPipeline(self)

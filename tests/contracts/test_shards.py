@@ -74,9 +74,7 @@ def test_a_store_that_counts_in_another_way_is_no_target(store, tmp_path):
     publish(store, 3).record_body(b"".join(make_reports(PLAN, 10)))
     with closing(open_store(f"sqlite:///{tmp_path}/copy.db")) as target:
         publish(target, None)
-        with pytest.raises(
-            MigrationError, match="3 sub-shards a question, and the target with 1"
-        ):
+        with pytest.raises(MigrationError, match="3 sub-shards a question, and the target with 1"):
             migrate_survey(store, target, PLAN.id)
         assert target.totals(PLAN.id) == {}
 

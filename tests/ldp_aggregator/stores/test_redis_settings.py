@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import redis
 
 from ldp_aggregator.stores import StoreError, StoreFailure, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
+from ldp_aggregator.stores.redis_scripts import counter_keys
 from tests.ldp_aggregator.stores.conftest import StartRedis, count
 from tests.support.batches import is_ready, record
 from tests.support.servers import (
@@ -19,6 +21,7 @@ from tests.support.servers import (
     free_port,
     listens,
     paused_rewrite,
+    redis_nodes,
     rewrite_once,
     rewriting_process,
     wait_for,
@@ -173,3 +176,26 @@ def test_tls_to_a_redis_without_tls_is_named_as_the_likely_cause(tmp_path, monke
             store.check_durability(StorePolicy())
     finally:
         server.stop()
+
+
+def test_a_store_finds_what_has_moved_to_a_new_node(tmp_path):
+    """A cluster of its own, because a node joins it."""
+    key, new = counter_keys("survey", "q")[0], ClusterNode(tmp_path / "new")
+    with (
+        redis_nodes(tmp_path, (("127.0.0.1", ""),) * 2) as nodes,
+        closing(RedisStore(nodes[0].url)) as store,
+        closing(new.client),
+    ):
+        store.publish("survey", b"plan", ["q"])
+        record(store, "survey", "q", {bytes(16): bytes(8)}, np.array([1]))
+        source = next(each for each in nodes if each.client.keys(key))
+        new.start()
+        try:
+            bus = new.client.config_get("cluster-port")["cluster-port"]
+            source.client.execute_command("CLUSTER", "MEET", new.host, new.port, bus)
+            wait_for(new.sees_all)
+            move_slot(source, new, key)
+            assert store.totals("survey")["q"].n == 1
+            assert store.counters("survey") == {"q"}
+        finally:
+            new.stop()

@@ -85,7 +85,15 @@ class Survey:
             projection=None,
             users=None,
             validation=validation,
+            waves=None,
         )
+
+    def of_one_wave(self) -> Survey:
+        """Return the survey of the people of one wave, who are all people divided by the number of waves."""
+        if self.waves is None:
+            return self
+        users = self.users and max(self.users // len(self.waves.list), 1)
+        return replace(self, waves=None, users=users)
 
     def keep_tables(self, tables: Sequence[CrossTable]) -> Survey:
         """Return the survey with some of its tables; features of only the others are asked alone."""

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from encoders.explain.text import format_table, wrap_text
 from encoders.progress import show_progress
+from encoders.survey import Survey
 from encoders.survey.any_survey import read_any_survey, read_survey_file
 from encoders.survey.compiled_plan import LOCAL
 from encoders.survey.features import row_entries
@@ -110,6 +111,8 @@ def main(
     """
     require_no_input(output, [survey, rows])
     parsed = read_survey_file(survey, read_any_survey)
+    if isinstance(parsed, Survey):
+        parsed = parsed.of_one_wave()
     entries = row_entries(parsed.features) if isinstance(parsed, SiloSurvey) else parsed.entries
     columns = read_rows(rows, entries, multiline)
     is_default = click.get_current_context().get_parameter_source("trusts") is ParameterSource.DEFAULT

@@ -166,6 +166,7 @@ def main(
     parsed = read_survey_file(survey, read_survey)
     columns = read_rows(rows, parsed.entries, multiline)
     reports = _make_reports(parsed, columns) if reports_file else []
+    parsed = parsed.of_one_wave()  # the archive has reports of all waves
     grid = SimulationGrid(
         epsilons=epsilons or [parsed.epsilon],
         mechanisms=mechanisms,

@@ -131,6 +131,15 @@ def size(
         raise click.UsageError("--rows and --silos are for silo surveys: give --users")
     parsed = read_survey_file(survey, read_survey)
     refuse_validation(parsed)
+    if parsed.waves:
+        count = len(parsed.waves.list)
+        click.echo(
+            f"each of the {count} waves has 1/{count} of the people; a change between two waves has 1.4 "
+            "times the margin of one wave",
+            err=True,
+        )
+        parsed = replace(parsed, users=users or parsed.users).of_one_wave()
+        users = parsed.users
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     if questions:
         _print_questions(surveys, margin or DEFAULT_MARGIN, as_json)

@@ -97,6 +97,7 @@ def describe_questions(plan: Plan) -> SimpleNamespace:
     return SimpleNamespace(
         entries=len(plan.entries),
         one_entry=len(plan.entries) == 1,
+        waves=Counted(len(plan.waves.list), "wave") if plan.waves else "",
         one_question=len(plan.questions) == 1,
         # number of questions or groups of them, of which one is drawn
         topic_count=Counted(len(topics), "question"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,8 @@ class DossierSource(PlanSource):
     def commands(self) -> Commands:
         """The commands that repeat a computation."""
         size, audit = self.size, self.audit
-        users = f"--users {size.users}" if size else ""
+        waves = len(self.plan.waves.list) if self.plan.waves else 1
+        users = f"--users {size.users * waves}" if size else ""
         shares = f"--label-shares {shlex.quote(self.shares_text)}" if self.shares_text else ""
         rare = ""
         for each in self.scenarios[1:]:
@@ -135,7 +136,7 @@ class DossierSource(PlanSource):
             **self.common_commands,
             dossier=self.command(
                 "ldp-survey dossier",
-                users if size and size.users != self.survey.users else "",
+                users if size and size.users != self.survey.of_one_wave().users else "",
                 shares,
                 f"--audit {shlex.quote(audit.name)}" if audit else "",
                 "-o dossier.html",
@@ -171,7 +172,9 @@ def read_source(
         survey=survey,
         plan=plan,
         file=displayable_name(path),
-        scenarios=_compute_scenarios(survey, users or survey.users, shares, on_simulation),
+        scenarios=_compute_scenarios(
+            replace(survey, users=users or survey.users).of_one_wave(), shares, on_simulation
+        ),
         shares_text=label_shares or "",
         audit=summary,
     )
@@ -179,10 +182,10 @@ def read_source(
 
 def _compute_scenarios(
     survey: Survey,
-    users: int | None,
     shares: LabelShares | None,
     on_simulation: Callable[[int], object] | None,
 ) -> Sequence[Scenario]:
+    users = survey.users
     if survey.validation:
         return ()
     if users is None:

@@ -31,10 +31,11 @@ def make_row_reports(
     coded = _encode_rows(plan, read_labelled_table(survey, rows))
     reports = []
     for codes in coded:
+        wave = plan.waves.draw(rng) if plan.waves else None
         if plan.by_invitation:  # without an invitation, the question is drawn here
-            sent = [randomise_coded(plan, codes, rng, plan.draw(rng).name)]
+            sent = [randomise_coded(plan, codes, rng, plan.draw(rng).name, wave=wave)]
         else:
-            sent = randomise_all(plan, codes, rng)
+            sent = randomise_all(plan, codes, rng, wave=wave)
         reports += [each.report for each in sent]
         progress(1)
     return reports

@@ -1,0 +1,54 @@
+"""Commands for authors about a survey with waves: sizes of one wave, made-up reports of all."""
+
+import pytest
+
+from encoders.survey import read_survey
+from ldp_aggregator.reports.archives import count_archives
+from tests.support.commands import command
+from tests.support.waves import SURVEY, WAVES
+
+USERS = SURVEY.replace("epsilon = 2", "epsilon = 2, users = 3000")
+
+
+@pytest.fixture
+def survey(tmp_path):
+    path = tmp_path / "mood.toml"
+    path.write_text(USERS + WAVES)
+    return path
+
+
+def test_one_wave_has_its_part_of_the_people():
+    one = read_survey(USERS + WAVES).of_one_wave()
+    assert (one.waves, one.users) == (None, 1000)
+    assert read_survey(SURVEY + WAVES).of_one_wave().users is None
+    assert read_survey(USERS).of_one_wave() == read_survey(USERS)
+
+
+def test_the_size_is_that_of_one_wave(survey, tmp_path):
+    for options in ([], ["--users", "3000"]):
+        found = command("ldp-survey", "size", survey, *options)
+        assert "each of the 3 waves has 1/3 of the people" in found.stderr
+        (tmp_path / "one.toml").write_text(USERS.replace("3000", "1000"))
+        assert found.stdout == command("ldp-survey", "size", tmp_path / "one.toml").stdout
+
+
+def test_the_dossier_says_that_each_person_is_asked_once(survey, tmp_path):
+    command("ldp-survey", "dossier", survey, "-o", tmp_path / "dossier.html")
+    text = (tmp_path / "dossier.html").read_text("utf-8")
+    assert "The survey has 3 waves. Each person is asked once" in " ".join(text.split())
+    assert "--users 3000" in text
+
+
+def test_made_up_reports_are_of_all_waves(survey, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("mood,sleep,paid\n" + "good,well,yes\nbad,badly,no\n" * 150)
+    command("ldp-simulate", survey, rows, "--repeats", 2, "--reports", tmp_path / "reports.bin")
+    plan = read_survey(USERS + WAVES).compile()
+    snapshot = count_archives(plan, [str(tmp_path / "reports.bin")], pytest.fail)
+    counts = [snapshot.select(each.name).total() for each in plan.waves.list]
+    assert sum(counts) == 300
+    assert all(50 < each < 150 for each in counts)  # six standard deviations
+
+
+def test_a_preview_names_a_wave(survey):
+    assert "You are asked once, in the wave 2027-0" in command("ldp-survey", "preview", survey).stdout

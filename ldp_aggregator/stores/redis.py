@@ -42,7 +42,10 @@ from ldp_aggregator.stores.store import (
     byte_rows,
     changed_plan_error,
     count_reports,
+    mark_plan,
+    token_namespace,
     unknown_survey_error,
+    unmark_plan,
 )
 from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
@@ -89,7 +92,7 @@ class RedisStore:
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
             if tombstone := self._redis.hget(note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
-            stored = self._redis.hget(_PLANS_KEY, survey)
+            stored = self.plans().get(survey)
             keys = self._marker_keys(survey, counters)
             if stored not in (None, plan):
                 self._prepare_replacement(survey, stored)
@@ -100,7 +103,7 @@ class RedisStore:
                 # a table that lacks its mark has lost its numbers; support counters have no reports
                 keys = {key for (_, key), mark in marks.items() if mark or key.endswith("+}:published")}
             self._mark(survey, keys, plan)
-            self._redis.hset(_PLANS_KEY, survey, plan)  # last: a plan without all marks has lost data
+            self._redis.hset(_PLANS_KEY, survey, mark_plan(plan, counters))  # last: all marks are there
 
     def _prepare_replacement(self, survey: str, plan: bytes) -> None:
         """Replace the marks of a plan without reports by those of none: from then on the totals are final.
@@ -135,24 +138,24 @@ class RedisStore:
     def plans(self) -> dict[str, bytes]:
         """Read the plans from Redis; see :meth:`Store.plans`."""
         with self._servers.errors():
-            return {survey.decode(): plan for survey, plan in self._redis.hgetall(_PLANS_KEY).items()}
+            stored = self._redis.hgetall(_PLANS_KEY).items()
+        return {survey.decode(): unmark_plan(plan) for survey, plan in stored}
 
     def lost_plans(self) -> set[str]:
         """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
         with self._servers.errors():
             keys = self._servers.scan("ldp:{*:*}:*")
             fields = self._redis.hscan_iter("ldp:published", "*:*", count=1000)
-            found = {key[5:].partition(b":")[0] for key in keys} | {
-                field.partition(b":")[0] for field, _ in fields
-            }
-        names = {name.decode().partition(".")[0] for name in found}
+            found = [*(key[5:] for key in keys), *(field for field, _ in fields)]
+        names = {name.partition(b":")[0].decode().partition(".")[0] for name in found}
         noted = {survey for kind in SURVEY_KINDS for survey in self.notes(kind)}
         plans = self.plans().keys()
         return self._surveys_with_data(names - plans) | (noted - plans)
 
     def _surveys_with_data(self, surveys: Collection[str]) -> set[str]:
         """Return which surveys have counted reports, or lost them."""
-        return {each for each in surveys if count_reports(self.totals(each)) or self.find_losses(each)}
+        named = [(each, name) for each in surveys for name in (each, token_namespace(each))]
+        return {each for each, name in named if count_reports(self.totals(name)) or self.find_losses(name)}
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
@@ -244,23 +247,20 @@ class RedisStore:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
         prefix, suffix = counter_keys(survey, "*")[1].split("*")
         with self._servers.errors():
-            names = {name.decode() for name in self._servers.scan(f"{prefix}*{suffix}")}
+            names = sorted(name.decode() for name in self._servers.scan(f"{prefix}*{suffix}"))
             pipeline = self._servers.pipeline()
-            for name in sorted(names):
+            for name in names:
                 pipeline.get(name)
-            values = dict(zip(sorted(names), pipeline.execute(), strict=True))
-        return {
-            name.removeprefix(prefix).removesuffix(suffix): unpack_total(sums)
-            for name, sums in values.items()
-            if sums
-        }
+            values = zip(names, pipeline.execute(), strict=True)
+        counters = ((name.removeprefix(prefix).removesuffix(suffix), sums) for name, sums in values)
+        return {name: unpack_total(sums) for name, sums in counters if sums}
 
     def counters(self, survey: str) -> set[str]:
         """Scan the keys and, outside a cluster, the fields of numbers; see :meth:`Store.counters`."""
         prefix = f"ldp:{{{survey}:"
         with self._servers.errors():
-            every_key = self._servers.scan(f"{prefix}*}}:*")
-            found = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in every_key}
+            keys = self._servers.scan(f"{prefix}*}}:*")
+            found = {key.decode().removeprefix(prefix).rpartition("}:")[0] for key in keys}
             if not self._is_cluster:
                 fields = self._redis.hscan_iter("ldp:published", number_field(survey, "*"), count=1000)
                 found |= {field.decode().partition(":")[2] for field, _ in fields}

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from ldp_aggregator.stores.store import SURVEY_KINDS, Batch, Total, merge_batches
+from ldp_aggregator.stores.store import SURVEY_KINDS, Batch, Total, merge_batches, unmark_plan
 
 
 def _read_script(name: str) -> str:
@@ -57,8 +57,8 @@ def script_arguments(batch: Batch, plan_hash: bytes, seen: int) -> list[bytes | 
 
 
 def hash_plan(plan: bytes | None) -> bytes:
-    """Return a short name of a survey's plan; empty if the survey has none."""
-    return hashlib.sha256(plan).hexdigest().encode() if plan else b""
+    """Return a short name of a survey's plan, marked or not; empty if the survey has none."""
+    return hashlib.sha256(unmark_plan(plan)).hexdigest().encode() if plan else b""
 
 
 def unpack_total(sums: bytes) -> Total:

@@ -57,6 +57,8 @@ from ldp_aggregator.stores.store import (
     StorePolicy,
     Total,
     changed_plan_error,
+    mark_plan,
+    unmark_plan,
 )
 from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
@@ -121,17 +123,19 @@ class SQLiteStore:
             if tombstone := read_notes(connection, DELETED).get(survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
-            if stored and stored[0] != plan:
+            document = mark_plan(plan, counters)
+            if stored and unmark_plan(stored[0]) != plan:
                 if totals := read_totals(connection, survey):
                     raise changed_plan_error(survey, totals)
                 connection.execute("DELETE FROM texts WHERE survey = ?", (survey,))
-            if stored != (plan,):
-                connection.execute("REPLACE INTO plans VALUES (?, ?)", (survey, plan))
+            if stored != (document,):
+                connection.execute("REPLACE INTO plans VALUES (?, ?)", (survey, document))
 
     def plans(self) -> dict[str, bytes]:
         """Read the plans from the file; see :meth:`Store.plans`."""
         with self._errors(), self._connection() as connection:
-            return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
+            rows = connection.execute("SELECT survey, plan FROM plans")
+            return {survey: unmark_plan(plan) for survey, plan in rows}
 
     def lost_plans(self) -> set[str]:
         """Look for counters and notes of surveys without a plan; see :meth:`Store.lost_plans`."""

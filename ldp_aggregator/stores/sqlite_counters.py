@@ -18,6 +18,7 @@ from ldp_aggregator.stores.store import (
     Total,
     add_counters,
     unknown_survey_error,
+    unmark_plan,
 )
 
 _ROWS = "counters"
@@ -160,8 +161,9 @@ def write_note(connection: sqlite3.Connection, kind: str, name: str, note: bytes
 def find_missing(connection: sqlite3.Connection, plans: Mapping[str, bytes]) -> set[str]:
     """Return the surveys that the file lacks, or of which it has another plan than this."""
     required = {survey: plan for survey, plan in plans.items() if plan}
-    query = "SELECT 1 FROM plans WHERE survey = ? AND plan = ?"
-    return {each[0] for each in required.items() if not connection.execute(query, each).fetchone()}
+    query = "SELECT plan FROM plans WHERE survey = ?"
+    stored = {each: connection.execute(query, (each,)).fetchone() for each in required}
+    return {each for each, row in stored.items() if not row or unmark_plan(row[0]) != required[each]}
 
 
 def find_lost_plans(connection: sqlite3.Connection) -> set[str]:

@@ -306,6 +306,19 @@ def token_namespace(survey: str) -> str:
     return f"{survey}.tokens"
 
 
+def mark_plan(plan: bytes, counters: Sequence[str]) -> bytes:
+    """Return a plan as stores keep it: with a line end if counters are divided (see `shards.py`).
+
+    Builds that know nothing of sub-shards, and would count repeated reports again, cannot read it.
+    """
+    return plan + b"\n" * any("#" in counter for counter in counters)
+
+
+def unmark_plan(stored: bytes) -> bytes:
+    """Return the canonical JSON of a plan that a store keeps."""
+    return stored.removesuffix(b"\n")
+
+
 def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
     """Return the error for a survey that a store does not have."""
     return StoreError(

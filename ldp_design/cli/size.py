@@ -132,13 +132,7 @@ def size(
     parsed = read_survey_file(survey, read_survey)
     refuse_validation(parsed)
     if parsed.waves:
-        count = len(parsed.waves.list)
-        click.echo(
-            f"each of the {count} waves has 1/{count} of the people; a change between two waves has 1.4 "
-            "times the margin of one wave",
-            err=True,
-        )
-        parsed = replace(parsed, users=users or parsed.users).of_one_wave()
+        parsed = _take_one_wave(parsed, users)
         users = parsed.users
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     if questions:
@@ -149,6 +143,16 @@ def size(
     common = users or parsed.users, margin, accuracy, known, seed, shares, len(surveys) > 1
     sizes = [size for each in surveys for size in _compute_sizes(each, *common)]
     _print_sizes(sizes, len(surveys) > 1, as_json)
+
+
+def _take_one_wave(survey: Survey, users: int | None) -> Survey:
+    count = len(survey.waves.list) if survey.waves else 1
+    click.echo(
+        f"each of the {count} waves has 1/{count} of the people; a change between two waves has 1.4 times "
+        "the margin of one wave",
+        err=True,
+    )
+    return replace(survey, users=users or survey.users).of_one_wave()
 
 
 def _print_sizes(sizes: Sequence[Size], by_epsilon: bool, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import pytest
 from redis.crc import key_slot
 
 from benchmarks.synthetic_archives import make_plan, make_reports
+from encoders.errors import SurveyError
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.collector.intake import Intake
 from ldp_aggregator.migrate import MigrationError, migrate_survey
@@ -17,6 +18,7 @@ from ldp_aggregator.stores import MemoryStore, Store, StoreError, open_store
 from ldp_aggregator.stores.group_commit import GroupCommit
 from ldp_aggregator.stores.redis_scripts import note_key
 from ldp_aggregator.stores.shards import choose_shards, divide_counter, fix_shards, read_shards
+from ldp_aggregator.stores.store import Batch, token_namespace
 from tests.ldp_aggregator.reports.archives.test_equality import body
 
 PLAN = make_plan()
@@ -155,3 +157,31 @@ def is_recorded(intake: Intake, report: bytes) -> bool:
         return intake.record_body(report)[0].status == "recorded"
     except StoreError:
         return False
+
+
+def raw_plan(store: Store) -> bytes:
+    """Return a plan as an earlier build reads it."""
+    if hasattr(store, "_redis"):
+        return bytes(store._redis.hget("ldp:plans", PLAN.id))
+    with store._snapshot() as connection:
+        return bytes(connection.execute("SELECT plan FROM plans").fetchone()[0])
+
+
+@pytest.mark.parametrize("shards", [None, 3])
+def test_an_earlier_build_cannot_read_a_divided_survey(store, shards):
+    publish(store, shards).record_body(b"".join(make_reports(PLAN, 5)))
+    publish(store, None)
+    assert store.plans() == {PLAN.id: PLAN.json}
+    assert (raw_plan(store) == PLAN.json) == (shards is None)
+    if shards:
+        with pytest.raises(SurveyError):
+            Plan.from_json(raw_plan(store))
+    store.check_ready()
+
+
+def test_lost_plans_are_noticed_by_tokens_alone(store):
+    publish(store, None)
+    ids, marks, nothing = np.zeros((1, 16), np.uint8), np.zeros((1, 8), np.uint8), np.zeros(0, np.int64)
+    store.record([Batch(token_namespace(PLAN.id), "q", ids, marks, nothing)])
+    store.unpublish(PLAN.id)
+    assert store.lost_plans() == {PLAN.id}

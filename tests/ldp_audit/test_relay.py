@@ -100,7 +100,7 @@ def leave_the_report_open(plan: object, report: bytes) -> bytes:
 )
 def test_a_wrong_seal_is_detected(monkeypatch, seal: Callable[..., bytes], expected):
     monkeypatch.setattr(
-        sealing, "seal_envelope", lambda plan, each, _: seal(plan, each[0]) if each[0] else b""
+        sealing, "seal_envelope", lambda plan, each, *_: seal(plan, each[0]) if each[0] else b""
     )
     assert expected <= failed()
 

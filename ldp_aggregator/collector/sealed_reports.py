@@ -71,12 +71,8 @@ def open_messages(plan: Plan, body: bytes, key: PrivateKey, wave: int | None = N
         column, start, end = column % len(sizes), end, end + size
         try:
             report = open_inner(plan, body[start:end], key, column)
-            question = unpack(
-                report
-            ).question  # two short reports fit into one message, and would count twice
-            if plan.asks_all and question != first + column:
-                raise ReportError(Reason.WRONG_QUESTION)
-            if plan.waves and question not in range(first, first + count):
+            asked = unpack(report).question - first  # two short reports fit into one message
+            if (plan.asks_all and asked != column) or (plan.waves and not 0 <= asked < count):
                 raise ReportError(Reason.WRONG_QUESTION)
         except SealError:
             opened.refused.append((column, Reason.BAD_SEAL))

@@ -133,7 +133,7 @@ def test_a_request_to_another_path_is_detected(monkeypatch):
 
 
 def test_the_client_checks_the_seal_before_anything_is_drawn():
-    assert client_relay.seal(PLAN, [b""])
+    assert client_relay.seal(PLAN, [b""], None)
 
 
 # -- each person answers all questions ----------------------------------------------------------

@@ -271,6 +271,19 @@ def test_metrics_are_those_of_all_waves_together(relay):
     assert found["ldp_relay_refused_total", PLAN.id, "malformed"] == 2
 
 
+def test_the_waves_of_a_relay_that_moves_stay_apart(relay, tmp_path):
+    relay.hold(0, 25)
+    relay.now = SECOND.opens
+    relay.hold(1, 15)
+    relay.held.close()
+    (tmp_path / "relay.db").rename(tmp_path / "moved.db")
+    moved = HeldMessages(tmp_path / "moved.db")
+    assert moved.release(relay.pool(0), 20, is_closed=True, hour=1) == 1
+    assert moved.release(relay.pool(1), 20, is_closed=False, hour=1) == 0
+    assert [moved.counts(relay.pool(each))["waiting"] for each in (0, 1)] == [0, 15]
+    assert moved.next_passage(PLAN.digest, 30, [7]).pool == relay.pool(0)
+
+
 def test_messages_of_waves_that_are_not_served_are_named_by_their_plan(relay):
     relay.hold(0, 3)
     assert relay.held.digests() == {PLAN.digest}

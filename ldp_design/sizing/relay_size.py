@@ -41,8 +41,7 @@ class RelaySize:
     """How many people would be needed without a relay for the same margins, if the promised epsilon were the
     local one; None if no number is enough."""
     too_few: float
-    """The probability that fewer people than a batch answer, or answer in one wave, if each decides
-    independently."""
+    """The probability that fewer people than a batch answer, if each decides independently."""
     ways: tuple[RelayWay, ...]
     """The survey itself, and those of the other ways that can ask its questions."""
 
@@ -58,14 +57,13 @@ def size_relay(
         return None
     from scipy.special import pdtr  # late: seldom needed
 
-    waves = len(survey.waves.list) if survey.waves else 1
     widest = max(each.share for each in margins)
     ways = tuple(_size_way(each, population, users, widest) for each in _list_ways(survey))
     return RelaySize(
         batch=survey.relay.batch,
         promised_epsilon=float(survey.relay.epsilon),
         users_without=ways[-1].users,
-        too_few=float(pdtr(survey.relay.batch - 1, users / waves)),
+        too_few=float(pdtr(survey.relay.batch - 1, users)),
         ways=ways,
     )
 

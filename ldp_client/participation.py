@@ -21,7 +21,7 @@ from ldp_client.opt_out import find_prohibition, require_permission
 from ldp_client.plan_source import fetch_texts
 from ldp_client.receipt import Receipt, State
 from ldp_client.relay import UNREACHABLE, seal, withdraw_message
-from ldp_client.waves import NotDueError, choose_wave, describe_wait, require_due
+from ldp_client.waves import NotDueError, choose_wave, describe_wait, find_wave, require_due
 
 
 @dataclass
@@ -83,17 +83,19 @@ class Participation(BoundSurvey[Plan]):
         coded, clipped = plan.encode(row, label), plan.clipped_names(row)
         receipt = Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
         made: list[bytes] = []
+        wave = find_wave(plan, agreed.wave)
 
         def make_report() -> bytes:
-            due = require_due(plan, self.token, agreed)
-            sent = randomise_all(plan, coded, SystemEntropy(), self.token, due)
+            require_due(plan, self.token, agreed, wave)
+            sent = randomise_all(plan, coded, SystemEntropy(), self.token, wave)
             reports = [each.report for each in sent]
-            made.append(seal(plan, reports, self.token) if plan.relay else reports[0])
+            made.append(seal(plan, reports, wave, self.token) if plan.relay else reports[0])
             return made[0]
 
         max_total = self.policy.max_total_epsilon
         try:
-            entry, created = self.journal.commit(self.identity, plan, make_report, max_total)
+            asked = plan.waves.list[wave] if plan.waves and wave is not None else None
+            entry, created = self.journal.commit(self.identity, plan, make_report, max_total, asked)
         except NotDueError:  # the wave ended meanwhile
             return self.status(entry)
         except Exception:  # closing the file fails after the commit too

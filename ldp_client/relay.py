@@ -67,15 +67,15 @@ def check_plan(plan: AnyPlan, policy: ClientPolicy, url: str) -> None:
         )
     assert isinstance(plan, Plan)
     # shows before anything is drawn that the keys and this installation can seal
-    seal(plan, [b""] * len(plan.longest_by_column))
+    seal(plan, [b""] * len(plan.longest_by_column), 0 if plan.waves else None)
 
 
-def seal(plan: Plan, reports: Sequence[bytes], token: str | None = None) -> bytes:
-    """Return the envelope of a person's reports; `token` is the relay's code, if there is one."""
+def seal(plan: Plan, reports: Sequence[bytes], wave: int | None, token: str | None = None) -> bytes:
+    """Return the envelope of a person's reports of a wave; `token` is the relay's code, if there is one."""
     sealing = _SEALING.load()
     try:
         code = b"" if token is None else read_code(plan, token)
-        envelope: bytes = sealing.seal_envelope(plan, reports, code)
+        envelope: bytes = sealing.seal_envelope(plan, reports, code, wave)
         return envelope
     except MissingExtraError as error:
         raise TransportError(str(error), "relay-unsupported") from error

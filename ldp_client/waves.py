@@ -69,14 +69,10 @@ def describe_wait(plan: Plan, entry: JournalEntry) -> Receipt | None:
     return Receipt(state, plan.id, why=why, opens=wave.opens, closes=wave.closes)
 
 
-def require_due(plan: Plan, token: str | None, entry: JournalEntry) -> int | None:
-    """Return the index of the wave that is answered now, or None without waves.
-
-    Raises NotDueError if it is not open, and TokenError if the person agreed to another wave.
-    """
-    wave, invited = find_wave(plan, entry.wave), read_invitation(plan, token)
+def require_due(plan: Plan, token: str | None, entry: JournalEntry, wave: int | None) -> None:
+    """Raise NotDueError unless this wave is open, and TokenError if the person agreed to another one."""
+    invited = read_invitation(plan, token)
     if invited and invited[0].wave != wave:
         raise TokenError("is an invitation to another wave: call grant() with it when the person agrees")
-    if describe_wait(plan, entry):
+    if find_wave(plan, entry.wave) != wave or describe_wait(plan, entry):
         raise NotDueError
-    return wave

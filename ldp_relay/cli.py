@@ -18,7 +18,7 @@ from encoders.survey.invitation import format_token, hash_token
 from encoders.survey.relay import CODE_BYTES
 from encoders.survey.unsealing import breaks_promise, write_private_key
 from ldp_relay.delivery import probe
-from ldp_relay.held_messages import LAST_DELIVERY, HeldMessages, Outcome
+from ldp_relay.held_messages import LAST_DELIVERY, RECEIVED, TOO_FEW, HeldMessages, Outcome
 from ldp_relay.networks import WIDER
 from ldp_relay.relay_settings import RelayedSurvey, RelaySettings, read_settings
 from ldp_relay.selftest import run_selftest
@@ -135,7 +135,7 @@ def _find_unserved(settings: RelaySettings, held: HeldMessages) -> list[str]:
     served = {each.plan.digest for each in settings.surveys.values()}
     return [
         f"warning: messages of the plan {digest} wait, and it is not in the settings: add it again"
-        for digest in sorted(set(held.digests()) - served)
+        for digest in sorted(held.digests() - served)
     ]
 
 
@@ -144,6 +144,10 @@ def _print_surveys(settings: RelaySettings, address: str, warnings: Sequence[str
         relay = survey.relay
         _print(f"{address}/{survey.plan.id}  batch {relay.batch}  digest {survey.plan.digest}")
         _print(f"  open from {_time(relay.opens)} to {_time(relay.closes)}, for people at {relay.url}")
+        if waves := survey.plan.waves:
+            _print(
+                f"  in {len(waves.list):,} waves, which are never mixed: a wave of fewer messages is deleted"
+            )
         _print(f"  passes on to {survey.collector}, at full hours")
         _print(f"  {_describe_limit(survey)}")
         _print(f"  the collector {probe(survey)}")
@@ -201,6 +205,8 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
             "They may be of one sender, or of people in one office: give codes, or raise "
             "messages_per_network if you know who sends"
         )
+    if survey.plan.waves:
+        lines += [f"  {line}" for line in format_table(_wave_rows(survey, held), "<<>>>")]
     batches = held.batches(survey.plan.digest)
     broken = sum(breaks_promise(relay, size, rejected) for _, size, rejected in batches)
     if broken:
@@ -212,6 +218,17 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
     rows = [["batch at", "messages", "rejected"]]
     rows += [[_time(hour), f"{size:,}", f"{rejected:,}"] for hour, size, rejected in batches]
     return lines + ([f"  {line}" for line in format_table(rows, "<>>")] if rows[1:] else [])
+
+
+def _wave_rows(survey: RelayedSurvey, held: HeldMessages) -> list[list[str]]:
+    """Return a table of the waves that have had messages."""
+    rows = [["wave", "closes", RECEIVED, "waiting", TOO_FEW]]
+    for name, pool in survey.pools.items():
+        found = held.counts(pool.name)
+        if found[RECEIVED]:
+            numbers = (found.get(each, 0) for each in rows[0][2:])
+            rows.append([name, _time(pool.closes), *(f"{each:,}" for each in numbers)])
+    return rows
 
 
 def _print(text: str) -> None:

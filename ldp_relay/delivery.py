@@ -16,16 +16,23 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
+from math import inf
 from time import monotonic, sleep, time
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from encoders.survey.sealing import column_bytes
-from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, breaks_promise, most_records
+from encoders.survey.unsealing import (
+    BATCH_HEADER,
+    MESSAGES_TYPE,
+    WAVE_HEADER,
+    breaks_promise,
+    most_records,
+)
 from ldp_relay import release
 from ldp_relay.held_messages import FAILED, HeldMessages, Passage
-from ldp_relay.relay_settings import RelayedSurvey
+from ldp_relay.relay_settings import Pool, RelayedSurvey
 
 log = logging.getLogger("ldp.relay")
 
@@ -76,11 +83,11 @@ def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mappin
 
 
 class HourlyRelease:
-    """Releases the messages of all surveys at full hours; see :func:`start`.
+    """Releases the messages of all pools at full hours; see :func:`start`.
 
     The clock may be wrong, so nothing leaves because of a single reading. If wall and monotonic time
-    disagree, the next full hour is waited for. A survey ends if its end has passed at two full hours in a
-    row, and if the collector's clock does not contradict.
+    disagree, the next full hour is waited for. A pool ends if its end has passed at two full hours in a row,
+    and if the collector's clock does not contradict.
     """
 
     def __init__(
@@ -113,18 +120,24 @@ class HourlyRelease:
         hour = int(self._next_hour)
         self._wait_for_hour(now)
         for each in self.surveys:
-            has_ended, digest = now >= each.relay.closes and not is_contradicted(each), each.plan.digest
-            is_closed = has_ended and digest in self._ended
-            (self._ended.add if has_ended else self._ended.discard)(digest)
-            try:
-                if count := self._held.release(digest, each.relay.batch, is_closed=is_closed, hour=hour):
-                    log_event("released", survey=each.plan.id, batches=count)
-            except Exception as error:  # the other surveys and the thread go on
-                log_event("release-failed", survey=each.plan.id, kind=type(error).__name__)
+            ends = [pool.closes for pool in each.pools.values() if now >= pool.closes]
+            latest = min(now, find_collector_time(each, max(ends))) if ends else now
+            for pool in each.pools.values():
+                self._release(each, pool, has_ended=latest >= pool.closes, hour=hour)
         try:
             self._held.forget_arrivals()
         except sqlite3.Error as error:
             log_event("arrivals-kept", kind=type(error).__name__)
+
+    def _release(self, survey: RelayedSurvey, pool: Pool, *, has_ended: bool, hour: int) -> None:
+        """Release the messages of a pool; `has_ended` if its end has passed by all clocks."""
+        is_closed = has_ended and pool.name in self._ended
+        (self._ended.add if has_ended else self._ended.discard)(pool.name)
+        try:
+            if count := self._held.release(pool.name, survey.relay.batch, is_closed=is_closed, hour=hour):
+                log_event("released", survey=survey.plan.id, batches=count)
+        except Exception as error:  # the other pools and the thread go on
+            log_event("release-failed", survey=survey.plan.id, kind=type(error).__name__)
 
     def write_refusals(self) -> None:
         """Add the refusals since the last call to the counts that the operator reads."""
@@ -168,7 +181,7 @@ def pass_on(survey: RelayedSurvey, held: HeldMessages) -> float:
         held.count_events(plan.digest, {FAILED: 1})
         return min(-1.0, -retry_after)
     outcomes, rejected = answer
-    held.mark_passed_on(plan.digest, passage, outcomes, rejected)
+    held.mark_passed_on(passage, outcomes, rejected)
     log_event("passed-on", survey=plan.id, messages=passage.records * len(rejected), **outcomes)
     worst = max(map(sum, zip(passage.rejected, rejected, strict=True)))
     if breaks_promise(survey.relay, passage.size, worst):
@@ -205,8 +218,11 @@ def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, Answer | None, f
         return 0, None, 0.0
 
 
-def is_contradicted(survey: RelayedSurvey) -> bool:
-    """Return whether the collector's clock says that the survey has not ended; False without an answer."""
+def find_collector_time(survey: RelayedSurvey, end: int) -> float:
+    """Return the collector's time, which is infinite without an answer.
+
+    A line of the log says so if the survey, or a wave of it, that has ended by `end`, has not by that clock.
+    """
     try:
         request = Request(survey.collector, method="HEAD")  # noqa: S310 - settings.py checks the URL
         with _opener.open(request, timeout=_PROBE_SECONDS) as response:
@@ -215,16 +231,16 @@ def is_contradicted(survey: RelayedSurvey) -> bool:
         headers = error.headers
         error.close()
     except (OSError, HTTPException, ValueError):
-        return False
+        return inf
     try:
         collector_time = parsedate_to_datetime(headers.get("Date", "")).timestamp()
     except ValueError:
-        return False
-    if is_early := collector_time < survey.relay.closes:
+        return inf
+    if collector_time < end:
         log_event(
             "clock-differs", survey=survey.plan.id, fix="the collector's clock is before the survey's end"
         )
-    return is_early
+    return collector_time
 
 
 def probe(survey: RelayedSurvey) -> str:
@@ -256,6 +272,8 @@ def _request(survey: RelayedSurvey, passage: Passage | None = None) -> Request:
     }
     if passage:
         headers[BATCH_HEADER] = " ".join(map(str, (passage.size, *passage.rejected)))
+        if wave := passage.pool.partition("/")[2]:
+            headers[WAVE_HEADER] = wave
     return Request(f"{survey.collector}/sealed", passage.body if passage else b"", headers)  # noqa: S310 - settings.py checks the URL
 
 

@@ -1,10 +1,11 @@
 """The messages that wait, are being passed on, or were passed on: one SQLite file.
 
 A message is what a person sends: an envelope, opened, with a sealed message for each column. It is named by
-the hash of its bytes. Names stay as long as the file, so no message leaves twice,
-whatever the clock says. The file shows in which order messages arrived only since the last full hour, when
-all rows are written anew in the order of their names. Never restore this file from a copy: messages that have
-left would leave again, in another crowd.
+the hash of its bytes. The messages of a pool are mixed with each other alone. A survey is a pool, whose name
+is the digest of its plan; in a survey with waves, each wave is a pool, DIGEST/WAVE. Names stay as long as the
+file, so no message leaves twice, whatever the clock says. The file shows in which order messages arrived only
+since the last full hour, when all rows are written anew in the order of their names. Never restore this file
+from a copy: messages that have left would leave again, in another crowd.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from enum import StrEnum
 from itertools import accumulate
 from pathlib import Path
 from time import time
+from typing import Any
 
 from ldp_relay.networks import Admission
 from ldp_relay.relay_database import SECRET_BYTES, find_failure, open_database, transaction
@@ -50,7 +52,7 @@ class Outcome(StrEnum):
 class _Ticket:
     """A message that a request wants to be held."""
 
-    digest: str
+    pool: str
     inner: bytes
     closes: int
     code: bytes
@@ -64,6 +66,8 @@ class _Ticket:
 class Passage:
     """The records that a collector gets in one request; a record has a message of each column."""
 
+    pool: str
+    """The name of their pool."""
     batch: int
     """The number of their batch."""
     size: int
@@ -80,7 +84,7 @@ class Passage:
 
 
 class HeldMessages:
-    """The messages of all surveys of a relay; a survey is named by its plan's digest.
+    """The messages of all pools of a relay.
 
     Parameters
     ----------
@@ -99,7 +103,7 @@ class HeldMessages:
         self._database = open_database(path)
         self._path, self._file = path, path.stat()
         self._orders: dict[int, tuple[int, list[list[bytes]]]] = {}
-        """By survey, a batch that leaves, and the names of its messages in the order of each column."""
+        """By pool, a batch that leaves, and the names of its messages in the order of each column."""
 
     def find_failure(self) -> str:
         """Return the reason why a message could not be held now, in one word; "" if it could."""
@@ -111,7 +115,7 @@ class HeldMessages:
             self._database.close()
 
     def hold(
-        self, digest: str, inner: bytes, closes: int, code: bytes = b"", admission: Admission | None = None
+        self, pool: str, inner: bytes, closes: int, code: bytes = b"", admission: Admission | None = None
     ) -> Outcome:
         """Hold a message until it leaves; with a code, only if no other message has used that.
 
@@ -120,7 +124,7 @@ class HeldMessages:
         When this returns NEW or KNOWN, the message is on disk, or was. Requests at the same time share one
         write to the disk.
         """
-        ticket = _Ticket(digest, inner, closes, code, admission)
+        ticket = _Ticket(pool, inner, closes, code, admission)
         with self._queue_lock:
             self._queue.append(ticket)
         with self._lock:
@@ -135,21 +139,21 @@ class HeldMessages:
     def _write(self, tickets: list[_Ticket]) -> None:
         try:
             with _give_back(tickets), transaction(self._database):
-                now = time()  # inside, so that the last release of a survey finds all messages that were held
-                numbers = {digest: self._number(digest) for digest in {each.digest for each in tickets}}
-                outcomes = [self._insert(each, numbers[each.digest], now) for each in tickets]
+                now = time()  # inside, so that the last release of a pool finds all messages that were held
+                numbers = {pool: self._number(pool) for pool in {each.pool for each in tickets}}
+                outcomes = [self._insert(each, numbers[each.pool], now) for each in tickets]
                 found = zip(tickets, outcomes, strict=True)
-                new = Counter(each.digest for each, outcome in found if outcome is Outcome.NEW)
-                for digest, count in new.items():
-                    self._count(numbers[digest], RECEIVED, count)
+                new = Counter(each.pool for each, outcome in found if outcome is Outcome.NEW)
+                for pool, count in new.items():
+                    self._count(numbers[pool], RECEIVED, count)
             for each, outcome in zip(tickets, outcomes, strict=True):
                 each.outcome = outcome
         except Exception as error:
             for each in tickets:
                 each.error = error
 
-    def _insert(self, ticket: _Ticket, survey: int, now: float, *, is_withdrawn: bool = False) -> Outcome:
-        """Insert a message, unless it is known, the survey has closed, or its code or network forbids it."""
+    def _insert(self, ticket: _Ticket, pool: int, now: float, *, is_withdrawn: bool = False) -> Outcome:
+        """Insert a message, unless it is known, the pool has closed, or its code or network forbids it."""
         name = name_of(ticket.inner)
         sql = "SELECT 1 FROM messages WHERE name = ?"
         if self._database.execute(sql, (name,)).fetchone():
@@ -158,6 +162,7 @@ class HeldMessages:
             return Outcome.CLOSED
         if ticket.code:
             sql = "SELECT is_used FROM codes WHERE hash = ? AND survey = ?"
+            survey = self._number(ticket.pool.partition("/")[0])
             row = self._database.execute(sql, (ticket.code, survey)).fetchone()
             if row is None or row[0]:
                 return Outcome.CODE_USED if row else Outcome.CODE_UNKNOWN
@@ -168,7 +173,7 @@ class HeldMessages:
         if ticket.code:
             self._database.execute("UPDATE codes SET is_used = 1 WHERE hash = ?", (ticket.code,))
         sql = "INSERT INTO messages (name, survey, content) VALUES (?, ?, ?)"
-        self._database.execute(sql, (name, survey, None if is_withdrawn else ticket.inner))
+        self._database.execute(sql, (name, pool, None if is_withdrawn else ticket.inner))
         return Outcome.NEW
 
     def add_codes(self, digest: str, hashes: Iterable[bytes]) -> None:
@@ -179,31 +184,31 @@ class HeldMessages:
             self._database.executemany("INSERT INTO codes VALUES (?, ?, 0)", rows)
 
     def withdraw(
-        self, digest: str, inner: bytes, closes: int, code: bytes = b"", admission: Admission | None = None
+        self, pool: str, inner: bytes, closes: int, code: bytes = b"", admission: Admission | None = None
     ) -> Outcome:
         """Delete a message, and refuse it from now on; one that is not here is refused like a new one.
 
         Returns KNOWN or NEW if the message does not leave, and LEFT if it does.
         """
-        ticket = _Ticket(digest, inner, closes, code, admission)
+        ticket = _Ticket(pool, inner, closes, code, admission)
         with self._lock, _give_back([ticket]), transaction(self._database):
-            survey, name = self._number(digest), name_of(inner)
+            number, name = self._number(pool), name_of(inner)
             sql = "SELECT batch NOT NULL OR has_left FROM messages WHERE name = ?"
             row = self._database.execute(sql, (name,)).fetchone()
             if row is None:
-                return self._insert(ticket, survey, time(), is_withdrawn=True)
+                return self._insert(ticket, number, time(), is_withdrawn=True)
             if row[0]:
                 return Outcome.LEFT
             self._database.execute("UPDATE messages SET content = NULL WHERE name = ?", (name,))
             return Outcome.KNOWN
 
-    def release(self, digest: str, batch: int, *, is_closed: bool, hour: int) -> int:
-        """Put messages that wait into batches, in one transaction; return the number of batches.
+    def release(self, pool: str, batch: int, *, is_closed: bool, hour: int) -> int:
+        """Put messages of a pool that wait into batches, in one transaction; return the number of batches.
 
-        Of a survey that has closed with fewer messages than a batch, the messages are deleted.
+        Of a pool that has closed with fewer messages than a batch, the messages are deleted.
         """
         with self._lock, transaction(self._database):
-            survey = self._number(digest)
+            survey = self._number(pool)
             sql = "SELECT name FROM messages WHERE survey = ? AND batch IS NULL AND content NOT NULL"
             waiting = [name for (name,) in self._database.execute(sql, (survey,))]
             batches = draw_batches(waiting, batch, is_closed=is_closed)
@@ -221,7 +226,7 @@ class HeldMessages:
         return len(batches)
 
     def next_passage(self, digest: str, most: int, sizes: Sequence[int]) -> Passage | None:
-        """Return the next records to pass on, of one batch; None if there are none.
+        """Return the next records of a survey to pass on, of one batch; None if there are none.
 
         The same records are returned in the same order until they are marked as passed on, also after a
         restart.
@@ -240,15 +245,15 @@ class HeldMessages:
             If the orders of two columns are not independent.
         """
         sql = (
-            "SELECT number, size, secret, next_record, rejected FROM batches WHERE survey = ? "
-            "AND secret NOT NULL ORDER BY number LIMIT 1"
+            "SELECT survey, number, size, secret, next_record, rejected, (SELECT digest FROM surveys "
+            "WHERE number = survey) FROM batches WHERE survey IN (POOLS) AND secret NOT NULL ORDER BY number "
+            "LIMIT 1"
         )
         with self._lock:
-            survey = self._number(digest)
-            row = self._database.execute(sql, (survey,)).fetchone()
-        if row is None:
+            rows = self._select(sql, digest)
+        if not rows:
             return None
-        number, size, secret, start, rejected = row
+        survey, number, size, secret, start, rejected, pool = rows[0]
         orders = self._order(survey, number, secret, len(sizes))
         end = min(start + most, len(orders[0]))
         places = range(start, end)
@@ -259,7 +264,7 @@ class HeldMessages:
                 self._cut(order[place], first, length) for place in places for order, first, length in columns
             )
         counts = [int(each) for each in rejected.split()] or [0] * len(sizes)
-        return Passage(number, size, counts, start, len(places), end == len(orders[0]), body)
+        return Passage(pool, number, size, counts, start, len(places), end == len(orders[0]), body)
 
     def _order(self, survey: int, number: int, secret: bytes, columns: int) -> list[list[bytes]]:
         """Return the names of a batch's messages in the order of each column, which is computed once.
@@ -280,9 +285,7 @@ class HeldMessages:
         message: bytes = self._database.execute(sql, (first + 1, length, name)).fetchone()[0]
         return message
 
-    def mark_passed_on(
-        self, digest: str, passage: Passage, outcomes: Mapping[str, int], rejected: Sequence[int]
-    ) -> None:
+    def mark_passed_on(self, passage: Passage, outcomes: Mapping[str, int], rejected: Sequence[int]) -> None:
         """Note that the collector has counted records, and add up its counts.
 
         After the last records of a batch, the messages, their batch and its secret are deleted; only their
@@ -290,7 +293,6 @@ class HeldMessages:
 
         Parameters
         ----------
-        digest : str
         passage : Passage
         outcomes : mapping of str to int
             How many messages the collector has recorded, knew already, or rejected.
@@ -299,7 +301,7 @@ class HeldMessages:
         """
         total = " ".join(str(sum(pair)) for pair in zip(passage.rejected, rejected, strict=True))
         with self._lock, transaction(self._database):
-            survey = self._number(digest)
+            survey = self._number(passage.pool)
             sql = "UPDATE batches SET next_record = ?, rejected = ? WHERE number = ? AND next_record = ?"
             values = (passage.first + passage.records, total, passage.batch, passage.first)
             if not self._database.execute(sql, values).rowcount:
@@ -325,37 +327,42 @@ class HeldMessages:
             for event, count in events.items():
                 self._count(self._number(digest), event, count)
 
-    def counts(self, digest: str) -> dict[str, int]:
-        """Return the number of messages that wait and that leave, and the counts of all events."""
+    def counts(self, name: str) -> dict[str, int]:
+        """Return how many messages of a pool or a survey wait and leave, and the counts of all events."""
         with self._lock:
-            survey = self._number(digest)
-            sql = "SELECT COUNT(*), COUNT(batch) FROM messages WHERE survey = ? AND content NOT NULL"
-            held, leaving = self._database.execute(sql, (survey,)).fetchone()
-            sql = "SELECT event, count FROM events WHERE survey = ? ORDER BY event"
-            events = dict(self._database.execute(sql, (survey,)).fetchall())
-            found = {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving} | events
-            sql = "SELECT COUNT(*), SUM(is_used) FROM codes WHERE survey = ?"
-            codes, used = self._database.execute(sql, (survey,)).fetchone()
+            sql = "SELECT COUNT(*), COUNT(batch) FROM messages WHERE survey IN (POOLS) AND content NOT NULL"
+            [(held, leaving)] = self._select(sql, name)
+            sql = "SELECT event, SUM(count), MAX(count) FROM events WHERE survey IN (POOLS) GROUP BY event"
+            found = {RECEIVED: 0, "waiting": held - leaving, "leaving": leaving}
+            for event, count, latest in self._select(sql, name):
+                found[event] = latest if event == LAST_DELIVERY else count
+            sql = "SELECT COUNT(*), SUM(is_used) FROM codes WHERE survey IN (POOLS)"
+            [(codes, used)] = self._select(sql, name)
             return found | ({"codes": codes, "codes used": used} if codes else {})
 
-    def batches(self, digest: str) -> list[tuple[int, int, int]]:
-        """Return the hour and the size of each batch, and the rejected messages of its worst column."""
+    def batches(self, name: str) -> list[tuple[int, int, int]]:
+        """Return hour and size of each batch of a pool or a survey, and the rejected of its worst column."""
         with self._lock:
-            sql = "SELECT hour, size, rejected FROM batches WHERE survey = ? ORDER BY number"
-            rows = self._database.execute(sql, (self._number(digest),)).fetchall()
+            sql = "SELECT hour, size, rejected FROM batches WHERE survey IN (POOLS) ORDER BY number"
+            rows = self._select(sql, name)
         return [(hour, size, max(map(int, counts.split()), default=0)) for hour, size, counts in rows]
 
-    def digests(self) -> list[str]:
+    def digests(self) -> set[str]:
         """Return the digests of the plans that have messages which wait or leave."""
         with self._lock:
             held = "SELECT survey FROM messages WHERE content NOT NULL"
             sql = f"SELECT digest FROM surveys WHERE number IN ({held})"  # noqa: S608
-            return [digest for (digest,) in self._database.execute(sql)]
+            return {name.partition("/")[0] for (name,) in self._database.execute(sql)}
 
-    def _number(self, digest: str) -> int:
-        self._database.execute("INSERT OR IGNORE INTO surveys (digest) VALUES (?)", (digest,))
+    def _select(self, sql: str, name: str) -> list[Any]:
+        """Return the rows of a query, in which POOLS are a pool, or all pools of a survey, by its digest."""
+        pools = "SELECT number FROM surveys WHERE digest = ?1 OR digest LIKE ?1 || '/%'"
+        return self._database.execute(sql.replace("POOLS", pools), (name,)).fetchall()
+
+    def _number(self, name: str) -> int:
+        self._database.execute("INSERT OR IGNORE INTO surveys (digest) VALUES (?)", (name,))
         sql = "SELECT number FROM surveys WHERE digest = ?"
-        return int(self._database.execute(sql, (digest,)).fetchone()[0])
+        return int(self._database.execute(sql, (name,)).fetchone()[0])
 
     def _count(self, survey: int, event: str, count: int) -> None:
         sql = "INSERT INTO events VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count"

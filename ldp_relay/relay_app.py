@@ -25,7 +25,7 @@ from ldp_relay.delivery import log_event, log_event_once
 from ldp_relay.held_messages import HeldMessages, Outcome, name_of
 from ldp_relay.metrics import RelayMetrics
 from ldp_relay.networks import Admission, NetworkLimit, RefusalLimit
-from ldp_relay.relay_settings import RelayedSurvey, RelaySettings
+from ldp_relay.relay_settings import Pool, RelayedSurvey, RelaySettings
 
 OTHER_PLAN, CODE_MISSING = "other-plan", "code-missing"
 """Reasons that only relays give, beside those of :class:`Outcome`."""
@@ -53,7 +53,11 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
-    limits = {name: NetworkLimit(each.messages_per_network) for name, each in settings.surveys.items()}
+    limits = {
+        pool.name: NetworkLimit(each.messages_per_network)
+        for each in settings.surveys.values()
+        for pool in each.pools.values()
+    }
     shown = RelayMetrics(settings, held)
     app.extensions["relay"] = _Relay(settings, held, refusals, limits, RefusalLimit(), shown)
     for name, operator_page in _OPERATOR_PAGES.items():
@@ -61,7 +65,8 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
     for page in (plan, texts, signature):
         app.add_url_rule(f"/<survey>/{page.__name__}", view_func=page)
     for view, method in ((post_message, "POST"), (delete_message, "DELETE"), (preflight, "OPTIONS")):
-        app.add_url_rule("/<survey>/<digest>", view_func=view, methods=[method])
+        for rule in ("/<survey>/<digest>", "/<survey>/<digest>/<wave>"):
+            app.add_url_rule(rule, view_func=view, methods=[method])
     app.after_request(_count_refusal)
     app.after_request(_add_headers)
     app.register_error_handler(Exception, _handle_error)
@@ -76,7 +81,7 @@ class _Relay:
     held: HeldMessages
     refusals: Mapping[str, Counter[str]]
     limits: Mapping[str, NetworkLimit]
-    """By survey."""
+    """By the name of a pool."""
     refusal_limit: RefusalLimit
     metrics: RelayMetrics
 
@@ -96,6 +101,7 @@ class _Message:
     """What a device sent."""
 
     survey: RelayedSurvey
+    pool: Pool
     inner: bytes
     code: bytes
     """The hash of the code; empty if the survey has none."""
@@ -107,26 +113,26 @@ def _relay() -> _Relay:
     return relay
 
 
-def post_message(survey: str, digest: str) -> Response:
+def post_message(survey: str, digest: str, wave: str = "") -> Response:
     """Hold a message until it leaves."""
-    message = _read_message(survey, digest)
-    relay = message.survey.relay
-    if (left := relay.opens - time()) > 0:
+    message = _read_message(survey, digest, wave)
+    pool = message.pool
+    if (left := pool.opens - time()) > 0:
         seconds = min(int(left) + 1, 86_400)
         raise Problem(Reason.SURVEY_NOT_OPEN, "the survey has not opened yet", retry_seconds=seconds)
     _require_accepted(
-        _relay().held.hold(digest, message.inner, relay.closes, message.code, message.admission), message
+        _relay().held.hold(pool.name, message.inner, pool.closes, message.code, message.admission), message
     )
     response = jsonify(status="held")
     response.status_code = 202
     return response
 
 
-def delete_message(survey: str, digest: str) -> Response:
+def delete_message(survey: str, digest: str, wave: str = "") -> Response:
     """Delete a message that has not left."""
-    message = _read_message(survey, digest)
-    closes = message.survey.relay.closes
-    outcome = _relay().held.withdraw(digest, message.inner, closes, message.code, message.admission)
+    message = _read_message(survey, digest, wave)
+    pool = message.pool
+    outcome = _relay().held.withdraw(pool.name, message.inner, pool.closes, message.code, message.admission)
     if outcome in (Outcome.CODE_USED, Outcome.CODE_UNKNOWN):  # the message is not here, and never will be
         outcome = Outcome.KNOWN
     _require_accepted(outcome, message)
@@ -208,12 +214,14 @@ def _survey(survey: str) -> RelayedSurvey:
     return found
 
 
-def _read_message(survey: str, digest: str) -> _Message:
+def _read_message(survey: str, digest: str, wave: str) -> _Message:
     """Return the message in a request; refuse what no device with this plan sends."""
     found, limit = _survey(survey), _relay().refusal_limit
     size = outer_bytes(found.plan) + (CODE_BYTES if found.codes else 0)
     if digest != found.plan.digest:
         raise Problem(OTHER_PLAN, "the relay has another plan of this survey: send nothing", 404)
+    if (pool := found.pools.get(wave)) is None:
+        raise Problem(Reason.NO_SUCH_PAGE, "the survey has no such wave")
     if request.content_length is None:
         raise Problem(Reason.LENGTH_REQUIRED, "send Content-Length, and no Transfer-Encoding")
     if found.codes and request.content_length == outer_bytes(found.plan):
@@ -234,17 +242,17 @@ def _read_message(survey: str, digest: str) -> _Message:
             Reason.INCOMPLETE, "the body is shorter than its Content-Length", retry_seconds=_RETRY_SECONDS
         )
     try:
-        content = open_outer(found.plan, body, found.key, has_code=found.codes)
+        content = open_outer(found.plan, body, found.key, has_code=found.codes, wave=pool.wave)
     except SealError as error:
         limit.count(sender)
         raise Problem(Reason.BAD_SEAL, str(error)) from error
     start = len(content) - sum(column_bytes(found.plan))
     code, inner = content[:start], content[start:]
-    admission = Admission(_relay().limits[survey], sender)
-    return _Message(found, inner, hash_token(found.plan, code) if code else b"", admission)
+    admission = Admission(_relay().limits[pool.name], sender)
+    return _Message(found, pool, inner, hash_token(found.plan, code) if code else b"", admission)
 
 
-def preflight(survey: str, digest: str) -> Response:
+def preflight(**_: str) -> Response:
     """Tell a browser what pages of every origin may send; only DELETE needs it."""
     allowed = {"Methods": "DELETE, POST", "Headers": "Content-Type"}
     headers = {f"Access-Control-Allow-{name}": value for name, value in allowed.items()}

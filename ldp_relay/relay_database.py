@@ -42,6 +42,7 @@ CREATE INDEX IF NOT EXISTS held_messages ON messages (survey, batch) WHERE conte
 """
 # A row without content is a message that is gone: it has left, or it was withdrawn or deleted. A batch has a
 # secret until all its messages have left. `rejected` has a number for each column, with blanks in between.
+# `surveys` has a row for each pool, and for each survey with waves; `digest` is its name.
 # Which message used a code is not stored, but shows in the file until the next full hour.
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,19 @@ class RelaySettingsError(LdpError):
 
 
 @dataclass(frozen=True)
+class Pool:
+    """Messages that are mixed with each other alone: those of a survey, or of one of its waves."""
+
+    name: str
+    """The plan's digest; of a wave followed by "/" and its name."""
+    opens: int
+    closes: int
+    """When messages are taken, in seconds since 1970 (UTC); `closes` is the first second after it."""
+    wave: int | None
+    """The index of the wave; None without waves."""
+
+
+@dataclass(frozen=True)
 class RelayedSurvey:
     """A survey whose messages the relay passes on."""
 
@@ -54,7 +68,7 @@ class RelayedSurvey:
     token: str = field(repr=False)
     """The relay's token at the collector."""
     messages_per_network: int
-    """Most messages from one network in the whole survey; 0 means no limit."""
+    """Most messages from one network in the whole survey, or in each wave; 0 means no limit."""
     codes: bool
     """Whether each message needs a code that the relay gave to a person."""
     signature: bytes | None = None
@@ -65,6 +79,17 @@ class RelayedSurvey:
         """The promise in the plan."""
         assert self.plan.relay is not None
         return self.plan.relay
+
+    @cached_property
+    def pools(self) -> Mapping[str, Pool]:
+        """The pools by the name of their wave; without waves there is one, whose name is empty."""
+        digest, waves = self.plan.digest, self.plan.waves
+        if waves is None:
+            return {"": Pool(digest, self.relay.opens, self.relay.closes, None)}
+        return {
+            each.name: Pool(f"{digest}/{each.name}", each.opens, each.closes, index)
+            for index, each in enumerate(waves.list)
+        }
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _mix(held: HeldMessages) -> list[list[int]]:
     while passage := held.next_passage("selftest", _RECORDS, [_MESSAGE_BYTES] * COLUMNS):
         starts = range(0, len(passage.body), _MESSAGE_BYTES)
         messages += [passage.body[start : start + _MESSAGE_BYTES] for start in starts]
-        held.mark_passed_on("selftest", passage, {}, [0] * COLUMNS)
+        held.mark_passed_on(passage, {}, [0] * COLUMNS)
     by_column: list[list[int]] = [[] for _ in range(COLUMNS)]
     for place, each in enumerate(messages):
         if int(each[:1]) != place % COLUMNS:

@@ -61,9 +61,11 @@ class Plan(CompiledPlan[Question]):
         self._check_publication()
         if self.waves:
             self.waves.check(len(self.questions))
-            if self.validation or self.relay:
-                other = "a validation" if self.validation else "a survey with a relay"
-                raise SurveyError(f"{other} has no waves: delete one of them", "waves")
+            if self.validation:
+                raise SurveyError("a validation has no waves: delete one of them", "waves")
+            ends = self.waves.list[0].opens, self.waves.list[-1].closes
+            if self.relay and (self.relay.opens, self.relay.closes) != ends:
+                raise SurveyError("must be the times of the first and the last wave", "relay.opens")
         if self.relay:
             if self.by_invitation:
                 raise SurveyError(RELAY_REFUSES_TOKENS, "enrolment")

@@ -43,7 +43,14 @@ def outer_bytes(plan: Plan) -> int:
     return sum(column_bytes(plan)) + SEAL_BYTES
 
 
-def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> bytes:
+def outer_info(plan: Plan, wave: int | None) -> bytes:
+    """Return the `info` of the outer seal, which ends with the index of the wave, if there are waves."""
+    if (wave is None) != (plan.waves is None):
+        raise SealError("give the wave if the survey has waves, and only then")
+    return RELAY_INFO + plan.digest_bytes + (b"" if wave is None else wave.to_bytes(2, "big"))
+
+
+def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"", wave: int | None = None) -> bytes:
     """Seal a person's reports for the collector, and the results for the relay, with the keys in the plan.
 
     Each call gives another envelope. Send only one envelope of a person: the reports of a second one would be
@@ -62,6 +69,8 @@ def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> by
     code : bytes
         The code of 16 bytes that the relay gave to the person, if it takes messages with codes only. It is
         inside the outer seal, so the collector never gets it.
+    wave : int, optional
+        The index of the wave of the reports, in a survey with waves.
     """
     relay = plan.relay
     if relay is None:
@@ -77,7 +86,7 @@ def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"") -> by
             raise SealError(f"a report of this survey has at most {longest} bytes")
         padded = len(report).to_bytes(LENGTH_BYTES, "big") + report.ljust(longest, b"\0")
         inner += _seal(padded, relay.collector_key, REPORT_INFO + plan.digest_bytes)
-    return _seal(code + inner, relay.relay_key, RELAY_INFO + plan.digest_bytes)
+    return _seal(code + inner, relay.relay_key, outer_info(plan, wave))
 
 
 @contextmanager

@@ -80,6 +80,7 @@ class _SurveyReader(SchemaReader):
         cross_tables = read_cross_tables(self, tables["tables"], label, features)
         weights = [self.read_weight(tables["label"], ("label",), None) if label.exists else 0]
         weights += self.read_feature_weights(tables["features"], features, cross_tables)
+        waves = self.read_waves(tables["waves"])
         survey = Survey(
             id=self.read_id(tables["survey"]),
             epsilon=self.read_epsilon(tables["survey"]),
@@ -93,11 +94,11 @@ class _SurveyReader(SchemaReader):
             family=self.read_family(tables["survey"]),
             enrolment=self.read_enrolment(tables["survey"]),
             users=self.read_users(tables["survey"]),
-            relay=self.read_relay(),
+            relay=self.read_relay(waves),
             divide=self.read_division(),
             texts=self.read_texts(label, features),
             kind=self.kind,
-            waves=self.read_waves(tables["waves"]),
+            waves=waves,
         )
         if "validation" not in self.document or self.mistakes:
             return survey
@@ -152,13 +153,13 @@ class _SurveyReader(SchemaReader):
 
     # -- [relay] ----------------------------------------------------------------------------
 
-    def read_relay(self) -> Relay | None:
+    def read_relay(self, waves: Waves | None) -> Relay | None:
         if "relay" not in self.document:
             return None
         table = self.read_table("relay")
         entries: dict[str, Any] = {each.name: table.get(each.name, "") for each in fields(Relay)}
         entries |= {name: parse_decimal(entries[name]) or Decimal(0) for name in DECIMALS}
-        entries |= {name: _read_time(entries[name]) for name in TIMES} | {"ask": table.get("ask", ONE)}
+        entries |= self.read_relay_times(table, waves) | {"ask": table.get("ask", ONE)}
         relay = Relay(**entries)
         try:
             relay.check(self.read_table("survey").get("id", ""))
@@ -169,6 +170,17 @@ class _SurveyReader(SchemaReader):
         if self.read_table("survey").get("enrolment") == TOKEN:
             self.note(("relay",), RELAY_REFUSES_TOKENS)
         return relay
+
+    def read_relay_times(self, table: Table, waves: Waves | None) -> dict[str, int]:
+        """Read when the relay accepts messages, which follows from the waves, if there are any."""
+        if "waves" not in self.document:
+            return {name: _read_time(table.get(name)) for name in TIMES}
+        for name in TIMES:
+            if name in table:
+                self.note(("relay", name), "follows from [waves]: delete it")
+        if waves is None:  # a mistake in them was noted
+            return {"opens": 1, "closes": 2}
+        return {"opens": waves.list[0].opens, "closes": waves.list[-1].closes}
 
     def read_division(self) -> str:
         """Read how epsilon is divided among the questions that each person answers."""
@@ -196,9 +208,8 @@ class _SurveyReader(SchemaReader):
             self.note(("waves", "count"), f"needs a number of waves from 2 to {MAX_WAVES}")
         if days is not None and not (type(days) is int and days > 0):
             self.note(("waves", "open_days"), "needs for how many days each wave is open, from 1")
-        for other in ("validation", "relay"):
-            if other in self.document:
-                self.note(("waves",), f"a survey with [{other}] has no waves: delete one of them")
+        if "validation" in self.document:
+            self.note(("waves",), "a survey with [validation] has no waves: delete one of them")
         if len(self.mistakes) > before:
             return None
         try:

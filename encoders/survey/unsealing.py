@@ -19,7 +19,6 @@ from encoders.late_imports import LateImport
 from encoders.survey.plan import Plan
 from encoders.survey.relay import CODE_BYTES, KEY_SUITE, LENGTH_BYTES, Relay
 from encoders.survey.sealing import (
-    RELAY_INFO,
     REPORT_INFO,
     X25519,
     SealError,
@@ -27,6 +26,7 @@ from encoders.survey.sealing import (
     hpke_suite,
     needs_hpke,
     outer_bytes,
+    outer_info,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ MAX_MESSAGES, MAX_BODY_BYTES, MESSAGES_TYPE = 1000, 250_000, "application/octet-
 BATCH_HEADER = "Ldp-Batch"
 """The size of the batch of these messages, and for each column how many the collector has rejected before,
 with blanks in between."""
+WAVE_HEADER = "Ldp-Wave"
+"""The name of the wave of these messages, in a survey with waves."""
 
 
 class KeyFileError(LdpError):
@@ -128,14 +130,16 @@ def most_records(plan: Plan) -> int:
     return min(MAX_MESSAGES // len(sizes), MAX_BODY_BYTES // sum(sizes))
 
 
-def open_outer(plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False) -> bytes:
+def open_outer(
+    plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False, wave: int | None = None
+) -> bytes:
     """Open a device's envelope at the relay; return the code, if it has one, and the inner messages.
 
-    Raises SealError if the envelope was not sealed for this plan and this key, has another length, or has a
-    message for another collector.
+    Raises SealError if the envelope was not sealed for this plan, this key and the wave with this index, has
+    another length, or has a message for another collector.
     """
     start = CODE_BYTES if has_code else 0
-    content = _open(message, key, RELAY_INFO + plan.digest_bytes, outer_bytes(plan) + start)
+    content = _open(message, key, outer_info(plan, wave), outer_bytes(plan) + start)
     key_id = base64.b64decode(plan.relay.collector_key)[0] if plan.relay else None
     for size in column_bytes(plan):
         if content[start] != key_id:

@@ -84,7 +84,7 @@ class Intake:
             raise
         outcomes = {position: ReportOutcome(REJECTED, error) for position, error in refused.items()}
         batches = [batch for batch in batches if len(batch.positions)]
-        if isinstance(self._plan, Plan) and self._plan.waves:
+        if isinstance(self._plan, Plan) and self._plan.waves and not self._plan.relay:  # it keeps the times
             batches = _reject_undue(self._plan.waves, batches, grace, outcomes)
         if self._plan.by_invitation:
             batches = self._reject_uninvited(batches, outcomes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, current_app, jsonify, request
 
-from encoders.errors import Reason, ReportError
+from encoders.errors import Reason, ReportError, SurveyError
 from encoders.late_imports import LateImport
 from encoders.problem import Problem
 from encoders.survey import Plan
@@ -20,7 +21,7 @@ from encoders.survey.relay import Relay
 from encoders.survey.sealing import column_bytes
 from encoders.survey.signature import signature_text
 from encoders.survey.silo_plan import SiloPlan
-from encoders.survey.unsealing import BATCH_HEADER, breaks_promise
+from encoders.survey.unsealing import BATCH_HEADER, WAVE_HEADER, breaks_promise
 from ldp_aggregator.collector.access_tokens import Role
 from ldp_aggregator.collector.auth import has_gateway_token, require_operator, require_rate, require_token
 from ldp_aggregator.collector.cached_response import CachedResponse
@@ -163,7 +164,7 @@ def sealed(survey: str) -> Response:
                 Reason.UNKNOWN_SURVEY,
                 "the collector has no key of this survey: restart it with the survey's file",
             )
-        opened = open_messages(plan, body, service().keys[plan.id])
+        opened = open_messages(plan, body, service().keys[plan.id], _find_wave(plan))
     except (Problem, ReportError) as error:
         if request.content_length:  # else a relay only asks whether its messages would be taken
             intake.count_rejection(Reason(error.reason))
@@ -180,6 +181,19 @@ def sealed(survey: str) -> Response:
     found = {"recorded": counts[RECORDED], "duplicate": counts[DUPLICATE], "rejected": rejected.total()}
     by_question = {"rejected_by_question": [rejected[each.index] for each in plan.questions]}
     return jsonify(found | by_question if plan.asks_all else found)
+
+
+def _find_wave(plan: Plan) -> int | None:
+    """Return the index of the wave that a relay's messages are of; None in a survey without waves."""
+    if plan.waves is None:
+        return None
+    try:
+        wave = plan.waves.find(request.headers.get(WAVE_HEADER, ""))
+    except SurveyError as error:
+        raise Problem(Reason.MALFORMED, f"{WAVE_HEADER}: {error.why}") from error
+    if time.time() < plan.waves.list[wave].opens:
+        raise Problem(Reason.SURVEY_NOT_OPEN, "the wave has not opened yet; try again later")
+    return wave
 
 
 def _breaks_promise_now(plan: Plan, relay: Relay, rejected: Mapping[int, int]) -> bool:

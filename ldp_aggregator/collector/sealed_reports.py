@@ -38,10 +38,10 @@ class OpenedMessages(NamedTuple):
     columns: list[int]
     """The column of each report."""
     refused: list[tuple[int, Reason]]
-    """Column and reason of each message that does not open, or does not contain one report of its column."""
+    """Column and reason of each message that does not open, or has not one report of its column and wave."""
 
 
-def open_messages(plan: Plan, body: bytes, key: PrivateKey) -> OpenedMessages:
+def open_messages(plan: Plan, body: bytes, key: PrivateKey, wave: int | None = None) -> OpenedMessages:
     """Open the messages of one request.
 
     Parameters
@@ -52,13 +52,16 @@ def open_messages(plan: Plan, body: bytes, key: PrivateKey) -> OpenedMessages:
         Records, concatenated. A record is one message of each column; these are messages of different people.
     key : PrivateKey
         The collector's key of this survey.
+    wave : int, optional
+        The index of the wave of all messages, in a survey with waves.
 
     Raises
     ------
     ReportError
         If the body is not a number of whole records.
     """
-    sizes = column_bytes(plan)
+    sizes, count = column_bytes(plan), len(plan.questions)
+    first = (wave or 0) * count
     record = sum(sizes)
     if not body or len(body) % record:
         what = f"records of {record} bytes" if plan.asks_all else f"messages of {record} bytes"
@@ -68,10 +71,8 @@ def open_messages(plan: Plan, body: bytes, key: PrivateKey) -> OpenedMessages:
         column, start, end = column % len(sizes), end, end + size
         try:
             report = open_inner(plan, body[start:end], key, column)
-            question = unpack(
-                report
-            ).question  # two short reports fit into one message, and would count twice
-            if plan.asks_all and question != column:
+            asked = unpack(report).question - first  # two short reports fit into one message
+            if (plan.asks_all and asked != column) or (plan.waves and not 0 <= asked < count):
                 raise ReportError(Reason.WRONG_QUESTION)
         except SealError:
             opened.refused.append((column, Reason.BAD_SEAL))

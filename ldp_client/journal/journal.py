@@ -21,6 +21,7 @@ from fractions import Fraction
 from encoders.errors import Reason
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.plan import Plan
+from encoders.survey.waves import Wave
 from ldp_client.errors import BudgetError, JournalError
 from ldp_client.journal.file import JournalFile
 from ldp_client.journal.table import (
@@ -142,6 +143,7 @@ class Journal(JournalFile):
         plan: Plan,
         make_report: Callable[[], bytes],
         max_total: Fraction | None = None,
+        wave: Wave | None = None,
     ) -> tuple[JournalEntry, bool]:
         """Make and record this device's one report for a survey, unless its family has a report already.
 
@@ -155,6 +157,8 @@ class Journal(JournalFile):
             would be taken for an error of the journal.
         max_total : Fraction, optional
             The epsilon that all reports of this journal may spend in total.
+        wave : Wave, optional
+            The wave of the report, in a survey with waves.
 
         Returns
         -------
@@ -189,11 +193,11 @@ class Journal(JournalFile):
                 )
             _require_budget(connection, plan, max_total)
             body = make_report()
-            made = (None, body, plan.relay.closes) if plan.relay else (body, None, None)
+            made = (None, body, (wave or plan.relay).closes) if plan.relay else (body, None, None)
             connection.execute(
-                "UPDATE surveys SET report = ?, sealed = ?, closes = ?, epsilon = ?, state = ? "
-                "WHERE survey = ? AND origin = ?",
-                (*made, str(plan.epsilon), State.QUEUED, agreed.survey, agreed.origin),
+                "UPDATE surveys SET report = ?, sealed = ?, closes = ?, wave_name = ?, epsilon = ?, "
+                "state = ? WHERE survey = ? AND origin = ?",
+                (*made, wave and wave.name, str(plan.epsilon), State.QUEUED, agreed.survey, agreed.origin),
             )
             return get_entry(connection, agreed.identity), True
 

@@ -20,7 +20,7 @@ _VERSION = 7
 """Stored in the file as SQLite's `user_version`."""
 _WITHOUT_RELAYS, _WITH_CLEAR_REPORTS, _WITHOUT_WAVES = 4, 5, 6
 """Versions of journals that are extended: without the column `sealed`; with the report beside the sealed
-message, and without the column `closes`; without the column `wave`."""
+message, and without the column `closes`; without the columns `wave` and `wave_name`."""
 _MESSAGES = "CREATE INDEX messages ON surveys (closes) WHERE sealed IS NOT NULL"
 _TABLES = (
     """
@@ -40,6 +40,7 @@ _TABLES = (
         sealed    BLOB,
         closes    INTEGER,
         wave      INTEGER,
+        wave_name TEXT,
         PRIMARY KEY (survey, origin)
     )
     """,
@@ -76,15 +77,18 @@ class JournalEntry:
     """In a survey with a relay, the message that contains the report. It stays after the relay has taken it,
     so that the person can withdraw it; see `MESSAGE_SECONDS`."""
     closes: int | None = None
-    """When the relay stops, in seconds since 1970 (UTC); None in a survey without a relay."""
+    """When the relay ends the survey or the wave, in seconds since 1970 (UTC); None without a relay."""
     wave: int | None = None
     """Index of the wave in which the person is asked, or -1 for the one that is open; None without waves."""
+    wave_name: str | None = None
+    """The name of the wave of the report; None without one."""
 
     @property
     def post(self) -> tuple[str, bytes]:
         """The URL and the body of the post that sends the report."""
         if self.closes is not None:
-            return f"{self.url}/{self.digest}", self.sealed or b""
+            wave = f"/{self.wave_name}" if self.wave_name else ""
+            return f"{self.url}/{self.digest}{wave}", self.sealed or b""
         return f"{self.url}/reports", self.report or b""
 
     @property
@@ -107,7 +111,7 @@ class JournalEntry:
 
 _SELECT = (
     "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report, sealed, "
-    "closes, wave FROM surveys"
+    "closes, wave, wave_name FROM surveys"
 )
 
 
@@ -228,7 +232,8 @@ def _extend(connection: sqlite3.Connection, version: int) -> None:
     """Change a journal of an earlier version into one of this version."""
     if version < _WITHOUT_WAVES:
         _add_closing_times(connection, version)
-    connection.execute("ALTER TABLE surveys ADD COLUMN wave INTEGER")
+    for column in ("wave INTEGER", "wave_name TEXT"):
+        connection.execute(f"ALTER TABLE surveys ADD COLUMN {column}")
     connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 

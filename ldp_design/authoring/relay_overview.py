@@ -74,6 +74,11 @@ def format_relay(plan: Plan, relay: Relay) -> list[str]:
         "promise. If more people answer from one office or behind one address, ask the relay to raise "
         "messages_per_network, or to give codes."
     )
+    if plan.waves:
+        promise += (
+            f" Each of the {len(plan.waves.list):,} waves is mixed by itself: if one has fewer than "
+            f"{relay.batch:,} {what}, they are deleted."
+        )
     if not relay.asks_all:
         return [f"{promise} {limits}"]
     return [promise, _describe_together(plan, facts), f"{limits} {_compare_with_one(facts)}"]
@@ -136,10 +141,13 @@ def find_relay_warnings(plan: Plan, relay: Relay) -> Iterator[tuple[tuple[str, .
             "protected"
         )
         yield ("survey", "epsilon"), text
-    if plan.users and relay.batch > _MAX_BATCH_SHARE * plan.users:
+    pools, of_wave, counted = 1, "", ""
+    if plan.waves:
+        pools, of_wave, counted = len(plan.waves.list), " of each wave", " of the wave"
+    if plan.users and relay.batch * pools > _MAX_BATCH_SHARE * plan.users:
         text = (
-            f"the batch is above {_MAX_BATCH_SHARE:.0%} of the expected {plan.users:,} people: if fewer than "
-            f"{relay.batch:,} answer, no report is counted"
+            f"the batch is above {_MAX_BATCH_SHARE:.0%} of the expected {plan.users // pools:,} people"
+            f"{of_wave}: if fewer than {relay.batch:,} answer, no report{counted} is counted"
         )
         yield ("relay", "batch"), text
     if plan.users and relay.delta * plan.users > _MAX_FAILURES:

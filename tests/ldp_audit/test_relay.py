@@ -100,7 +100,7 @@ def leave_the_report_open(plan: object, report: bytes) -> bytes:
 )
 def test_a_wrong_seal_is_detected(monkeypatch, seal: Callable[..., bytes], expected):
     monkeypatch.setattr(
-        sealing, "seal_envelope", lambda plan, each, _: seal(plan, each[0]) if each[0] else b""
+        sealing, "seal_envelope", lambda plan, each, *_: seal(plan, each[0]) if each[0] else b""
     )
     assert expected <= failed()
 
@@ -133,7 +133,7 @@ def test_a_request_to_another_path_is_detected(monkeypatch):
 
 
 def test_the_client_checks_the_seal_before_anything_is_drawn():
-    assert client_relay.seal(PLAN, [b""])
+    assert client_relay.seal(PLAN, [b""], None)
 
 
 # -- each person answers all questions ----------------------------------------------------------

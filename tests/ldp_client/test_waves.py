@@ -188,6 +188,7 @@ def test_a_journal_without_waves_is_extended(tmp_path, clock):
     client_of(compile_waves(), journal).grant()
     with sqlite3.connect(path) as connection:
         connection.execute("ALTER TABLE surveys DROP COLUMN wave")
+        connection.execute("ALTER TABLE surveys DROP COLUMN wave_name")
         connection.execute("PRAGMA user_version = 6")
     (entry,) = Journal(path).entries()
     assert (entry.wave, entry.state) == (None, State.READY)

@@ -84,7 +84,7 @@ def test_status_warns_of_people_who_were_turned_away_and_of_a_promise_that_did_n
     for number in range(20):
         held.hold(digest, b"message %02d" % number, 1 << 40)
     held.release(digest, 20, is_closed=True, hour=3600)
-    held.mark_passed_on(digest, held.next_passage(digest, 20, [10]), {"recorded": 13, "rejected": 7}, [7])
+    held.mark_passed_on(held.next_passage(digest, 20, [10]), {"recorded": 13, "rejected": 7}, [7])
     held.count_events(digest, {"refused, network-full": 1})
     held.close()
     shown = command("ldp-relay", "status", settings).stdout

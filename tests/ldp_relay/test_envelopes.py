@@ -214,7 +214,7 @@ def hold(held: HeldMessages, count: int, first: int = 0) -> None:
 def mark(held: HeldMessages, passage: Passage, rejected: tuple[int, ...] = (0, 0, 0)) -> None:
     recorded = 3 * passage.records - sum(rejected)
     outcomes = {"recorded": recorded, "duplicate": 0, "rejected": sum(rejected)}
-    held.mark_passed_on("s", passage, outcomes, rejected)
+    held.mark_passed_on(passage, outcomes, rejected)
 
 
 def test_each_envelope_leaves_once_in_each_column_and_all_columns_together(held):

@@ -54,7 +54,7 @@ def pass_on(held: HeldMessages, survey: str = "s", most: int = 4) -> list[list[b
     bodies = []
     while passage := held.next_passage(survey, most, SIZES):
         bodies.append(split(passage))
-        held.mark_passed_on(survey, passage, {"recorded": passage.records}, [0])
+        held.mark_passed_on(passage, {"recorded": passage.records}, [0])
     return bodies
 
 
@@ -86,7 +86,7 @@ def test_the_same_array_comes_again_until_it_is_marked_also_after_a_restart(held
     held.close()
     again = HeldMessages(tmp_path / "relay.db")
     assert again.next_passage("s", 4, SIZES) == first
-    again.mark_passed_on("s", first, {"recorded": 4}, [0])
+    again.mark_passed_on(first, {"recorded": 4}, [0])
     assert not set(split(again.next_passage("s", 4, SIZES))) & set(split(first))
 
 
@@ -185,7 +185,7 @@ def test_rejected_messages_are_counted_for_their_batch(held):
     while passage := held.next_passage("s", 4, SIZES):
         found.append((passage.batch, passage.size, passage.rejected))
         outcomes = {"recorded": passage.records - 1, "duplicate": 0, "rejected": 1}
-        held.mark_passed_on("s", passage, outcomes, [1])
+        held.mark_passed_on(passage, outcomes, [1])
     assert found == [(batch, 10, [rejected]) for batch in (1, 2) for rejected in (0, 1, 2)]
     assert held.batches("s") == [(7, 10, 3)] * 2
 
@@ -282,10 +282,10 @@ def test_a_file_of_a_later_version_is_refused_and_stays(held, tmp_path):
 def test_plans_with_messages_are_listed(held):
     hold(held, 25)
     hold(held, 12, 25, survey="other")
-    assert set(held.digests()) == {"s", "other"}
+    assert held.digests() == {"s", "other"}
     release(held, "other", is_closed=True)
     pass_on(held, "other")
-    assert held.digests() == ["s"]
+    assert held.digests() == {"s"}
 
 
 def test_requests_at_the_same_time_share_a_write(held, monkeypatch):

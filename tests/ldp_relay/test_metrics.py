@@ -89,9 +89,7 @@ def test_metrics_count_messages_batches_and_deliveries(app, held, clock):
     held.release(PLAN.digest, 20, is_closed=False, hour=99 * HOUR)
     [relayed] = app.extensions["relay"].settings.surveys.values()
     pass_on(relayed, held)  # nothing listens there
-    held.mark_passed_on(
-        PLAN.digest, held.next_passage(PLAN.digest, 20, [12]), {"recorded": 13, "rejected": 7}, [7]
-    )
+    held.mark_passed_on(held.next_passage(PLAN.digest, 20, [12]), {"recorded": 13, "rejected": 7}, [7])
     held.count_events(PLAN.digest, {"refused, network-full": 3})
     found = scrape(app)
     last = found.pop(("ldp_relay_last_delivery_timestamp_seconds",))

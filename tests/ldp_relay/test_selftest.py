@@ -69,9 +69,9 @@ def test_orders_that_the_relay_itself_refuses_are_a_fault(monkeypatch):
 
 def test_records_that_come_again_are_a_fault(monkeypatch):
     class Forgetful(Quick):
-        def mark_passed_on(self, digest: str, passage: Passage, *more: object) -> None:
+        def mark_passed_on(self, passage: Passage, *more: object) -> None:
             if next(self.marks, False):
-                super().mark_passed_on(digest, passage, *more)
+                super().mark_passed_on(passage, *more)
 
         marks = iter([False] + [True] * 50)
 

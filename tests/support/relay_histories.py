@@ -133,7 +133,7 @@ class History:
                     assert each not in self.withdrawn, "a withdrawn message has left"
                     assert self.batch_of.setdefault(each, passage.batch) == passage.batch, "in two batches"
             if is_received and is_marked:  # else the collector's answer is lost
-                self._held.mark_passed_on(digest, passage, {"recorded": passage.records}, [0])
+                self._held.mark_passed_on(passage, {"recorded": passage.records}, [0])
 
     def _messages(self, body: bytes) -> list[bytes]:
         return [body[start : start + MESSAGE_BYTES] for start in range(0, len(body), MESSAGE_BYTES)]

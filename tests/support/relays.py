@@ -49,14 +49,15 @@ def relayed_report(plan: Plan, **more: object) -> bytes:
     return randomise(plan, ROW | more, None, _STREAM).report
 
 
-def relayed_reports(plan: Plan, **more: object) -> list[bytes]:
+def relayed_reports(plan: Plan, wave: int | None = None, **more: object) -> list[bytes]:
     """Make all that one person sends."""
-    return [each.report for each in randomise_all(plan, plan.encode(ROW | more, None), _STREAM)]
+    coded = plan.encode(ROW | more, None)
+    return [each.report for each in randomise_all(plan, coded, _STREAM, wave=wave)]
 
 
-def inner_message(plan: Plan, *reports: bytes) -> bytes:
+def inner_message(plan: Plan, *reports: bytes, wave: int | None = None) -> bytes:
     """Seal a person's reports, and open the outer seal as the relay does."""
-    return open_outer(plan, seal_envelope(plan, reports), RELAY)
+    return open_outer(plan, seal_envelope(plan, reports, wave=wave), RELAY, wave=wave)
 
 
 # -- a relay that runs -------------------------------------------------------------------------
@@ -72,19 +73,42 @@ ALL = SMALL.replace("batch = 20\n", 'batch = 20\nask = "all"\n')
 """The same survey, of which each person answers both questions."""
 
 
+WAVES = """
+[waves]
+first = 2027-01-01
+every = "month"
+count = 3
+"""
+
+
+def without_times(survey: str) -> str:
+    """Return a survey whose relay's times follow from waves, which are still to be added."""
+    return re.sub("^(opens|closes) = .*\n", "", survey, flags=re.MULTILINE)
+
+
+def waved_text(survey: str = SMALL, more: str = "") -> str:
+    """Return a survey in three waves; `more` are lines of its table [waves]."""
+    return relayed_text(without_times(survey)) + WAVES + more
+
+
+def waved_plan(survey: str = SMALL, more: str = "") -> Plan:
+    """Compile such a survey."""
+    return read_survey(waved_text(survey, more)).compile()
+
+
 def small_text(port: int, survey: str = SMALL) -> str:
     """Return the survey at a relay on a port of this machine."""
     return relayed_text(survey.replace("https://relay.example", f"http://127.0.0.1:{port}"))
 
 
-def write_relay_files(folder: Path, survey: str, collector: str) -> Path:
+def write_relay_files(folder: Path, survey: str | Plan, collector: str) -> Path:
     """Write the plan, the keys, the token and the settings of a relay; return the settings."""
-    plan = read_survey(survey).compile()
+    plan = read_survey(survey).compile() if isinstance(survey, str) else survey
     (folder / "plan.json").write_bytes(plan.json)
     (folder / "plan.json.key").write_bytes(COLLECTOR.pem)
     (folder / "relay.key").write_bytes(RELAY.pem)
     (folder / "token").write_text(f"{RELAY_TOKEN}\n")
-    port = re.search(r"127\.0\.0\.1:(\d+)", survey)
+    port = re.search(r"127\.0\.0\.1:(\d+)", plan.json.decode())
     (folder / "relay.toml").write_text(
         f"""
 bind = "127.0.0.1:{port[1] if port else 0}"
@@ -145,7 +169,7 @@ from pathlib import Path
 now = time.time
 time.time = lambda: now() + 3600 * Path({str(file)!r}).exists()
 from ldp_relay import delivery
-delivery.is_contradicted = lambda survey: False
+delivery.find_collector_time = lambda survey, end: time.time()
 """
 
 

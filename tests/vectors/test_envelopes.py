@@ -34,22 +34,26 @@ def read(name: str) -> dict[str, Any]:
 ENVELOPES, PLANS = read("envelopes"), read("relay-plans")
 
 
-@pytest.mark.parametrize("survey", ENVELOPES["surveys"])
+@pytest.mark.parametrize("survey", ENVELOPES["surveys"] + ENVELOPES["waves"])
 def test_every_report_follows_from_row_and_random_bytes_and_the_seals_open(survey):
     plan = Plan.from_json(survey["plan"].encode())
     assert plan.digest == survey["digest"]
     collector, relay = (key_of(ENVELOPES[name]) for name in ("collector_key", "relay_key"))
     for case in survey["cases"]:
+        wave = case.get("wave")
         rng, code = GivenBytes(bytes.fromhex(case["random"])), bytes.fromhex(case["code"])
         row = {name: value_of(value) for name, value in case["row"].items()}
-        made = [each.report for each in randomise_all(plan, plan.encode(row, case["label"]), rng)]
+        coded, first = plan.encode(row, case["label"]), (wave or 0) * len(plan.questions)
+        made = [each.report for each in randomise_all(plan, coded, rng, wave=wave)]
         assert [each.hex() for each in made] == case["reports"]
         with pytest.raises(LdpError, match="random bytes asked for, 0 are left"):
             rng.take(1)
-        content = open_outer(plan, bytes.fromhex(case["envelope"]), relay, has_code=bool(code))
+        envelope = bytes.fromhex(case["envelope"])
+        content = open_outer(plan, envelope, relay, has_code=bool(code), wave=wave)
         assert content[: len(code)] == code
         assert list(open_columns(plan, content[len(code) :], collector)) == made
-        assert [read_report(plan, each).question for each in made] == list(range(len(plan.questions)))
+        asked = [read_report(plan, each).question for each in made]
+        assert asked == list(range(first, first + len(plan.questions)))
 
 
 @pytest.mark.parametrize("case", PLANS["good"], ids=[each["name"] for each in PLANS["good"]])

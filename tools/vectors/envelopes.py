@@ -40,11 +40,21 @@ batch = 2000
 honest = 0.73
 epsilon = 1
 delta = 1e-6
-opens = 2026-11-01T00:00:00Z
-closes = 2026-12-31T00:00:00Z
+{times}
 collector_key = "{collector}"
 relay_key = "{relay}"
 """
+TIMES = """
+opens = 2026-11-01T00:00:00Z
+closes = 2026-12-31T00:00:00Z
+"""
+WAVES = """
+[waves]
+first = 2026-11-01
+every = "day"
+count = 90
+"""
+"""So many that questions have indices of one, two and three bytes."""
 LABELLED = """
 [label]
 name = "rested"
@@ -78,7 +88,10 @@ UNLABELLED_ROWS: list[tuple[dict[str, Any], str | None]] = [
 
 
 def envelopes() -> dict[str, Any]:
-    """Return plans, and for rows and random bytes the reports of a person, and their envelope."""
+    """Return plans, and for rows and random bytes the reports of a person, and their envelope.
+
+    Under "waves", the survey has waves, and each case names the index of its wave.
+    """
     districts = ", ".join(
         str(1000 + i) for i in range(300)
     )  # a payload of two bytes: not all columns are equal
@@ -89,44 +102,54 @@ def envelopes() -> dict[str, Any]:
     return {
         "collector_key": COLLECTOR.secret.private_bytes_raw().hex(),
         "relay_key": RELAY.secret.private_bytes_raw().hex(),
-        "surveys": [
-            {"plan": plan.json.decode(), "digest": plan.digest, "cases": list(_cases(plan, rows))}
-            for plan, rows in surveys
-        ],
+        "surveys": [_describe(plan, rows) for plan, rows in surveys],
+        "waves": [_describe(_compile(LABELLED + WAVES, "4.5", times=""), ROWS, (3, 89))],
     }
 
 
-def _compile(features: str, epsilon: str) -> Plan:
-    return read_survey(SURVEY.format(epsilon=epsilon, **PUBLIC_KEYS) + features).compile()
+def _describe(
+    plan: Plan,
+    rows: list[tuple[dict[str, Any], str | None]],
+    waves: tuple[int | None, int | None] = (None, None),
+) -> dict[str, Any]:
+    cases = list(_cases(plan, rows, waves))
+    return {"plan": plan.json.decode(), "digest": plan.digest, "cases": cases}
 
 
-def _cases(plan: Plan, rows: list[tuple[dict[str, Any], str | None]]) -> Iterator[dict[str, Any]]:
+def _compile(features: str, epsilon: str, times: str = TIMES) -> Plan:
+    return read_survey(SURVEY.format(epsilon=epsilon, times=times, **PUBLIC_KEYS) + features).compile()
+
+
+def _cases(
+    plan: Plan, rows: list[tuple[dict[str, Any], str | None]], waves: tuple[int | None, int | None]
+) -> Iterator[dict[str, Any]]:
     wanted = sum(16 + each.mechanism.random_bytes for each in plan.questions)
-    for number, (row, label) in enumerate(rows):
+    for number, ((row, label), wave) in enumerate(zip(rows, waves, strict=True)):
         random = random_bytes(f"{plan.digest}/{number}", wanted)
         code = random_bytes(f"{plan.digest}/{number}/code", CODE_BYTES * number)
         ephemeral = random_bytes(f"{plan.digest}/{number}/keys", 32 * (len(plan.questions) + 1))
         keys = [ephemeral[start : start + 32] for start in range(0, len(ephemeral), 32)]
-        made = randomise_all(plan, plan.encode(row, label), GivenBytes(random))
+        made = randomise_all(plan, plan.encode(row, label), GivenBytes(random), wave=wave)
         reports = [each.report for each in made]
         yield {
             "code": code.hex(),
-            "envelope": _seal_all(plan, reports, code, keys).hex(),
+            "envelope": _seal_all(plan, reports, code, keys, wave).hex(),
             "ephemeral_keys": [each.hex() for each in keys],
             "label": spelled(label),
             "random": random.hex(),
             "reports": [each.hex() for each in reports],
             "row": spelled_row(row),
+            **({} if wave is None else {"wave": wave}),
         }
 
 
-def _seal_all(plan: Plan, reports: list[bytes], code: bytes, keys: list[bytes]) -> bytes:
-    digest = plan.digest_bytes
-    inner = b"".join(
-        seal(key, COLLECTOR, REPORT_INFO + digest, len(report).to_bytes(2, "big") + report)
-        for key, report in zip(keys, reports, strict=False)
-    )
-    return seal(keys[-1], RELAY, RELAY_INFO + digest, code + inner)
+def _seal_all(plan: Plan, reports: list[bytes], code: bytes, keys: list[bytes], wave: int | None) -> bytes:
+    digest, inner = plan.digest_bytes, b""
+    for key, report, longest in zip(keys, reports, plan.longest_by_column, strict=False):
+        padded = len(report).to_bytes(2, "big") + report.ljust(longest, b"\0")
+        inner += seal(key, COLLECTOR, REPORT_INFO + digest, padded)
+    of_wave = b"" if wave is None else wave.to_bytes(2, "big")
+    return seal(keys[-1], RELAY, RELAY_INFO + digest + of_wave, code + inner)
 
 
 def seal(ephemeral: bytes, recipient: PrivateKey, info: bytes, text: bytes) -> bytes:

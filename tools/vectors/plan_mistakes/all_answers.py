@@ -129,6 +129,15 @@ def _bad() -> Iterator[tuple[str, Document]]:
     document = _document(2, "1")
     document["enrolment"] = "token"
     yield "with invitations", document
+    for name in ("opens", "closes"):
+        document = _document(2, "1")
+        opens, closes = document["relay"]["opens"], document["relay"]["closes"]
+        waves = [{"name": "a", "opens": opens, "closes": opens + 1}]
+        waves += [{"name": "b", "opens": opens + 1, "closes": closes}]
+        document["waves"] = {"assign": "drawn", "list": waves}
+        Plan.from_json(_text(document).encode())
+        document["relay"][name] -= 1
+        yield f"the relay {name} before the waves", document
 
 
 def _document(

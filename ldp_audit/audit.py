@@ -209,7 +209,7 @@ class _AuditRun:
         """Check sealed messages and whole series, if the audited plan has a relay or waves, and times."""
         if audited.relay:
             self.show_progress(RELAY)
-            self.checks += check_relay(audited, self.people, self.requests, self.alpha)
+            self.checks += check_relay(replace(audited, waves=None), self.people, self.requests, self.alpha)
         if audited.waves:
             self.show_progress(SERIES)
             self._check_series(replace(audited, relay=None))

@@ -6,8 +6,9 @@ from benchmarks.buggy_series import MUTANTS, StepwiseSeries, compile_series
 from ldp_audit import audit
 from ldp_audit.device import PublicClient
 from ldp_audit.people import make_people
-from ldp_audit.result import SERIES
+from ldp_audit.result import RELAY, SERIES
 from ldp_audit.series_audit import check_series
+from tests.support.relays import waved_plan
 from tests.support.waves import SURVEY, compile_waves
 
 PLAN = compile_series()
@@ -41,3 +42,10 @@ def test_the_audit_of_a_survey_with_waves_has_the_layer():
     assert result.passed, result.faults
     assert SERIES in {each.layer for each in result.checks}
     assert SERIES in {each.question for each in result.black_box}
+
+
+@pytest.mark.slow
+def test_a_survey_with_waves_and_a_relay_is_audited():
+    result = audit(waved_plan(), 100, copies=2)
+    assert result.passed, result.faults
+    assert {SERIES, RELAY} <= {each.layer for each in result.checks}

@@ -114,7 +114,15 @@ _PROGRESS = _object(
     plan_digest=_DIGEST,
     epsilon={"type": "string"},
     reports=_COUNT,
-    questions=_list(_object(name={"type": "string"}, mechanism={"type": "string"}, n=_COUNT)),
+    questions=_list(
+        _object(
+            optional=("wave",),
+            name={"type": "string"},
+            mechanism={"type": "string"},
+            n=_COUNT,
+            wave={"type": "string"},
+        )
+    ),
     rejections=_COUNTS,
 )
 _PROGRESS["properties"]["lost"] = _COUNT  # only if acknowledged reports were lost

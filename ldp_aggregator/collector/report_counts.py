@@ -6,7 +6,9 @@ from math import sqrt
 from typing import Any
 
 from encoders.canonical import decimal_text
-from encoders.survey.compiled_plan import SILO
+from encoders.survey import Plan
+from encoders.survey.compiled_plan import SILO, CountedQuestion
+from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
 
@@ -23,6 +25,7 @@ def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
                 "name": each.name,
                 "mechanism": each.mechanism.name,
                 "n": totals[each.key].n if each.key in totals else 0,
+                **_wave_of(plan, each),
             }
             for each in plan.counted_questions
         ],
@@ -34,3 +37,9 @@ def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
         noise = snapshot.plan.mechanism.noise_variance
         document |= {"kind": SILO, "count_error": sqrt(snapshot.messages * noise), "tokens": tokens}
     return document
+
+
+def _wave_of(plan: Plan | SiloPlan, question: CountedQuestion) -> dict[str, str]:
+    """Return the name of a question's wave, as an entry; none in a survey without waves."""
+    waves = plan.waves if isinstance(plan, Plan) else None
+    return {"wave": waves.list[question.index // len(plan.questions)].name} if waves else {}

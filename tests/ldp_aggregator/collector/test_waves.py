@@ -56,6 +56,9 @@ def test_a_report_counts_in_the_wave_that_it_names(clock, store):
     snapshot = take_snapshot(store, PLAN.id)
     assert [snapshot.select(name).total() for name in (*NAMES, "all", "last")] == [1, 1, 0, 2, 1]
     assert snapshot.total() == 2
+    url = f"/v1/surveys/{PLAN.id}/progress"
+    asked = client.get(url, headers={"Authorization": "Bearer the-token"}).json["questions"]
+    assert {each["wave"]: each["n"] for each in asked if each["n"]} == {NAMES[0]: 1, NAMES[1]: 1}
     assert (
         client.get(f"/v1/surveys/{PLAN.id}/progress", headers={"Authorization": "Bearer the-token"}).json[
             "reports"

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from tests.support.servers import free_port
+
 DRIP_SECONDS = 0.05
 _PATIENCE = 10.0
 _PAGE = b"<html>Welcome! Please accept our terms.</html>"
@@ -44,7 +46,7 @@ class Proxy:
         self.bodies: list[tuple[bytes, bool]] = []
         self._done = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", free_port()))
         self.port: int = self._listener.getsockname()[1]
         self._start()
 

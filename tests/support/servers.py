@@ -1,6 +1,7 @@
 """Real servers for tests, each on a free port or socket; the code that starts a server stops it."""
 
 import os
+import random
 import re
 import shutil
 import signal
@@ -39,6 +40,13 @@ class RedisServer:
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
+    def await_response(self, client: redis.Redis) -> None:
+        """Wait until the server responds, which it does after it has read its whole file; fail if it ends."""
+        process = self._process
+        assert process is not None
+        wait_for(lambda: process.poll() is not None or responds_to_ping(client))
+        assert process.poll() is None, f"redis-server ended at its start with {process.returncode}"
+
     def kill(self) -> None:
         assert self._process is not None
         self._process.kill()
@@ -75,7 +83,7 @@ class LocalRedis(RedisServer):
     def start(self) -> None:
         super().start()
         with redis.Redis(unix_socket_path=str(self.path)) as client:
-            wait_for(lambda: responds_to_ping(client))  # it responds after it has read its whole file
+            self.await_response(client)
 
 
 class TcpRedis(RedisServer):
@@ -95,7 +103,7 @@ class TcpRedis(RedisServer):
 
     def start(self) -> None:
         super().start()
-        wait_for(lambda: responds_to_ping(self.client))
+        self.await_response(self.client)
 
     def stop(self) -> None:
         self.client.close()
@@ -206,10 +214,15 @@ def paused_rewrite(client: redis.Redis) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a port that is free now.
+
+    It is below the ports that Debian and macOS give to outgoing connections, so that none of these takes it
+    before the server does.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def responds_to_ping(client: redis.Redis) -> bool:

@@ -132,10 +132,17 @@ class RedisStore:
             pipeline.hset(key, survey, hash_plan(plan)) if plan else pipeline.hdel(key, survey)
         pipeline.execute()
 
-    def plans(self) -> dict[str, bytes]:
+    def plans(self, survey: str | None = None) -> dict[str, bytes]:
         """Read the plans from Redis; see :meth:`Store.plans`."""
+        return self._read_hash(_PLANS_KEY, survey)
+
+    def _read_hash(self, key: str, field: str | None) -> dict[str, bytes]:
+        """Return a hash, or only one of its fields if that exists."""
         with self._servers.errors():
-            return {survey.decode(): plan for survey, plan in self._redis.hgetall(_PLANS_KEY).items()}
+            if field is None:
+                return {name.decode(): value for name, value in self._redis.hgetall(key).items()}
+            value = self._redis.hget(key, field)
+            return {} if value is None else {field: value}
 
     def lost_plans(self) -> set[str]:
         """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
@@ -158,15 +165,14 @@ class RedisStore:
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = hash_plan(plan), counters
 
-    def notes(self, kind: str) -> dict[str, bytes]:
+    def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
         """Read the hash of a kind from Redis; see :meth:`Store.notes`."""
-        with self._servers.errors():
-            return {name.decode(): note for name, note in self._redis.hgetall(note_key(kind)).items()}
+        return self._read_hash(note_key(kind), name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write a note to the hash of its kind; see :meth:`Store.set_note`."""
-        if kind in SURVEY_KINDS and name not in (plans := self.plans()):
-            raise unknown_survey_error(name, plans)
+        if kind in SURVEY_KINDS and not self.plans(name):
+            raise unknown_survey_error(name, self.plans())
         with self._servers.errors():
             (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 

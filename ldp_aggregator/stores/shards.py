@@ -71,7 +71,7 @@ def join_shards(totals: Mapping[str, Total]) -> dict[str, Total]:
 
 def read_shards(store: Store, survey: str) -> int:
     """Return the number of sub-shards of each question of a survey, 1 for a survey that is not published."""
-    return int(store.notes(_KIND).get(survey, 1))
+    return int(store.notes(_KIND, survey).get(survey, 1))
 
 
 def fix_shards(store: Store, survey: str, shards: int | None) -> int:
@@ -81,9 +81,9 @@ def fix_shards(store: Store, survey: str, shards: int | None) -> int:
     lost, the names of its counters show the number.
     Raises StoreError if the survey has another number.
     """
-    if survey not in store.notes(_KIND):
+    if not store.notes(_KIND, survey):
         number = shards or 1
-        if survey in store.plans():
+        if store.plans(survey):
             names = (name.partition("#")[2].partition(".")[0] for name in store.totals(survey))
             number = max((int(name) for name in names if name), default=1)
         # before the plan: no collector may serve the survey with another number

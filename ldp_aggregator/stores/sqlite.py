@@ -31,6 +31,7 @@ from ldp_aggregator.stores.sqlite_counters import (
     find_lost_plans,
     find_missing,
     note_row,
+    read_by_survey,
     read_notes,
     read_totals,
     record_batch,
@@ -117,7 +118,7 @@ class SQLiteStore:
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Insert the plan, or replace another one without reports; see :meth:`Store.publish`."""
         with self._transaction() as connection:
-            if tombstone := read_notes(connection, DELETED).get(survey):
+            if tombstone := read_notes(connection, DELETED, survey).get(survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
             if stored and stored[0] != plan:
@@ -127,10 +128,10 @@ class SQLiteStore:
             if stored != (plan,):
                 connection.execute("REPLACE INTO plans VALUES (?, ?)", (survey, plan))
 
-    def plans(self) -> dict[str, bytes]:
+    def plans(self, survey: str | None = None) -> dict[str, bytes]:
         """Read the plans from the file; see :meth:`Store.plans`."""
         with self._errors(), self._connection() as connection:
-            return dict(connection.execute("SELECT survey, plan FROM plans").fetchall())
+            return read_by_survey(connection, "plans", survey)
 
     def lost_plans(self) -> set[str]:
         """Look for counters and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
@@ -141,10 +142,10 @@ class SQLiteStore:
         """Look for the plan in each transaction that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = plan
 
-    def notes(self, kind: str) -> dict[str, bytes]:
+    def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
         """Read the notes of a kind from the file; see :meth:`Store.notes`."""
         with self._errors(), self._connection() as connection:
-            return read_notes(connection, kind)
+            return read_notes(connection, kind, name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write a note to the file; see :meth:`Store.set_note`."""

@@ -16,12 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, redirect_stdout
 from io import StringIO
+from multiprocessing import get_context
 from pathlib import Path
 
 import redis
+from flask import Flask
 
 from benchmarks import values
 from benchmarks.parts import make_table
@@ -155,17 +157,21 @@ def measure_classes(_: str, count: int) -> Row:
 
 def measure_surveys(kind: str, count: int) -> Row:
     """Measure so many surveys of two questions, with some reports each, on one collector."""
-    with tempfile.TemporaryDirectory() as folder, new_store(kind) as (url, store, clock):
+    with tempfile.TemporaryDirectory() as folder, new_store(kind) as (url, _, clock):
         plans = [make_plan(f"s{number}") for number in range(count)]
         files = tuple(Path(folder, f"{plan.id}.json") for plan in plans)
         for plan, file in zip(plans, files, strict=True):
             file.write_bytes(plan.json)
         settings = CollectorSettings(surveys=files, store=url, operator_token=TOKEN)
         publish = clock.time(lambda: publish_surveys(settings), 1)
-        for plan in plans:
-            Intake(plan, store).record_body(b"".join(make_reports(plan, PER_SURVEY)))
-        start = clock.time(lambda: publish_surveys(settings).make_app(), 1)
-        app = publish_surveys(settings).make_app()
+        filler = get_context("fork").Process(
+            target=fill_all, args=(plans, url)
+        )  # whose memory does not count
+        filler.start()
+        filler.join()
+        apps: list[Flask] = []
+        start = clock.time(lambda: apps.append(publish_surveys(settings).make_app()), 1)
+        app = apps[0]
         pages, of_app = app.test_client(), app.extensions["ldp"].store
         reports = make_reports(plans[0], SINGLES, seed=2)
         path, headers = f"/v1/surveys/{plans[0].id}", {"Authorization": f"Bearer {TOKEN}"}
@@ -188,6 +194,13 @@ def measure_surveys(kind: str, count: int) -> Row:
             * int(Path("/proc/self/statm").read_text().split()[1])
             / 1e6,
         }
+
+
+def fill_all(plans: Sequence[Plan], url: str) -> None:
+    """Count some reports of each survey."""
+    with closing(open_store(url)) as store:
+        for plan in plans:
+            Intake(plan, store).record_body(b"".join(make_reports(plan, PER_SURVEY)))
 
 
 STORES = ("SQLite", "Redis")

@@ -70,7 +70,6 @@ class RedisStore:
 
     Notes
     -----
-    In a cluster a question is on one shard, so that a batch is atomic; questions spread over the shards.
     After a failover, the replica may lack what its primary acknowledged last, see docs/running.md.
     """
 
@@ -139,10 +138,8 @@ class RedisStore:
     def _read_hash(self, key: str, field: str | None) -> dict[str, bytes]:
         """Return a hash, or only one of its fields if that exists."""
         with self._servers.errors():
-            if field is None:
-                return {name.decode(): value for name, value in self._redis.hgetall(key).items()}
-            value = self._redis.hget(key, field)
-            return {} if value is None else {field: value}
+            found = {field.encode(): self._redis.hget(key, field)} if field else self._redis.hgetall(key)
+        return {name.decode(): value for name, value in found.items() if value is not None}
 
     def lost_plans(self) -> set[str]:
         """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
@@ -248,18 +245,24 @@ class RedisStore:
 
     def totals(self, survey: str) -> dict[str, Total]:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
-        prefix, suffix = counter_keys(survey, "*")[1].split("*")
+        return self._scan_totals(survey).get(survey, {})
+
+    def all_totals(self) -> dict[str, dict[str, Total]]:
+        """Scan the keys once, for all surveys; see :meth:`Store.all_totals`."""
+        return self._scan_totals("*")
+
+    def _scan_totals(self, surveys: str) -> dict[str, dict[str, Total]]:
+        totals: dict[str, dict[str, Total]] = {}
         with self._servers.errors():
-            names = {name.decode() for name in self._redis.scan_iter(f"{prefix}*{suffix}", count=1000)}
+            names = sorted({*self._redis.scan_iter(counter_keys(surveys, "*")[1], count=1000)})
             pipeline = self._servers.pipeline()
-            for name in sorted(names):
+            for name in names:
                 pipeline.get(name)
-            values = dict(zip(sorted(names), pipeline.execute(), strict=True))
-        return {
-            name.removeprefix(prefix).removesuffix(suffix): unpack_total(sums)
-            for name, sums in values.items()
-            if sums
-        }
+            for name, sums in zip(names, pipeline.execute(), strict=True):
+                if sums:
+                    survey, _, counter = name.decode()[5:].rpartition("}")[0].partition(":")
+                    totals.setdefault(survey, {})[counter] = unpack_total(sums)
+        return totals
 
     def find_losses(
         self, survey: str, counters: Collection[str] = (), thorough: bool = True, durable: bool = False
@@ -297,15 +300,12 @@ class RedisStore:
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
-        key = counter_keys(survey, counter)[0]
-        cursor = 0
-        while True:
+        key, cursor = counter_keys(survey, counter)[0], None
+        while cursor != 0:
             with self._servers.errors():
-                cursor, entries = self._redis.hscan(key, cursor, count=REPORTS_PER_READ)
+                cursor, entries = self._redis.hscan(key, cursor or 0, count=REPORTS_PER_READ)
             if entries:
                 yield arrays_from_entries(entries)
-            if not cursor:
-                return
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""

@@ -194,6 +194,12 @@ class SQLiteStore:
         with self._errors(), self._connection() as connection:
             return read_totals(connection, survey)
 
+    def all_totals(self) -> dict[str, dict[str, Total]]:
+        """Read all counters from the file; see :meth:`Store.all_totals`."""
+        with self._snapshot() as connection:
+            surveys = connection.execute("SELECT DISTINCT survey FROM counters").fetchall()
+            return {survey: read_totals(connection, survey) for (survey,) in surveys}
+
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield the ids of a counter, each part from a separate transaction; see :meth:`Store.report_ids`."""
         last = -1

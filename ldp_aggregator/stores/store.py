@@ -180,6 +180,9 @@ class Store(Protocol):
     def totals(self, survey: str) -> dict[str, Total]:
         """Return every counter of a survey."""
 
+    def all_totals(self) -> dict[str, dict[str, Total]]:
+        """Return every counter of the store, by survey or namespace of tokens."""
+
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield all ids of a counter with their marks, in parts.
 

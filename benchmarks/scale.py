@@ -70,10 +70,13 @@ class Clock:
         return int(self._redis.info("memory")["used_memory"]) if self._redis else os.stat(self._file).st_size
 
     def close(self, store: Store) -> Row:
-        """Close a store; for Redis, return the seconds of the rewrite of its file that this starts."""
+        """Close a store; for Redis, return the seconds of the rewrite that this starts, and its size."""
         before = self._children()
         store.close()
-        return {"rewrite, s": self._children() - before} if self._redis else {}
+        if not self._redis:
+            return {}
+        spent = self._children() - before
+        return {"rewrite, s": spent, "file, MB": self._redis.info("persistence")["aof_current_size"] / 1e6}
 
     def _children(self) -> float:
         """Return the seconds of Redis's child processes, which rewrite its file, when none is running."""

@@ -203,7 +203,9 @@ def fill_all(plans: Sequence[Plan], url: str) -> None:
     """Count some reports of each survey."""
     with closing(open_store(url)) as store:
         for plan in plans:
-            Intake(plan, store).record_body(b"".join(make_reports(plan, PER_SURVEY)))
+            intake = Intake(plan, store)
+            intake.record_body(b"".join(make_reports(plan, PER_SURVEY)))
+            intake.flush()
 
 
 STORES = ("SQLite", "Redis")

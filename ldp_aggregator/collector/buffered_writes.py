@@ -58,7 +58,7 @@ class BufferedWrites:
             self._payload_task.request(PAYLOAD_SECONDS)
 
     def flush(self) -> None:
-        """Write all buffered counts to the store now; afterwards, no thread of these writes uses the store."""
+        """Write all buffered counts to the store now; afterwards, no thread writes any."""
         for task in (self._rejection_task, self._payload_task):
             task.cancel()
         self._write_rejections()

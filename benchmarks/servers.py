@@ -53,7 +53,7 @@ def redis_server() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "redis.sock")
         options = {"--port": "0", "--unixsocket": str(path), "--dir": directory, "--logfile": "redis.log"}
-        options |= {"--appendonly": "yes", "--appendfsync": "always"}
+        options |= {"--appendonly": "yes", "--appendfsync": "always", "--save": ""}
         with _running(["redis-server", *(word for option in options.items() for word in option)]):
             while not path.exists():
                 time.sleep(0.01)

@@ -326,8 +326,8 @@ def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
 
     Raises StoreError if the store has no such survey, or (DeletedSurveyError) if it was deleted.
     """
-    plans = store.plans()
+    plans = store.plans(survey)
     if survey not in plans:
         require_living(store, survey)
-        raise unknown_survey_error(survey, plans)
+        raise unknown_survey_error(survey, store.plans())
     return ANY_PLANS.from_json(plans[survey])

@@ -12,6 +12,7 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from encoders.build import find_build
+from encoders.open_files import allow_connections
 from encoders.socket_activation import require_no_passed_sockets
 from ldp_relay import delivery
 from ldp_relay.held_messages import RECEIVED, HeldMessages
@@ -68,7 +69,7 @@ def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None
         workers=1,
         threads=THREADS,
         worker_class="gthread",
-        worker_connections=1000,
+        worker_connections=allow_connections(THREADS),
         keepalive=5,
         forwarded_allow_ips="",
         accesslog=None,

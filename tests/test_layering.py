@@ -50,6 +50,7 @@ LAYERS = {
             "file_kind",
             "installation",
             "key_file",
+            "open_files",
             "problem",
             "progress",
             "proxy_refusals",

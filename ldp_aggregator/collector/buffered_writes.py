@@ -58,7 +58,9 @@ class BufferedWrites:
             self._payload_task.request(PAYLOAD_SECONDS)
 
     def flush(self) -> None:
-        """Write all buffered counts to the store now."""
+        """Write all buffered counts to the store now; afterwards, no thread writes any."""
+        for task in (self._rejection_task, self._payload_task):
+            task.cancel()
         self._write_rejections()
         self._write_support_counters()
 

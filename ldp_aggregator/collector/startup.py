@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -36,13 +36,14 @@ from ldp_aggregator.stores.failure import CounterError
 from ldp_aggregator.stores.losses import SeenTotals
 from ldp_aggregator.stores.operator_log import local_account, write_log
 from ldp_aggregator.stores.schedule import (
-    count_in_sums,
+    Schedule,
+    read_all_schedules,
     read_schedule,
     require_no_backup,
     require_usable,
 )
 from ldp_aggregator.stores.shards import fix_shards
-from ldp_aggregator.stores.store import TEXTS, changed_plan_error
+from ldp_aggregator.stores.store import TEXTS, changed_plan_error, count_reports
 from ldp_aggregator.stores.tombstone import read_tombstones, require_living
 
 
@@ -142,7 +143,7 @@ def publish_surveys(
         before_writing()
         store.check_ready()  # a full disk is found before the first survey is written
         stored_plans = _publish(store, settings, plans, former)
-        report_counts = {survey: count_in_sums(store, survey) for survey in stored_plans}
+        report_counts = _count_reports(store, stored_plans)
         counters = {survey: stored_counters(store, survey, plan) for survey, plan in stored_plans.items()}
         damaged = find_damage(store)
     finally:
@@ -161,6 +162,13 @@ def publish_surveys(
         new_store=new_store,
         store_file=identify_file(settings.store),
     )
+
+
+def _count_reports(store: Store, surveys: Iterable[str]) -> dict[str, int]:
+    """Return the number of reports in the sums of each survey."""
+    schedules, totals = read_all_schedules(store), store.all_totals()
+    corrected = {each: schedules.get(each, Schedule()).correct(totals.get(each, {})) for each in surveys}
+    return {survey: count_reports(each) for survey, each in corrected.items()}
 
 
 def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:

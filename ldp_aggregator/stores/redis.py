@@ -52,8 +52,6 @@ from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 """How long one publication of a survey may take, and how long the next one waits for it, in seconds."""
 _PLANS_KEY = "ldp:plans"
-_MAX_PROBE_KEYS = 1000
-"""Of so many keys, every server of a cluster has one, unless it has less than about 1% of the slots."""
 
 
 def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
@@ -73,7 +71,6 @@ class RedisStore:
 
     Notes
     -----
-    In a cluster a question is on one shard, so that a batch is atomic; questions spread over the shards.
     After a failover, the replica may lack what its primary acknowledged last, see docs/running.md.
     """
 
@@ -92,7 +89,7 @@ class RedisStore:
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
             if tombstone := self._redis.hget(note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
-            stored = self.plans().get(survey)
+            stored = self.plans(survey).get(survey)
             keys = self._marker_keys(survey, counters)
             if stored not in (None, plan):
                 self._prepare_replacement(survey, stored)
@@ -135,11 +132,16 @@ class RedisStore:
             pipeline.hset(key, survey, hash_plan(plan)) if plan else pipeline.hdel(key, survey)
         pipeline.execute()
 
-    def plans(self) -> dict[str, bytes]:
+    def plans(self, survey: str | None = None) -> dict[str, bytes]:
         """Read the plans from Redis; see :meth:`Store.plans`."""
+        stored = self._read_hash(_PLANS_KEY, survey)
+        return {name: unmark_plan(plan) for name, plan in stored.items()}
+
+    def _read_hash(self, key: str, field: str | None) -> dict[str, bytes]:
+        """Return a hash, or only one of its fields if that exists."""
         with self._servers.errors():
-            stored = self._redis.hgetall(_PLANS_KEY).items()
-        return {survey.decode(): unmark_plan(plan) for survey, plan in stored}
+            found = {field.encode(): self._redis.hget(key, field)} if field else self._redis.hgetall(key)
+        return {name.decode(): value for name, value in found.items() if value is not None}
 
     def lost_plans(self) -> set[str]:
         """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
@@ -161,15 +163,14 @@ class RedisStore:
         """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = hash_plan(plan), counters
 
-    def notes(self, kind: str) -> dict[str, bytes]:
+    def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
         """Read the hash of a kind from Redis; see :meth:`Store.notes`."""
-        with self._servers.errors():
-            return {name.decode(): note for name, note in self._redis.hgetall(note_key(kind)).items()}
+        return self._read_hash(note_key(kind), name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write a note to the hash of its kind; see :meth:`Store.set_note`."""
-        if kind in SURVEY_KINDS and name not in (plans := self.plans()):
-            raise unknown_survey_error(name, plans)
+        if kind in SURVEY_KINDS and not self.plans(name):
+            raise unknown_survey_error(name, self.plans())
         with self._servers.errors():
             (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 
@@ -245,15 +246,24 @@ class RedisStore:
 
     def totals(self, survey: str) -> dict[str, Total]:
         """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
-        prefix, suffix = counter_keys(survey, "*")[1].split("*")
+        return self._scan_totals(survey).get(survey, {})
+
+    def all_totals(self) -> dict[str, dict[str, Total]]:
+        """Scan the keys once, for all surveys; see :meth:`Store.all_totals`."""
+        return self._scan_totals("*")
+
+    def _scan_totals(self, surveys: str) -> dict[str, dict[str, Total]]:
+        totals: dict[str, dict[str, Total]] = {}
         with self._servers.errors():
-            names = sorted(name.decode() for name in self._servers.scan(f"{prefix}*{suffix}"))
+            names = sorted(self._servers.scan(counter_keys(surveys, "*")[1]))
             pipeline = self._servers.pipeline()
             for name in names:
                 pipeline.get(name)
-            values = zip(names, pipeline.execute(), strict=True)
-        counters = ((name.removeprefix(prefix).removesuffix(suffix), sums) for name, sums in values)
-        return {name: unpack_total(sums) for name, sums in counters if sums}
+            for name, sums in zip(names, pipeline.execute(), strict=True):
+                if sums:
+                    survey, _, counter = name.decode()[5:].rpartition("}")[0].partition(":")
+                    totals.setdefault(survey, {})[counter] = unpack_total(sums)
+        return totals
 
     def counters(self, survey: str) -> set[str]:
         """Scan the keys and, outside a cluster, the fields of numbers; see :meth:`Store.counters`."""
@@ -295,15 +305,12 @@ class RedisStore:
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Scan the hash of ids; entries may repeat while Redis resizes it; see :meth:`Store.report_ids`."""
-        key = counter_keys(survey, counter)[0]
-        cursor = 0
-        while True:
+        key, cursor = counter_keys(survey, counter)[0], None
+        while cursor != 0:
             with self._servers.errors():
-                cursor, entries = self._redis.hscan(key, cursor, count=REPORTS_PER_READ)
+                cursor, entries = self._redis.hscan(key, cursor or 0, count=REPORTS_PER_READ)
             if entries:
                 yield arrays_from_entries(entries)
-            if not cursor:
-                return
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
         """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""
@@ -323,7 +330,7 @@ class RedisStore:
     def check_ready(self, closed: Collection[str] = ()) -> None:
         """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
         with self._servers.errors():
-            self._write_probes()
+            self._servers.write_probes()
             self._check.check_servers()
             left_out = {*closed, *self.notes(DELETED)}
             required = {k: v for k, v in self._required.items() if k.partition(".")[0] not in left_out}
@@ -363,19 +370,6 @@ class RedisStore:
         if policy.durability != "unchecked":
             self._rewriter.start()
         return guarantee + self._check.describe_evictions()
-
-    def _write_probes(self) -> None:
-        """Write a key to each server that keeps counters: a full or read-only Redis still answers PING."""
-        pipeline = self._servers.pipeline()
-        untried = {node_name(node) for node in self._servers.primaries()}
-        for number in range(_MAX_PROBE_KEYS):
-            key = f"ldp:ready:{number}"
-            if (name := node_name(self._servers.node_of_key(key))) in untried:
-                untried.remove(name)
-                pipeline.set(key, 1)
-            if not untried:
-                break
-        pipeline.execute()
 
     def _read_marks(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
         """Return the hash of a survey's plan in each table, given by survey and key; empty without one."""

@@ -18,6 +18,9 @@ _OLD_SCRIPT_ERROR = "The user executing the script can't run this command"
 PERMISSIONS_ADVICE = 'give it the commands of the table "Permissions of a Redis user" in docs/running.md'
 """For a Redis user that may not run a command."""
 _NO_PERMISSION = ("permissions to run", "ACL failure in script", _OLD_SCRIPT_ERROR)
+_OUT_OF_MEMORY_ADVICE = (
+    " Raise maxmemory in the settings of Redis: nothing can be written or deleted until then."
+)
 SCRIPT_COMMANDS = ("BITFIELD", "DEL", "GETRANGE", "HGET", "HLEN", "HMGET", "HSET", "STRLEN")
 """The commands that scripts run."""
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
@@ -40,7 +43,9 @@ def store_error(error: Exception) -> StoreError:
     if own:
         overflow = "overflow" in detail
         return CounterError(message, StoreFailure.OVERFLOW if overflow else StoreFailure.OTHER)
-    return StoreError(message + explain_permissions(text), classify_failure(error))
+    failure = classify_failure(error)
+    fix = _OUT_OF_MEMORY_ADVICE if failure is StoreFailure.OUT_OF_MEMORY else explain_permissions(text)
+    return StoreError(message + fix, failure)
 
 
 def explain_permissions(text: str) -> str:

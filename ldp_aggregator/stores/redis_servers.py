@@ -31,6 +31,8 @@ TIMEOUT_SECONDS = 5.0
 
 _MAP_SECONDS = 1.0
 """How soon after a failure the map of a cluster is read again."""
+_MAX_PROBE_KEYS = 1000
+"""Of so many keys, every server of a cluster has one, unless it has less than about 1% of the slots."""
 _CLUSTER_SCHEME = "redis+cluster://"
 
 Node = Mapping[str, Any]
@@ -90,6 +92,19 @@ class RedisServers:
     def pipeline(self) -> OneTryPipeline:
         """Return an empty pipeline for any number of servers."""
         return OneTryPipeline(self)
+
+    def write_probes(self) -> None:
+        """Write a key to each server that keeps counters: a full or read-only Redis still answers PING."""
+        pipeline = self.pipeline()
+        untried = {node_name(node) for node in self.primaries()}
+        for number in range(_MAX_PROBE_KEYS):
+            key = f"ldp:ready:{number}"
+            if (name := node_name(self.node_of_key(key))) in untried:
+                untried.remove(name)
+                pipeline.set(key, 1)
+            if not untried:
+                break
+        pipeline.execute()
 
     @contextmanager
     def errors(self) -> Iterator[None]:

@@ -119,7 +119,7 @@ def read_all_schedules(store: Store) -> dict[str, Schedule]:
 
 def read_schedule(store: Store, survey: str) -> Schedule:
     """Return the schedule of a survey, without limits if it has none."""
-    data = store.notes(SCHEDULES).get(survey)
+    data = store.notes(SCHEDULES, survey).get(survey)
     return Schedule.from_json(data) if data else Schedule()
 
 

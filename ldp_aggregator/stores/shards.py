@@ -74,7 +74,7 @@ def read_shards(store: Store, survey: str) -> int:
 
     If the note is lost, the names of the counters show the number: ids under other names would count again.
     """
-    if note := store.notes(_KIND).get(survey):
+    if note := store.notes(_KIND, survey).get(survey):
         return int(note)
     parts = (name.partition("#")[2].partition(".")[0] for name in store.counters(survey))
     return max((int(each) for each in parts if each), default=1)
@@ -86,9 +86,9 @@ def fix_shards(store: Store, survey: str, shards: int | None) -> int:
     Without a number, it is the one that the survey has already, or 1.
     Raises StoreError if the survey has another number.
     """
-    if survey not in store.notes(_KIND):
+    if not store.notes(_KIND, survey):
         found = read_shards(store, survey)
-        number = found if found > 1 or survey in store.plans() else shards or 1
+        number = found if found > 1 or store.plans(survey) else shards or 1
         # before the plan: no collector may serve the survey with another number
         store.set_note(_KIND, survey, b"%d" % number, once=True)
     fixed = read_shards(store, survey)

@@ -31,6 +31,7 @@ from ldp_aggregator.stores.sqlite_counters import (
     find_lost_plans,
     find_missing,
     note_row,
+    read_by_survey,
     read_counter_names,
     read_notes,
     read_totals,
@@ -120,7 +121,7 @@ class SQLiteStore:
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Insert the plan, or replace another one without reports; see :meth:`Store.publish`."""
         with self._transaction() as connection:
-            if tombstone := read_notes(connection, DELETED).get(survey):
+            if tombstone := read_notes(connection, DELETED, survey).get(survey):
                 raise deleted_survey_error(survey, tombstone)
             stored = connection.execute("SELECT plan FROM plans WHERE survey = ?", (survey,)).fetchone()
             document = mark_plan(plan, counters)
@@ -131,11 +132,11 @@ class SQLiteStore:
             if stored != (document,):
                 connection.execute("REPLACE INTO plans VALUES (?, ?)", (survey, document))
 
-    def plans(self) -> dict[str, bytes]:
+    def plans(self, survey: str | None = None) -> dict[str, bytes]:
         """Read the plans from the file; see :meth:`Store.plans`."""
         with self._errors(), self._connection() as connection:
-            rows = connection.execute("SELECT survey, plan FROM plans")
-            return {survey: unmark_plan(plan) for survey, plan in rows}
+            stored = read_by_survey(connection, "plans", survey)
+        return {name: unmark_plan(plan) for name, plan in stored.items()}
 
     def lost_plans(self) -> set[str]:
         """Look for counters and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
@@ -146,10 +147,10 @@ class SQLiteStore:
         """Look for the plan in each transaction that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = plan
 
-    def notes(self, kind: str) -> dict[str, bytes]:
+    def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
         """Read the notes of a kind from the file; see :meth:`Store.notes`."""
         with self._errors(), self._connection() as connection:
-            return read_notes(connection, kind)
+            return read_notes(connection, kind, name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write a note to the file; see :meth:`Store.set_note`."""
@@ -202,6 +203,12 @@ class SQLiteStore:
         """Read the names of a survey's counters, lost ones too; see :meth:`Store.counters`."""
         with self._snapshot() as connection:
             return read_counter_names(connection, survey)
+
+    def all_totals(self) -> dict[str, dict[str, Total]]:
+        """Read all counters from the file; see :meth:`Store.all_totals`."""
+        with self._snapshot() as connection:
+            surveys = connection.execute("SELECT DISTINCT survey FROM counters").fetchall()
+            return {survey: read_totals(connection, survey) for (survey,) in surveys}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield the ids of a counter, each part from a separate transaction; see :meth:`Store.report_ids`."""

@@ -140,10 +140,19 @@ def note_row(kind: str, name: str) -> str:
     return f"{kind}/{name}"
 
 
-def read_notes(connection: sqlite3.Connection, kind: str) -> dict[str, bytes]:
-    """Return the notes of a kind by name; those of SURVEY_KINDS have their own tables."""
+def read_by_survey(connection: sqlite3.Connection, table: str, survey: str | None = None) -> dict[str, bytes]:
+    """Return a table with two columns, the first of which is the survey; or only one row of it."""
+    condition, values = ("", ()) if survey is None else (" WHERE survey = ?", (survey,))
+    return dict(connection.execute(f"SELECT * FROM {table}{condition}", values).fetchall())  # noqa: S608
+
+
+def read_notes(connection: sqlite3.Connection, kind: str, name: str | None = None) -> dict[str, bytes]:
+    """Return the notes of a kind by name, or only one; those of SURVEY_KINDS have their own tables."""
     if kind in SURVEY_KINDS:
-        return dict(connection.execute(f"SELECT * FROM {kind}").fetchall())  # noqa: S608
+        return read_by_survey(connection, kind, name)
+    if name is not None:
+        query, row = "SELECT ?, value FROM internal WHERE name = ?", note_row(kind, name)
+        return dict(connection.execute(query, (name, row)).fetchall())
     prefix = note_row(kind, "")
     query = "SELECT substr(name, ?), value FROM internal WHERE name > ? AND name < ?"
     return dict(connection.execute(query, (len(prefix) + 1, prefix, f"{kind}0")).fetchall())  # "0" is "/" + 1
@@ -152,9 +161,8 @@ def read_notes(connection: sqlite3.Connection, kind: str) -> dict[str, bytes]:
 def write_note(connection: sqlite3.Connection, kind: str, name: str, note: bytes, verb: str) -> None:
     """Write a note; raise StoreError if it is about a survey that the file does not have."""
     table, row = (kind, name) if kind in SURVEY_KINDS else ("internal", note_row(kind, name))
-    surveys = [survey for (survey,) in connection.execute("SELECT survey FROM plans")]
-    if kind in SURVEY_KINDS and name not in surveys:
-        raise unknown_survey_error(name, surveys)
+    if kind in SURVEY_KINDS and not read_by_survey(connection, "plans", name):
+        raise unknown_survey_error(name, read_by_survey(connection, "plans"))
     connection.execute(f"{verb} INTO {table} VALUES (?, ?)", (row, note))
 
 

@@ -106,8 +106,8 @@ class Store(Protocol):
             If the survey has another plan, and reports; or (DeletedSurveyError) if it was deleted.
         """
 
-    def plans(self) -> dict[str, bytes]:
-        """Return the canonical JSON of every plan, by survey id."""
+    def plans(self, survey: str | None = None) -> dict[str, bytes]:
+        """Return the canonical JSON of every plan, or of one survey's plan if there is one, by survey id."""
 
     def lost_plans(self) -> set[str]:
         """Return the surveys whose plan is lost: the store has some of their data."""
@@ -125,8 +125,8 @@ class Store(Protocol):
             The counters with which the survey was published.
         """
 
-    def notes(self, kind: str) -> dict[str, bytes]:
-        """Return the notes of a kind by name, such as the texts of surveys by survey id."""
+    def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
+        """Return the notes of a kind by name, such as the texts of surveys by survey id; or only one note."""
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write or replace a note, unchecked; with `once`, keep a note that exists.
@@ -182,6 +182,9 @@ class Store(Protocol):
 
     def counters(self, survey: str) -> set[str]:
         """Return the names of all counters of which the store has anything, at least a mark."""
+
+    def all_totals(self) -> dict[str, dict[str, Total]]:
+        """Return every counter of the store, by survey or namespace of tokens."""
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
         """Yield all ids of a counter with their marks, in parts.

@@ -53,7 +53,7 @@ def read_tombstones(store: Store) -> dict[str, Tombstone]:
 
 def require_living(store: Store, survey: str, undo: Sequence[str] = ()) -> None:
     """Raise DeletedSurveyError for a survey whose deletion has begun; erase what was written under `undo`."""
-    if data := store.notes(DELETED).get(survey):
+    if data := store.notes(DELETED, survey).get(survey):
         for name in undo:
             store.erase(name)
         raise deleted_survey_error(survey, data)

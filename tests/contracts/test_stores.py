@@ -81,6 +81,11 @@ def test_counters_of_surveys_and_questions_are_separate(store):
     }
     assert store.totals("diet")[COUNTER].cells.tolist() == [3]
     assert store.totals("unknown") == {}
+    found = store.all_totals()
+    assert {survey: found[survey].keys() for survey in found} == {
+        survey: store.totals(survey).keys() for survey in (SURVEY, "diet")
+    }
+    assert found["diet"][COUNTER].cells.tolist() == [3]
 
 
 def test_integers_are_exact_beyond_floating_point(store):

@@ -27,7 +27,6 @@ from prometheus_client.core import (
 
 from encoders.build import find_build
 from encoders.proxy_refusals import count_refusals
-from ldp_aggregator.collector.invitations import count_tokens
 from ldp_aggregator.collector.serving.traffic import (
     DURATIONS,
     RESTARTS,
@@ -41,7 +40,7 @@ from ldp_aggregator.collector.shared_call import SharedCall
 from ldp_aggregator.stores import Store, StoreError, StoreFailure
 from ldp_aggregator.stores.operator_log import find_last_backup
 from ldp_aggregator.stores.schedule import Phase, Schedule, read_all_schedules
-from ldp_aggregator.stores.store import count_reports
+from ldp_aggregator.stores.store import count_reports, token_namespace
 from ldp_aggregator.stores.tombstone import DELETED, read_deletion_dates
 
 STORE_SECONDS = 3.0
@@ -91,18 +90,15 @@ def _read_store(store: Store) -> list[Metric]:
     phases = GaugeMetricFamily("ldp_survey_phase", "1 for the phase of a survey", labels=["survey", "phase"])
     schedules = read_all_schedules(store)
     now = time.time()
-    found = {
-        survey: (store.totals(survey), store.rejections(survey), count_tokens(store, survey))
-        for survey in store.plans()
-    }
+    plans, totals = store.plans(), store.all_totals()
+    refused = {survey: store.rejections(survey) for survey in plans}
     deleted = store.notes(DELETED)  # read last: a deletion meanwhile must not look like a loss of reports
-    for survey in found.keys() - deleted.keys():
-        totals, refused, invited = found[survey]
+    for survey in plans.keys() - deleted.keys():
         schedule = schedules.get(survey, Schedule())
-        reports.add_metric([survey], count_reports(schedule.correct(totals)))
-        for reason, count in refused.items():
+        reports.add_metric([survey], count_reports(schedule.correct(totals.get(survey, {}))))
+        for reason, count in refused[survey].items():
             rejections.add_metric([survey, reason], count)
-        tokens.add_metric([survey], invited)
+        tokens.add_metric([survey], count_reports(totals.get(token_namespace(survey), {})))
         current = schedule.phase(now)
         for phase in Phase:
             phases.add_metric([survey, phase], phase is current)

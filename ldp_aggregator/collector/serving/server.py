@@ -21,6 +21,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from encoders.build import find_build
 from encoders.errors import LdpError
+from encoders.open_files import MAX_CONNECTIONS, allow_connections
 from encoders.socket_activation import require_no_passed_sockets
 from ldp_aggregator.collector.access_tokens import WARNING_DAYS
 from ldp_aggregator.collector.auth import OPERATOR_ADDRESS
@@ -31,8 +32,6 @@ from ldp_aggregator.collector.settings import MAX_PROCESSES
 from ldp_aggregator.collector.startup import PublishedSurveys
 from ldp_aggregator.stores import StoreError, StoreFailure
 
-MAX_CONNECTIONS = 1000
-"""Connections per worker; later ones wait in the kernel's queue, which has the same length."""
 KEEPALIVE_SECONDS = 5
 _OPERATOR_THREADS = 2
 """Threads of each worker for the operator's separate address."""
@@ -242,7 +241,7 @@ def serve(
         publish_again,
         bind=list(published.settings.addresses.values()),
         worker_class=_Worker,
-        worker_connections=MAX_CONNECTIONS,
+        worker_connections=allow_connections(published.settings.threads),
         backlog=MAX_CONNECTIONS,
         keepalive=KEEPALIVE_SECONDS,
         forwarded_allow_ips="",

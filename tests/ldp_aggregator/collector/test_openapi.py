@@ -95,8 +95,8 @@ class Failing(MemoryStore):
 
     record = totals = add_rejections = rejections = check_ready = fail  # type: ignore[assignment]
 
-    def notes(self, kind: str) -> dict[str, bytes]:
-        return super().notes(kind) if kind != SCHEDULES else self.fail()  # type: ignore[func-returns-value, return-value]
+    def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
+        return super().notes(kind, name) if kind != SCHEDULES else self.fail()  # type: ignore[func-returns-value, return-value]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,30 @@
+"""Lets a server have as many connections as its limit of open files permits."""
+
+from __future__ import annotations
+
+import resource
+
+MAX_CONNECTIONS = 1000
+"""Connections of a process; later ones wait in the kernel's queue."""
+_FILES_PER_THREAD = 3
+"""A thread's connection to a SQLite store: the file, its log, and the log's index."""
+_OTHER_FILES = 64
+
+
+def allow_connections(threads: int) -> int:
+    """Raise the limit of open files if needed; return how many connections a process may then have.
+
+    Each connection is an open file. A worker of gunicorn ends if it cannot open one.
+
+    Parameters
+    ----------
+    threads : int
+        Number of threads of the process that use a store.
+    """
+    others = _FILES_PER_THREAD * threads + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_CONNECTIONS + others
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return max(limit - others, 1)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from encoders.build import Build
 from encoders.canonical import dump_canonical_json
@@ -30,6 +30,7 @@ from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.results import Results, Usefulness, make_results
+from ldp_aggregator.series.series import Series
 from ldp_aggregator.snapshot import read_snapshot
 from ldp_aggregator.snapshot_entries import dump_plan_entry, read_plan_entry
 
@@ -93,6 +94,7 @@ def dump_results(results: Results) -> bytes:
         "estimates": to_json(results.estimates),
         "classifier": to_json(results.classifier),
         "usefulness": to_json(results.usefulness) if results.usefulness else None,
+        **({"series": to_json(results.series)} if results.series else {}),
     }
     return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
 
@@ -217,12 +219,18 @@ def _read_results(content: dict[str, Any]) -> Results:
         require(is_counted or privacy.curator is not None, "needs a statement about a curator")
     with reading("build"):
         build = from_json(Build, content["build"]) if "build" in content else None
+    with reading("series"):
+        series = from_json(Series, content["series"]) if "series" in content else None
+        if series:
+            require(isinstance(found.plan, Plan), "needs a survey of people")
+            series.check_plan(cast(Plan, found.plan))
     return Results(
         plan=found.plan,
         privacy=privacy,
         estimates=estimates,
         classifier=found.classifier,
         usefulness=found.usefulness,
+        series=series,
         build=build,
     )
 

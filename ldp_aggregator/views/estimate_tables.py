@@ -11,20 +11,18 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
 from encoders.survey.features import Choices, row_entries
 from encoders.survey.parse_value import MISSING_TEXT
-from ldp_aggregator.estimation.intervals import Z95
-from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
-from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
-from ldp_aggregator.views.estimate_rows import (
+from ldp_aggregator.estimation.figures import (
     CLASS_PRIOR,
-    COMPARISONS,
     CONDITIONAL,
-    DEVIATION,
     MEAN,
     MISSING,
     MISSING_SHARE,
     SHARE,
-    EstimateRow,
 )
+from ldp_aggregator.estimation.intervals import Z95
+from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
+from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
+from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow
 from ldp_aggregator.wording.values import (
     UNKNOWN,
     Format,

@@ -29,8 +29,8 @@ from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
 from ldp_aggregator.estimation import ClassConditional, Gaussian, IntervalEstimate
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, SHARE
-from ldp_aggregator.series.course import Course
-from ldp_aggregator.series.series import LAST, estimate_series
+from ldp_aggregator.series.course import Course, find_standing
+from ldp_aggregator.series.series import estimate_series
 from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
 
 Floats = NDArray[np.float64]
@@ -128,7 +128,7 @@ def count_series(course: Course, truth: Floats) -> Counts:
         del pairs["slope"]  # a line is not the truth
     hits = {name: _contains(each, true) for name, (each, true) in pairs.items()}
     both = course.changes, course.since_first
-    marked = [course.stand_out(each) for each in both]
+    marked = [find_standing(each) for each in both]
     events = {
         "together": float(_holds(both[0], pairs["change"][1])),
         "together since first": float(_holds(both[1], pairs["since first"][1])),
@@ -143,7 +143,7 @@ def count_series(course: Course, truth: Floats) -> Counts:
 
 def _contains(estimate: IntervalEstimate, truth: Floats) -> Floats:
     holds = (estimate.low <= truth) & (truth <= estimate.high)
-    return np.mean(holds.reshape(-1, *truth.shape[-2:]), axis=0)
+    return np.asarray(holds.reshape(-1, *truth.shape[-2:]).mean(axis=0))
 
 
 def _holds(estimate: IntervalEstimate, truth: Floats) -> bool:
@@ -160,7 +160,7 @@ def run_series(job: tuple[Cell, int]) -> dict[Key, Counts]:
     plan = compile_survey(question)
     populations = [make_population(plan, part) for part in PATHS[world]]
     rng, devices = np.random.default_rng([seed, 1]), FastStream(np.random.SeedSequence([seed, 2]))
-    series = estimate_series(simulate_series(plan, populations, PEOPLE, rng, devices), LAST, now=0)
+    series = estimate_series(simulate_series(plan, populations, PEOPLE, rng, devices), "last")
     assert series
     return {
         (each.statistic, "by class" if each.classes[0] else "all"): count_series(

@@ -19,17 +19,9 @@ from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.privacy_statement import AuditResult, PrivacyStatement, state_privacy
-from ldp_aggregator.series.series import (
-    LAST,
-    POOLED,
-    Series,
-    SeriesError,
-    WaveChoice,
-    estimate_series,
-    pool_waves,
-)
+from ldp_aggregator.series.series import POOLED, Series, estimate_series, pool_waves
 from ldp_aggregator.simulated_population import SyntheticPopulation
-from ldp_aggregator.snapshot import ALL_WAVES, AnySnapshot, SiloSnapshot, Snapshot
+from ldp_aggregator.snapshot import ALL_WAVES, LAST_WAVE, AnySnapshot, SiloSnapshot, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +91,13 @@ def make_results(
     silos: Sequence[SiloSnapshot] = (),
     audit: AuditResult | None = None,
     poisoning: bool = True,
-    choice: WaveChoice = LAST,
+    wave: str = LAST_WAVE,
+    tables: str = POOLED,
+    discount: float = 1.0,
 ) -> Results:
     """Estimate a survey of people or of silos, or several that are pooled, and state its privacy.
 
-    Of a survey with waves, these are the results of one wave; the classifier takes P(label) from it, and by
+    Of a survey with waves, these are the results of one wave. The classifier takes P(label) from it, and by
     default P(value | label) from all waves.
 
     Parameters
@@ -112,26 +106,22 @@ def make_results(
         See :func:`~ldp_aggregator.estimation.estimates.estimate_survey`.
     audit : AuditResult, optional
         The audit of the survey's plan, see :func:`~ldp_aggregator.privacy_statement.read_audit`.
-    choice : WaveChoice
-        The wave, and the classifier's tables.
+    wave, tables, discount
+        See :func:`~ldp_aggregator.series.series.estimate_series`; without waves they change nothing.
 
     Raises
     ------
     EstimationError
-        See :func:`~ldp_aggregator.estimation.estimates.estimate_survey`.
-    SeriesError
-        If a survey cannot have such results.
+        See the functions above.
     SnapshotError
         If there is no such wave.
     """
     series = pooled = None
     if isinstance(snapshot, Snapshot):
-        series, whole = estimate_series(snapshot, choice, estimator), snapshot
-        snapshot = whole.select(choice.wave)
-        if series and series.tables == POOLED and series.wave != ALL_WAVES:
-            pooled = pool_waves(whole, series.wave, series.discount)
-    elif choice != LAST:
-        raise SeriesError(f"{snapshot.plan.id} is a survey of silos, which has no waves: choose none")
+        series = estimate_series(snapshot, wave, tables, discount, estimator)
+        if series and series.waves and series.tables == POOLED and series.wave != ALL_WAVES:
+            pooled = pool_waves(snapshot, series.wave, discount)
+        snapshot = snapshot.select(wave)
     estimates, classifier = estimate_survey(snapshot, estimator, validation, poisoning, silos)
     described = estimates
     if pooled:

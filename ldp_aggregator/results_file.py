@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 
 from encoders.build import Build
 from encoders.canonical import dump_canonical_json
@@ -31,7 +31,7 @@ from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.results import Results, Usefulness, make_results
 from ldp_aggregator.series.series import Series
-from ldp_aggregator.snapshot import read_snapshot
+from ldp_aggregator.snapshot import ALL_WAVES, read_snapshot
 from ldp_aggregator.snapshot_entries import dump_plan_entry, read_plan_entry
 
 FORMAT = "ldp-bayes model"
@@ -221,9 +221,9 @@ def _read_results(content: dict[str, Any]) -> Results:
         build = from_json(Build, content["build"]) if "build" in content else None
     with reading("series"):
         series = from_json(Series, content["series"]) if "series" in content else None
-        if series:
-            require(isinstance(found.plan, Plan), "needs a survey of people")
-            series.check_plan(cast(Plan, found.plan))
+        waves = found.plan.waves if isinstance(found.plan, Plan) else None
+        names = {ALL_WAVES, *(each.name for each in waves.list)} if waves else set()
+        require(not series or {series.wave, *series.waves} <= names, "wave: is not one of the plan")
     return Results(
         plan=found.plan,
         privacy=privacy,

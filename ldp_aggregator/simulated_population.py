@@ -199,10 +199,7 @@ def simulate_series(
     rng: np.random.Generator,
     devices: RandomSource,
 ) -> Snapshot:
-    """Simulate a survey with waves; return its totals.
-
-    Each wave asks people of its own population, and each person answers in one wave, whose draw is even.
-    """
+    """Simulate a survey with waves, which have a population each; each person draws one wave."""
     counts = rng.multinomial(users, np.full(len(populations), 1 / len(populations)))
     totals: dict[str, Total] = {}
     for wave, (population, count) in enumerate(zip(populations, counts.tolist(), strict=True)):

@@ -12,7 +12,7 @@ from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.views.data_frame import build_frame
 from ldp_aggregator.views.model_card import ModelDescription, describe_model
-from ldp_aggregator.views.series_rows import build_full_table
+from ldp_aggregator.views.series_sections import build_full_table
 from ldp_aggregator.wording.statement import Statement
 
 if TYPE_CHECKING:

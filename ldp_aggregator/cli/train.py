@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -28,7 +29,7 @@ from ldp_aggregator.render.terminal import write_document
 from ldp_aggregator.reports.archives import ALL_PROCESSORS
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier, save_results
-from ldp_aggregator.series.series import POOLED, TABLES, WaveChoice
+from ldp_aggregator.series.series import POOLED, TABLES
 from ldp_aggregator.snapshot import LAST_WAVE, AnySnapshot, SiloSnapshot, Snapshot
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
@@ -47,8 +48,7 @@ from ldp_aggregator.views.sections import (
     drop_empty,
     list_mechanisms,
 )
-from ldp_aggregator.views.series_rows import build_full_table
-from ldp_aggregator.views.series_sections import build_series_summary
+from ldp_aggregator.views.series_sections import build_full_table, build_series
 from ldp_aggregator.wording.values import RoundShare
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -171,10 +171,8 @@ def main(
     chosen = snapshot.select(wave) if isinstance(snapshot, Snapshot) else snapshot
     _require_reports(chosen, silos, allow_empty)
     audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-    choice = WaveChoice(wave=wave, tables=tables, discount=discount)
-    results = make_results(
-        snapshot, estimator, validation=validation, silos=silos, audit=audit, choice=choice
-    )
+    make = partial(make_results, wave=wave, tables=tables, discount=discount)
+    results = make(snapshot, estimator, validation=validation, silos=silos, audit=audit)
     try:
         save_results(output, results)
         _write_further(onnx_file, csv_file, results)
@@ -237,7 +235,7 @@ def format_summary(results: Results) -> str:
         build_tables(results, table),
         _append(build_data(results), *_explain_features(results)),
         *(_build_class_sections(results, table, unknown) if results.estimates.has_label else []),
-        build_series_summary(results),
+        build_series(results, summary=True),
         build_validation(results),
         build_fake_reports(results),
         build_privacy(results),

@@ -132,31 +132,7 @@ class RelevanceTable:
     kind: ClassVar[str] = "relevance"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrendRow:
-    """One figure in all waves."""
-
-    name: str
-    chart: Markup
-    ends: tuple[str, str]
-    """The texts of the low and high end of its axis."""
-    slope: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrendTable:
-    """Figures in all waves, with pictures."""
-
-    caption: str
-    name: str
-    """The feature that the caption is about."""
-    ticks: tuple[str, str, str]
-    """The first wave, the one in the middle if there is any, and the last."""
-    rows: Sequence[TrendRow]
-    kind: ClassVar[str] = "trends"
-
-
-Part = Statement | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable | RelevanceTable | TrendTable
+Part = Statement | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable | RelevanceTable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation.class_prior import PooledPrior
+from ldp_aggregator.estimation import IntervalEstimate
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, SHARE
@@ -32,12 +31,7 @@ Tests = dict[tuple[str, str], ChangeTest]
 """By the name of the feature, or of the label, and the statistic."""
 
 
-def make_test(statistic: float, degrees: int) -> ChangeTest | None:
-    """Return the test of a chi-square statistic; None without degrees of freedom."""
-    return ChangeTest(statistic, degrees, chi_square_tail(statistic, degrees)) if degrees > 0 else None
-
-
-def assess_changes(label: str, waves: Sequence[RawEstimates], pooled: RawEstimates) -> Tests:
+def assess_shares(label: str, waves: Sequence[RawEstimates], pooled: RawEstimates) -> Tests:
     """Test the shares of each discrete feature, of all people and by class, and those of the classes.
 
     Of several choices of one entry, the one that changes most is tested, at the level of all together.
@@ -46,88 +40,74 @@ def assess_changes(label: str, waves: Sequence[RawEstimates], pooled: RawEstimat
     for key, test in _list_tests(label, waves, pooled):
         if test:
             found.setdefault(key, []).append(test)
-    return {key: _join(tests) for key, tests in found.items()}
+    least = {key: min(tests, key=lambda each: each.p_value) for key, tests in found.items()}
+    return {
+        key: ChangeTest(each.statistic, each.degrees, min(1.0, len(found[key]) * each.p_value))
+        for key, each in least.items()
+    }
 
 
-def _join(tests: Sequence[ChangeTest]) -> ChangeTest:
-    least = min(tests, key=lambda each: each.p_value)
-    return ChangeTest(least.statistic, least.degrees, min(1.0, len(tests) * least.p_value))
+def assess_levels(levels: IntervalEstimate) -> ChangeTest | None:
+    """Test means, (waves, 1, classes), whose estimates in different classes are nearly independent."""
+    known = np.isfinite(levels.stderr)
+    weights = np.where(known, levels.stderr, np.inf) ** -2.0
+    values, total = np.where(known, levels.value, 0.0), np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
+    distances = weights * (values - (weights * values).sum(axis=0) / total) ** 2
+    return _make_test(float(distances.sum()), int((known.sum(axis=0) - 1).clip(0).sum()))
+
+
+def _make_test(statistic: float, degrees: int) -> ChangeTest | None:
+    return ChangeTest(statistic, degrees, chi_square_tail(statistic, degrees)) if degrees > 0 else None
 
 
 def _list_tests(
     label: str, waves: Sequence[RawEstimates], pooled: RawEstimates
 ) -> Iterator[tuple[tuple[str, str], ChangeTest | None]]:
-    k = pooled.k
+    k, parts = pooled.k, (pooled, *waves)
     for index, feature in enumerate(pooled.features):
-        of_all = [each.share_estimates[index] for each in (pooled, *waves)]
-        yield (feature.row_name, SHARE), _test_tables(of_all, feature, 1)
+        yield (feature.row_name, SHARE), _test_tables([each.share_estimates[index] for each in parts], 1)
         if k > 1:
-            by_class = [each.feature_estimates[index] for each in (pooled, *waves)]
-            yield (feature.row_name, CONDITIONAL), _test_tables(by_class, feature, k)
-    if k > 1 and pooled.prior.known:
-        counted = [each for each in waves if each.prior.known]
-        values = [each.prior.estimate.value for each in counted]
-        counts = np.array([each.reports for each in counted]) / pooled.reports
-        yield (
-            (label, CLASS_PRIOR),
-            _test_contrasts(
-                values, pooled.prior.estimate.value, _find_prior_covariance(pooled.prior), counts, 1
-            ),
-        )
+            tables = [each.feature_estimates[index] for each in parts]
+            yield (feature.row_name, CONDITIONAL), _test_tables(tables, k)
+    known = [each for each in waves if each.prior.known]
+    if k > 1 and len(known) > 1:
+        shares, between = pooled.prior.estimate.value, pooled.prior.between
+        covariance = between.constant + between.linear * np.add.outer(shares, shares)
+        covariance -= between.product * np.outer(shares, shares)
+        np.fill_diagonal(covariance, pooled.prior.estimate.stderr**2)
+        counts = np.array([each.reports for each in known]) / pooled.reports
+        values = [each.prior.estimate.value for each in known]
+        yield (label, CLASS_PRIOR), _test_contrasts(values, shares, covariance, counts, 1)
 
 
-def _find_prior_covariance(prior: PooledPrior) -> FloatArray:
-    """Return the covariance of the estimated P(class), (k, k)."""
-    shares, between = prior.estimate.value, prior.between
-    covariance = np.asarray(
-        between.constant
-        + between.linear * np.add.outer(shares, shares)
-        - between.product * np.outer(shares, shares)
-    )
-    np.fill_diagonal(covariance, prior.estimate.stderr**2)
-    return covariance
-
-
-def _test_tables(
-    estimates: Sequence[TableEstimate | ClassMoments | None], feature: Feature, k: int
-) -> ChangeTest | None:
-    """Test the tables, (A k,), of one feature: the pooled one, and then that of each wave."""
+def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: int) -> ChangeTest | None:
+    """Test the tables, (A k,), of one feature: the pooled one is the first, those of the waves follow."""
     tables = [each for each in estimates if each and not isinstance(each, ClassMoments) and each.n]
-    if len(tables) < 3 or feature.size * k > MAX_CELLS:
+    if len(tables) < 3 or len(tables[0].raw) > MAX_CELLS:
         return None
     pooled, *waves = tables
-    covariance = compute_sum_covariances(pooled, np.eye(feature.size * k), 1, 0)
+    covariance = compute_sum_covariances(pooled, np.eye(len(pooled.raw)), 1, 0)
     counts = np.array([each.n for each in waves]) / pooled.n
     return _test_contrasts([each.raw for each in waves], pooled.raw, covariance, counts, k)
 
 
 def _test_contrasts(
-    waves: Sequence[FloatArray],
-    pooled: FloatArray,
-    covariance: FloatArray,
-    counts: FloatArray,
-    k: int,
+    waves: Sequence[FloatArray], pooled: FloatArray, covariance: FloatArray, counts: FloatArray, k: int
 ) -> ChangeTest | None:
-    """Test shares, (A k,), of waves with these shares of all reports, (waves,).
+    """Test the shares, (A k,), of waves that have these shares of all reports, (waves,).
 
-    `covariance`, (A k, A k), is that of the `pooled` shares.
+    `covariance`, (A k, A k), is that of the pooled shares.
     """
-    shares = np.stack([pooled, *waves])
-    with_sum = covariance.sum(axis=1)
+    shares, with_sum = np.stack([pooled, *waves]), covariance.sum(axis=1)
     if with_sum.sum() > _NO_ERROR * np.trace(covariance):
         shares = shares - np.outer(shares.sum(axis=1) - 1, with_sum / with_sum.sum())
         covariance = covariance - np.outer(with_sum, with_sum) / with_sum.sum()
-    pooled, by_class = shares[0], shares[0].reshape(-1, k)
-    size = len(by_class)
-    if k == 1:
-        contrasts = np.eye(size)[:-1]
-    elif (by_class.sum(axis=0) <= 0).any():
+    by_class = shares[0].reshape(-1, k)
+    if (by_class.sum(axis=0) <= 0).any():
         return None
-    else:
-        ratios = by_class / by_class.sum(axis=0)
-        own = np.eye(size)[:, :, None] - ratios[:, None]
-        contrasts = np.einsum("abc,cd->acbd", own, np.eye(k))[:-1].reshape(-1, size * k)
-    found = (shares[1:] - (pooled if k == 1 else 0.0)) @ contrasts.T
-    solved = np.linalg.solve(contrasts @ covariance @ contrasts.T, found.T)
-    statistic = float((counts * (found.T * solved).sum(axis=0)).sum())
-    return make_test(statistic, (len(waves) - 1) * len(contrasts))
+    ratios = by_class / by_class.sum(axis=0)
+    own = np.eye(len(by_class))[:, :, None] - ratios[:, None]
+    contrasts = np.einsum("abc,cd->acbd", own, np.eye(k))[:-1].reshape(-1, by_class.size)
+    found = contrasts @ shares[1:].T
+    solved = np.linalg.solve(contrasts @ covariance @ contrasts.T, found)
+    return _make_test(float(counts @ (found * solved).sum(axis=0)), (len(waves) - 1) * len(contrasts))

@@ -20,14 +20,7 @@ from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.discrete.frequencies import project_columns
 from ldp_aggregator.estimation.feature_result import join_choices
-from ldp_aggregator.estimation.figures import (
-    CLASS_PRIOR,
-    CONDITIONAL,
-    MEAN,
-    MISSING,
-    MISSING_SHARE,
-    SHARE,
-)
+from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
 from ldp_aggregator.estimation.odds_ratios import Comparison
 from ldp_aggregator.estimation.quantiles import PROBABILITIES
 from ldp_aggregator.estimation.table_result import TableResult

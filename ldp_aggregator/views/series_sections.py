@@ -1,44 +1,32 @@
-"""The sections about waves: which wave results are of, trends as pictures, and a table of changes."""
+"""What results show of waves: which wave they are of, rows of the table, trends and a table of changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from encoders.explain.text import Counted
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.estimation import IntervalEstimate
-from ldp_aggregator.estimation.figures import CLASS_PRIOR, MEAN
+from ldp_aggregator.estimation.figures import MEAN
 from ldp_aggregator.estimation.intervals import SIMULTANEOUS_ERROR
-from ldp_aggregator.render.document import Note, Part, PlainTable, Section, TrendRow, TrendTable
-from ldp_aggregator.render.interval import Axis, choose_share_axis
-from ldp_aggregator.render.trend import WaveMark, draw_trend
+from ldp_aggregator.render.document import Note, PlainTable, Section
 from ldp_aggregator.results import Results
-from ldp_aggregator.series.course import Course
-from ldp_aggregator.series.series import DRIFT_DISCOUNT, OWN, POOLED, Series, WaveReports
+from ldp_aggregator.series.course import Course, find_standing
+from ldp_aggregator.series.series import POOLED, Series
 from ldp_aggregator.snapshot import ALL_WAVES
 from ldp_aggregator.statements import TEXTS
-from ldp_aggregator.views.estimate_tables import show_values
+from ldp_aggregator.views.estimate_rows import EstimateRow, build_table, read_cell, read_ends
+from ldp_aggregator.views.estimate_tables import build_wave_table, name_figure
 from ldp_aggregator.views.feature_sections import make_section
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import (
-    UNKNOWN,
-    FirstNames,
-    Format,
-    choose_number_format,
-    format_axis_percent,
-    format_percent,
-    format_plain,
-    format_points,
-)
+from ldp_aggregator.wording.values import UNKNOWN, FirstNames, choose_number_format
 
 MAX_SHOWN_WAVES = 24
-"""Number of waves in a table of changes; pictures show all."""
-_MAX_SUMMARY = 12
-_BOTH, _BEFORE, _FIRST, _NONE = "both changes", "from the wave before", "from the first wave", ""
-_MARKS = {(True, True): _BOTH, (True, False): _BEFORE, (False, True): _FIRST, (False, False): _NONE}
+"""Number of waves on a page; the CSV file has all."""
+BY_WAVE, TREND, CHANGE, SLOPE = "{} by wave", "trend of {}", "change of {}", "slope of {}"
 
 
 def find_wave(results: Results) -> list[Statement]:
@@ -46,183 +34,122 @@ def find_wave(results: Results) -> list[Statement]:
     series = results.series
     if not series:
         return []
-    drifting, has_model = FirstNames(series.drifting), results.has_label and bool(series.waves)
+    drifting, pooled = FirstNames(series.drifting), series.tables == POOLED
     return TEXTS.section(
         "series",
-        wave=series.wave,
-        # whether the counters of all waves were given
-        choice=bool(series.waves),
+        series=series,
         all=series.wave == ALL_WAVES,
         count=Counted(len(series.waves), "wave"),
-        unfinished=series.unfinished,
-        pooled=has_model and series.tables == POOLED and series.wave != ALL_WAVES,
-        own=has_model and series.tables == OWN,
-        # empty if all waves have the same weight
-        discount=f"{series.discount:g}" if series.discount < 1 else "",
+        unfinished=bool(series.unfinished) and series.wave in (*series.unfinished, ALL_WAVES),
+        has_model=results.has_label and bool(series.waves) and series.wave != ALL_WAVES,
+        pooled=pooled,
+        weighted=series.discount < 1,
         drifting=drifting,
         one_drifts=len(drifting) == 1,
-        advise=series.tables == POOLED and series.discount == 1,
-        recommended=f"{DRIFT_DISCOUNT:g}",
+        advise=pooled and series.discount == 1,
     )
 
 
-def build_series(results: Results) -> Section | None:
-    """Return the trends and changes of all figures; None unless there are several waves with reports."""
-    series = results.series
+# -- rows -------------------------------------------------------------------------------------------
+
+
+def build_full_table(results: Results) -> list[EstimateRow]:
+    """Return the rows of all estimates, and those about several waves."""
+    rows, series = build_table(results.estimates, results.plan), results.series
+    of_waves = (row for each in series.courses for row in list_rows(each, series)) if series else ()
+    return [*rows, *of_waves]
+
+
+def list_rows(course: Course, series: Series) -> Iterator[EstimateRow]:
+    """Yield the level and the trend of each figure of a course in each wave, its changes and its slope."""
+    waves, count = series.waves, len(series.waves)
+    all_waves: list[tuple[int, int | None]] = [(at, None) for at in range(count)]
+    # the estimates; and of each the places of its wave and of the wave that it is measured from
+    parts: list[tuple[str, IntervalEstimate, list[tuple[int, int | None]]]] = [
+        (BY_WAVE, course.levels, all_waves),
+        (TREND, course.trend, all_waves),
+        (CHANGE, course.changes, [(at, at - 1) for at in range(1, count)]),
+        (CHANGE, course.since_first, [(at, 0) for at in range(1, count)]),
+        (SLOPE, course.slopes.reshape(1, len(course.values), -1), [(count - 1, 0)]),
+    ]
+    for value, class_name in np.ndindex(len(course.values), len(course.classes)):
+        for statistic, estimate, places in parts:
+            standing, is_change = find_standing(estimate), statistic in (CHANGE, SLOPE)
+            for at, (wave, since) in enumerate(places):
+                place = (at, value, class_name)
+                raw = read_cell(estimate.value, place)
+                if estimate is course.since_first and wave == 1:
+                    continue  # it is the change from the wave before
+                yield EstimateRow(
+                    feature=course.feature,
+                    statistic=statistic.format(course.statistic),
+                    value=course.values[value] or None,
+                    class_name=course.classes[class_name] or None,
+                    estimate=raw if is_change or raw is None else float(np.clip(raw, *course.bounds)),
+                    stderr=read_cell(estimate.stderr, place),
+                    **read_ends(estimate, place),
+                    raw=raw,
+                    n=series.reports[wave] if statistic != SLOPE else sum(series.reports),
+                    wave=waves[wave],
+                    since=None if since is None else waves[since],
+                    stands_out=bool(standing[place]) if statistic == CHANGE else None,
+                    span=course.span * (2 if is_change else 1),
+                )
+
+
+# -- sections ---------------------------------------------------------------------------------------
+
+
+def build_series(results: Results, *, summary: bool = False) -> Section | None:
+    """Return the trends and changes of all figures; None unless there are several waves with reports.
+
+    `summary`: only whether anything changed, and the changes that stand out.
+    """
+    series, plan = results.series, results.plan
     if not series or len(series.waves) < 2:
         return None
-    parts: list[Part | Section] = list(_find_changes(series, pictures=True))
-    for number, (feature, courses) in enumerate(_group_by_feature(series.courses), 1):
-        shown: list[Part] = []
-        for course in courses:
-            title = course.statistic if course.values[0] or course.statistic != CLASS_PRIOR else "Classes"
-            shown += [_draw(course, series, results.plan, title), _list_changes(course, series, results.plan)]
-        parts.append(Section(id=f"series-{number}", heading=feature, parts=shown))
-    return make_section("series", parts)
-
-
-def build_series_summary(results: Results) -> Section | None:
-    """Return whether anything changed, and the changes that stand out; None without several waves."""
-    series = results.series
-    if not series or len(series.waves) < 2:
-        return None
-    rows = [row for each in series.courses for row in _list_rows(each, series, results.plan) if row[-1]]
-    table = PlainTable(
-        caption="Changes that stand out",
-        head=("Feature", "Estimate", *_HEAD[1:]),
-        rows=rows[-_MAX_SUMMARY:],
-        numeric={3, 4, 5},
-    )
-    return make_section("series", [*_find_changes(series, pictures=False), *([table] if rows else [])])
-
-
-def _find_changes(series: Series, *, pictures: bool) -> Iterator[Statement | Note]:
-    changed = [
+    changed = FirstNames(
         f"{each.feature}, {each.statistic}"
         for each in series.courses
         if each.test and each.test.p_value <= SIMULTANEOUS_ERROR
-    ]
-    cut = MAX_SHOWN_WAVES if len(series.waves) > MAX_SHOWN_WAVES else 0
-    for each in TEXTS.section("changes", changed=FirstNames(changed), slopes=pictures, cut=cut):
-        if each.id == "changes.changed":
-            yield each
-        elif pictures or each.id == "changes.standing":
-            yield Note(each)
-
-
-def _group_by_feature(courses: Sequence[Course]) -> list[tuple[str, list[Course]]]:
-    ordered = sorted(courses, key=lambda each: [each.feature for each in courses].index(each.feature))
-    return [(name, list(group)) for name, group in groupby(ordered, key=lambda each: each.feature)]
-
-
-# -- pictures ---------------------------------------------------------------------------------------
-
-
-def _draw(course: Course, series: Series, plan: AnyPlan, title: str) -> TrendTable:
-    """Return the pictures of a course, which share one axis."""
-    levels, places, names = course.levels, np.array(course.waves), [each.name for each in series.waves]
-    axis = Axis(*course.bounds) if course.statistic == MEAN else choose_share_axis(_find_highest(levels))
-    write = format_plain if course.statistic == MEAN else format_axis_percent
-    positions = (places - places[0]) / max(places[-1] - places[0], 1)
-    middle = [name for name, place in zip(names, positions.tolist(), strict=True) if place == 0.5]
-    rows = []
-    for index, name in _name_figures(course, plan):
-        marks = [
-            _mark(course, (at, *index), place, wave)
-            for at, (place, wave) in enumerate(zip(positions.tolist(), series.waves, strict=True))
-            if np.isfinite(levels.value[(at, *index)])
-        ]
-        rows.append(
-            TrendRow(
-                name=name,
-                chart=draw_trend(axis, marks),
-                ends=(write(axis.low), write(axis.high)),
-                slope=_format_change(course.slopes, index, _choose_slope_format(course)),
-            )
-        )
-    ticks = (names[0], "".join(middle[:1]), names[-1])
-    return TrendTable(caption=title, name=course.feature, ticks=ticks, rows=rows)
-
-
-def _find_highest(levels: IntervalEstimate) -> float:
-    known = levels.simultaneous_high[np.isfinite(levels.value)]
-    return float(known.max()) if known.size else 1.0
-
-
-def _mark(course: Course, at: tuple[int, ...], place: float, wave: WaveReports) -> WaveMark:
-    levels = course.levels
-    return WaveMark(
-        place=place,
-        value=float(levels.value[at]),
-        single=(float(levels.low[at]), float(levels.high[at])),
-        simultaneous=(float(levels.simultaneous_low[at]), float(levels.simultaneous_high[at])),
-        smooth=float(course.trend.value[at]),
-        unfinished=wave.unfinished,
     )
+    first, *notes = TEXTS.section("changes", changed=changed, summary=summary, most=MAX_SHOWN_WAVES)
+    rows = [list(list_rows(each, series)) for each in series.courses]
+    if summary:
+        standing = [row for part in rows for row in part if row.stands_out]
+        tables = [_list_changes(standing, series, plan)] if standing else []
+        return make_section("series", [first, *map(Note, notes), *tables])
+    parts = []
+    for number, (course, part) in enumerate(zip(series.courses, rows, strict=True), 1):
+        shown = [row for row in part if row.wave in series.waves[-MAX_SHOWN_WAVES:]]
+        levels, trend = (
+            [row for row in shown if row.statistic == kind.format(course.statistic)]
+            for kind in (BY_WAVE, TREND)
+        )
+        changes = _list_changes([row for row in shown if row.since], series, plan)
+        drawn = build_wave_table(levels, trend, plan, series.unfinished)
+        title = f"{course.feature}: {course.statistic}"
+        parts.append(Section(id=f"series-{number}", heading=title, parts=[drawn, changes]))
+    return make_section("series", [first, *map(Note, notes), *parts])
 
 
-# -- tables -----------------------------------------------------------------------------------------
+def _list_changes(rows: Iterable[EstimateRow], series: Series, plan: AnyPlan) -> PlainTable:
+    """Return changes; of those from the first wave only the last, and those that stand out."""
+    last, before = series.waves[-1], dict(pairwise(series.waves))
+    kept = [row for row in rows if row.stands_out or row.wave == last or before[row.since or ""] == row.wave]
+    head = ("Estimate", "Wave", "Since", "Change", "95% interval", "Simultaneous", "Stands out")
+    cells = [_format_change(row, plan) for row in kept]
+    return PlainTable(caption="Changes", head=head, rows=cells, numeric={3, 4, 5})
 
 
-_HEAD = ("Estimate", "Wave", "Level", "Change from the wave before", "Change from the first", "Stands out")
-
-
-def _list_changes(course: Course, series: Series, plan: AnyPlan) -> PlainTable:
-    rows = [row[1:] for row in _list_rows(course, series, plan)]
-    kept = [
-        row for at, row in enumerate(rows) if at % len(series.waves) >= len(series.waves) - MAX_SHOWN_WAVES
-    ]
-    caption = f"Changes of {course.statistic}, with 95% intervals"
-    return PlainTable(caption=caption, head=_HEAD, rows=kept, numeric={2, 3, 4})
-
-
-def _list_rows(course: Course, series: Series, plan: AnyPlan) -> Iterator[tuple[str, ...]]:
-    """Yield the feature, the figure, the wave, its level, both changes, and which of them stand out."""
-    before, first = course.changes, course.since_first
-    marks = [course.stand_out(each) for each in (before, first)]
-    write, level = _choose_change_format(course), _choose_level_format(course)
-    for index, name in _name_figures(course, plan):
-        for place, wave in enumerate(series.waves):
-            shown = _format_change(course.levels, (place, *index), level)
-            label = f"{wave.name} (unfinished)" if wave.unfinished else wave.name
-            if not place:
-                yield (course.feature, name, label, shown, "", "", "")
-                continue
-            at = (place - 1, *index)
-            changes = (_format_change(each, at, write) for each in (before, first))
-            marked = _MARKS[bool(marks[0][at]), bool(marks[1][at])]
-            yield (course.feature, name, label, shown, *changes, marked)
-
-
-def _name_figures(course: Course, plan: AnyPlan) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield the index of each figure of a course and its name: the value, the class, or both."""
-    values = show_values(plan, course.feature, course.values)
-    classes = show_values(plan, plan.label.name, course.classes)
-    for row, value in enumerate(values):
-        for column, class_name in enumerate(classes):
-            yield (row, column), " | ".join(filter(None, (value, class_name))) or course.statistic
-
-
-def _format_change(estimate: IntervalEstimate, place: tuple[int, ...], write: Format) -> str:
-    numbers = [float(each[place]) for each in (estimate.value, estimate.low, estimate.high)]
-    value, low, high = map(write, numbers) if np.isfinite(numbers).all() else (UNKNOWN, "", "")
-    return f"{value} ({low} to {high})" if low else value
-
-
-def _choose_level_format(course: Course) -> Format:
-    return _choose_number_format(course.levels) if course.statistic == MEAN else format_percent
-
-
-def _choose_change_format(course: Course) -> Format:
-    return _choose_number_format(course.levels) if course.statistic == MEAN else format_points
-
-
-def _choose_slope_format(course: Course) -> Format:
-    if course.statistic == MEAN:
-        return _choose_number_format(course.slopes)
-    return lambda slope: f"{round(100 * slope, 2) + 0.0:+.2f}"
-
-
-def _choose_number_format(estimate: IntervalEstimate) -> Format:
-    known = estimate.stderr[np.isfinite(estimate.stderr)]
-    return choose_number_format(float(known.min()) if known.size else None)
+def _format_change(row: EstimateRow, plan: AnyPlan) -> tuple[str, ...]:
+    is_slope, write = row.stands_out is None, choose_number_format(row.stderr)
+    value, low, high, lowest, highest = (
+        write(each or 0.0) if MEAN in row.statistic else f"{100 * (each or 0.0):+.{1 + is_slope}f}"
+        for each in (row.estimate, row.low, row.high, row.simultaneous_low, row.simultaneous_high)
+    )
+    change = f"{value}{' per wave' * is_slope}", f"{low} to {high}", f"{lowest} to {highest}"
+    mark = "stands out" if row.stands_out else ""
+    figure = ": ".join(filter(None, (row.feature, name_figure(row, plan))))
+    names = figure, row.wave or "", row.since or ""
+    return (*names, *(change if row.known else (UNKNOWN, UNKNOWN, UNKNOWN)), mark)

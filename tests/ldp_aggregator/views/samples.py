@@ -75,8 +75,8 @@ features = ["smokes", "sleep", "hours"]
 title = "How do you sleep?"
 values = {{ bad = "Badly", fair = "Fairly well", good = "Well" }}
 """
-PLAIN_COLUMNS = tuple(name for name in COLUMNS if name != "column")
-"""The columns of results without tables."""
+PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in ("column", "wave", "since", "stands_out"))
+"""The columns of results without tables and waves."""
 AUDIT = AuditResult(passed=True, faults=0, trials=5000, bound=0.9)
 
 

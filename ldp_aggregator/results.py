@@ -111,10 +111,8 @@ def make_results(
 
     Raises
     ------
-    EstimationError
-        See the functions above.
-    SnapshotError
-        If there is no such wave.
+    EstimationError, SnapshotError
+        See the functions above; if there is no such wave.
     """
     series = pooled = None
     if isinstance(snapshot, Snapshot):

@@ -9,6 +9,7 @@ and one cell of each distribution is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,37 +18,34 @@ from ldp_aggregator.estimation import IntervalEstimate
 from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import compute_sum_covariances
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, SHARE
-from ldp_aggregator.estimation.independence import chi_square_tail
+from ldp_aggregator.estimation.independence import Independence, chi_square_tail
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
-from ldp_aggregator.series.course import ChangeTest
 
 MAX_CELLS = 512
 """Number of cells of a question, at most, that is tested: the covariance has the square of it."""
 _NO_ERROR = 1e-9
 """The sum of all shares has no error if its variance is below this share of that of all cells together."""
 
-Tests = dict[tuple[str, str], ChangeTest]
-"""By the name of the feature, or of the label, and the statistic."""
+Key = tuple[str, str]
+"""The name of the feature, or of the label, and the statistic."""
 
 
-def assess_shares(label: str, waves: Sequence[RawEstimates], pooled: RawEstimates) -> Tests:
+def assess_shares(label: str, waves: Sequence[RawEstimates], pooled: RawEstimates) -> dict[Key, Independence]:
     """Test the shares of each discrete feature, of all people and by class, and those of the classes.
 
     Of several choices of one entry, the one that changes most is tested, at the level of all together.
     """
-    found: dict[tuple[str, str], list[ChangeTest]] = {}
+    found: dict[Key, list[Independence]] = {}
     for key, test in _list_tests(label, waves, pooled):
-        if test:
-            found.setdefault(key, []).append(test)
-    least = {key: min(tests, key=lambda each: each.p_value) for key, tests in found.items()}
+        found.setdefault(key, []).extend([test] if test else [])
+    least = {key: min(tests, key=lambda each: each.p_value) for key, tests in found.items() if tests}
     return {
-        key: ChangeTest(each.statistic, each.degrees, min(1.0, len(found[key]) * each.p_value))
-        for key, each in least.items()
+        key: replace(each, p_value=min(1.0, len(found[key]) * each.p_value)) for key, each in least.items()
     }
 
 
-def assess_levels(levels: IntervalEstimate) -> ChangeTest | None:
+def assess_levels(levels: IntervalEstimate) -> Independence | None:
     """Test means, (waves, 1, classes), whose estimates in different classes are nearly independent."""
     known = np.isfinite(levels.stderr)
     weights = np.where(known, levels.stderr, np.inf) ** -2.0
@@ -56,13 +54,13 @@ def assess_levels(levels: IntervalEstimate) -> ChangeTest | None:
     return _make_test(float(distances.sum()), int((known.sum(axis=0) - 1).clip(0).sum()))
 
 
-def _make_test(statistic: float, degrees: int) -> ChangeTest | None:
-    return ChangeTest(statistic, degrees, chi_square_tail(statistic, degrees)) if degrees > 0 else None
+def _make_test(statistic: float, degrees: int) -> Independence | None:
+    return Independence(statistic, degrees, chi_square_tail(statistic, degrees)) if degrees > 0 else None
 
 
 def _list_tests(
     label: str, waves: Sequence[RawEstimates], pooled: RawEstimates
-) -> Iterator[tuple[tuple[str, str], ChangeTest | None]]:
+) -> Iterator[tuple[Key, Independence | None]]:
     k, parts = pooled.k, (pooled, *waves)
     for index, feature in enumerate(pooled.features):
         yield (feature.row_name, SHARE), _test_tables([each.share_estimates[index] for each in parts], 1)
@@ -80,7 +78,7 @@ def _list_tests(
         yield (label, CLASS_PRIOR), _test_contrasts(values, shares, covariance, counts, 1)
 
 
-def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: int) -> ChangeTest | None:
+def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: int) -> Independence | None:
     """Test the tables, (A k,), of one feature: the pooled one is the first, those of the waves follow."""
     tables = [each for each in estimates if each and not isinstance(each, ClassMoments) and each.n]
     if len(tables) < 3 or len(tables[0].raw) > MAX_CELLS:
@@ -93,7 +91,7 @@ def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: in
 
 def _test_contrasts(
     waves: Sequence[FloatArray], pooled: FloatArray, covariance: FloatArray, counts: FloatArray, k: int
-) -> ChangeTest | None:
+) -> Independence | None:
     """Test the shares, (A k,), of waves that have these shares of all reports, (waves,).
 
     `covariance`, (A k, A k), is that of the pooled shares.

@@ -10,22 +10,13 @@ import numpy as np
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.figures import find_margins
+from ldp_aggregator.estimation.independence import Independence
 from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, simultaneous_z
 
 STEPS = np.concatenate([[0.0], np.logspace(-8, -2, 25)])
 """Variances of a random walk's step from one wave to the next, as shares of the squared range."""
 _START = 100.0
 """Variance of the walk's start, in the same unit: nothing is known about it."""
-
-
-@dataclass(frozen=True)
-class ChangeTest:
-    """A test of whether anything changed between the waves."""
-
-    statistic: float
-    degrees: int
-    """Degrees of freedom of the chi-square distribution that the statistic has if nothing changed."""
-    p_value: float
 
 
 @dataclass(frozen=True)
@@ -42,8 +33,8 @@ class Course:
     """The indices of the waves."""
     levels: IntervalEstimate
     """The estimates of each wave, (waves, values, classes); the simultaneous intervals are those of one."""
-    test: ChangeTest | None = None
-    """None if too little is known."""
+    test: Independence | None = None
+    """Whether anything changed: the waves and the answers depend on each other. None if unknown."""
 
     JSON_DERIVED = ("changes", "since_first", "slopes", "trend")
 
@@ -111,8 +102,8 @@ class Course:
         """Raise ValueError unless there is a level for each wave, value and class."""
         shape = (len(self.waves), len(self.values), len(self.classes))
         require(self.levels.value.shape == shape, f"levels: needs the shape {shape}")
-        require(self.span > 0 and self.z > 0, "bounds and z: need numbers above 0")
-        require(bool((np.diff(self.waves) > 0).all()), "waves: needs increasing indices")
+        fit = self.span > 0 and self.z > 0 and bool((np.diff(self.waves) > 0).all())
+        require(fit, "bounds, z or waves: are not possible")
 
 
 def find_standing(changes: IntervalEstimate) -> BoolArray:
@@ -125,9 +116,8 @@ def smooth_levels(
 ) -> tuple[FloatArray, FloatArray]:
     """Smooth levels as a random walk with known noise; return the means and standard errors.
 
-    For each of `STEPS` by Kalman's filter and the smoother of Rauch, Tung and Striebel (1965), mixed by
-    likelihood. `values` and `variances`, (T, ...), are in units of the range; a variance is infinite if
-    nothing is known. `waves`, (T,), are the indices.
+    Kalman's filter and the smoother of Rauch et al. 1965, for each of `STEPS`, mixed by likelihood. `values`
+    and `variances`, (T, ...), are in units of the range; a variance is infinite if nothing is known.
     """
     shape = (*values.shape[1:], len(STEPS))
     mean, variance, score = np.zeros(shape), np.full(shape, _START), np.zeros(shape)

@@ -69,25 +69,13 @@ def estimate_series(
 ) -> Series | None:
     """Return the series of a survey with waves; None without waves.
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The totals of all waves; if one was selected, nothing is known about the others.
-    wave, tables, discount
-        Of the results, as in :class:`Series`; `wave` as in :meth:`Snapshot.select`.
-    estimator : str
-        As in :func:`~ldp_aggregator.estimation.estimates.estimate_survey`.
-
-    Raises
-    ------
-    EstimationError
-        If the survey cannot have a classifier with such tables.
+    `wave` is that of :meth:`Snapshot.select`. If the snapshot is of one wave, no other is known. Raises
+    EstimationError if the survey cannot have a classifier with such tables.
     """
     plan, chosen, now = snapshot.plan, snapshot.select(wave).wave, time.time()
-    is_possible = plan.waves and plan.label.exists and tables in TABLES and 0 < discount <= 1
-    if (tables, discount) != (POOLED, 1) and not (
-        is_possible and (discount == 1 or (tables == POOLED and wave != ALL_WAVES))
-    ):
+    fit = discount == 1 or (0 < discount < 1 and tables == POOLED and wave != ALL_WAVES)
+    fit = fit and tables in TABLES and plan.waves is not None and plan.label.exists
+    if (tables, discount) != (POOLED, 1) and not fit:
         raise EstimationError(
             "a choice of tables needs a survey with waves and a label; a discount, a number above 0 and at "
             "most 1, also needs pooled tables, and the results of one wave"

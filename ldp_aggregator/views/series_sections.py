@@ -43,9 +43,7 @@ def find_wave(results: Results) -> list[Statement]:
         unfinished=bool(series.unfinished) and series.wave in (*series.unfinished, ALL_WAVES),
         has_model=results.has_label and bool(series.waves) and series.wave != ALL_WAVES,
         pooled=pooled,
-        weighted=series.discount < 1,
         drifting=drifting,
-        one_drifts=len(drifting) == 1,
         advise=pooled and series.discount == 1,
     )
 

@@ -256,7 +256,7 @@ def test_pages_and_summaries_show_the_wave_and_its_changes(snapshot, monkeypatch
     page = parse_page(render_page(results))
     words = " ".join(page.text.split())
     assert "These are the results of wave 2025-05, one of 5 waves with reports. It is still open" in words
-    assert "tea changes from wave to wave within the classes" in words
+    assert "within the classes (test at 5% for all together): tea. Train with" in words
     assert "Train with --discount .8" in words
     assert "2025-05 (unfinished)" in words
     assert "Something changed in tea, P(value | class)" in words

@@ -27,6 +27,8 @@ from ldp_aggregator.snapshot import ALL_WAVES, Snapshot, Total
 
 POOLED, OWN = TABLES = ("pooled", "own")
 """Whether the classifier's tables P(value | class) are those of all waves, or of the wave alone."""
+MAX_ESTIMATES = 20_000
+"""Number of estimates of one statistic in all waves, at most: a trend needs 26 numbers for each of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +109,7 @@ def _list_courses(
         levels = IntervalEstimate(*(np.stack([each[name] for each in estimates]) for name in estimates[0]))
         is_number = first.statistic in (MEAN, MISSING, MISSING_SHARE)
         test = assess_levels(levels) if is_number else tests.get((first.feature, first.statistic))
-        if first.statistic != VARIANCE:
+        if first.statistic != VARIANCE and levels.value.size <= MAX_ESTIMATES:
             feature, statistic, values, classes, bounds, z, _ = first
             courses.append(Course(feature, statistic, values, classes, bounds, z, waves, levels, test))
     return tuple(courses)

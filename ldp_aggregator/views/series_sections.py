@@ -115,8 +115,9 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
     rows = [list(list_rows(each, series)) for each in series.courses]
     if summary:
         standing = [row for part in rows for row in part if row.stands_out]
-        tables = [_list_changes(standing, series, plan)] if standing else []
-        return make_section("series", [first, *map(Note, notes), *tables])
+        table = _list_changes(standing, series, plan)
+        shown = Section(id="series-changes", heading="Standing out", parts=[table])
+        return make_section("series", [first, *map(Note, notes), *[shown][: len(standing)]])
     parts = []
     for number, (course, part) in enumerate(zip(series.courses, rows, strict=True), 1):
         shown = [row for row in part if row.wave in series.waves[-MAX_SHOWN_WAVES:]]

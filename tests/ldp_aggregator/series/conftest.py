@@ -33,8 +33,12 @@ def simulate(plan, populations, users=20_000, seed=1):
     return simulate_series(plan, populations, users, np.random.default_rng(seed), FastStream(seed))
 
 
-@pytest.fixture(scope="session")
-def snapshot():
+def simulate_jump():
     """Return a series in which the shares of tea jump in the fourth wave, in both classes."""
     moved = make_people(tea=TEA[::-1])
     return simulate(make_plan(), [make_people()] * 3 + [moved] * 2, 60_000)
+
+
+@pytest.fixture(scope="session")
+def snapshot():
+    return simulate_jump()

@@ -15,6 +15,7 @@ from ldp_aggregator.estimation import EstimationError
 from ldp_aggregator.estimation.estimates import estimate_parameters
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import ModelError, dump_results, parse_results, save_results
+from ldp_aggregator.series import series as module
 from ldp_aggregator.series.series import estimate_series, pool_waves
 from ldp_aggregator.simulated_population import simulate_survey
 from ldp_aggregator.views.estimate_rows import dump_table
@@ -68,6 +69,13 @@ def test_a_wave_without_reports_is_left_out(snapshot, monkeypatch):
     assert series.unfinished == ("2025-05",)
     assert {each.waves for each in series.courses} == {(0, 2, 3, 4)}
     assert estimate_series(replace(snapshot, totals={}), "last").courses == ()
+
+
+def test_a_statistic_with_too_many_estimates_is_left_out(snapshot, monkeypatch):
+    monkeypatch.setattr(module, "MAX_ESTIMATES", 29)
+    series = estimate_series(snapshot, "last")  # 5 waves, 3 values and 2 classes are 30
+    assert "P(value | class)" not in {each.statistic for each in series.courses}
+    assert series.drifting == ()
 
 
 def test_surveys_without_waves_have_no_series():
@@ -164,7 +172,7 @@ def test_the_test_does_not_depend_on_the_order_of_values(mechanism):
     assert tests[0].statistic == pytest.approx(tests[1].statistic)
 
 
-@pytest.mark.parametrize("surveys", small_and_full(25, 1000))
+@pytest.mark.parametrize("surveys", small_and_full(25, 400))
 def test_levels_and_changes_are_covered_and_false_changes_are_rare(surveys):
     """The probability of a false alarm over random seeds is below 1e-7."""
     plan, people = make_plan(), make_people()

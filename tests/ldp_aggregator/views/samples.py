@@ -27,6 +27,7 @@ from ldp_aggregator.views.estimate_rows import COLUMNS
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.promise import Promise
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
+from tests.ldp_aggregator.series.conftest import simulate_jump
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.silo_surveys import WARDS, make_message
 from tests.support.snapshots import make_snapshot
@@ -234,6 +235,7 @@ _SAMPLES = {
     "useless": lambda: collect(simulate(40)),
     "alarm": _make_alarm,
     "hostile": _make_hostile,
+    "waves": lambda: collect(simulate_jump()),
     **{f"curator-{learner}": lambda learner=learner: _make_curator(learner) for learner in LEARNERS},
 }
 NAMES = tuple(_SAMPLES)

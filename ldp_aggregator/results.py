@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -19,8 +19,9 @@ from ldp_aggregator.estimation.feature_result import join_choices
 from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.privacy_statement import AuditResult, PrivacyStatement, state_privacy
+from ldp_aggregator.series.series import POOLED, Series, estimate_series, pool_waves
 from ldp_aggregator.simulated_population import SyntheticPopulation
-from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
+from ldp_aggregator.snapshot import ALL_WAVES, LAST_WAVE, AnySnapshot, SiloSnapshot, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,8 @@ class Results:
     """What a model predicts with. Of a survey without a label, the shares of all people."""
     usefulness: Usefulness | None = None
     """What the predictions are worth; None without a label, and for a curator."""
+    series: Series | None = None
+    """Which wave the results are of, and the course of each figure; None without waves."""
     build: Build | None = field(default_factory=find_build)
     """The build that computed the results; None if an earlier version wrote their file."""
 
@@ -88,10 +91,14 @@ def make_results(
     silos: Sequence[SiloSnapshot] = (),
     audit: AuditResult | None = None,
     poisoning: bool = True,
+    wave: str = LAST_WAVE,
+    tables: str = POOLED,
+    discount: float = 1.0,
 ) -> Results:
     """Estimate a survey of people or of silos, or several that are pooled, and state its privacy.
 
-    Of a survey with waves, these are the results of the last wave with reports, unless one is selected.
+    Of a survey with waves, these are the results of one wave. The classifier takes P(label) from it, and by
+    default P(value | label) from all waves.
 
     Parameters
     ----------
@@ -99,15 +106,26 @@ def make_results(
         See :func:`~ldp_aggregator.estimation.estimates.estimate_survey`.
     audit : AuditResult, optional
         The audit of the survey's plan, see :func:`~ldp_aggregator.privacy_statement.read_audit`.
+    wave, tables, discount
+        See :func:`~ldp_aggregator.series.series.estimate_series`; without waves they change nothing.
 
     Raises
     ------
-    EstimationError
-        See :func:`~ldp_aggregator.estimation.estimates.estimate_survey`.
+    EstimationError, SnapshotError
+        See the functions above; if there is no such wave.
     """
+    series = pooled = None
     if isinstance(snapshot, Snapshot):
-        snapshot = snapshot.select()
+        series = estimate_series(snapshot, wave, tables, discount, estimator)
+        if series and series.waves and series.tables == POOLED and series.wave != ALL_WAVES:
+            pooled = pool_waves(snapshot, series.wave, discount)
+        snapshot = snapshot.select(wave)
     estimates, classifier = estimate_survey(snapshot, estimator, validation, poisoning, silos)
+    described = estimates
+    if pooled:
+        of_all, parameters = estimate_survey(pooled, estimator, validation, silos=silos)
+        classifier = replace(classifier, conditionals=parameters.conditionals)
+        described = replace(estimates, features=of_all.features)
     every_silo = estimates.silos.snapshots if estimates.silos else ()
     has_model = snapshot.plan.label.exists and not estimates.validation_result
     return Results(
@@ -115,7 +133,8 @@ def make_results(
         privacy=state_privacy(snapshot, audit, validation, every_silo),
         estimates=estimates,
         classifier=classifier,
-        usefulness=find_usefulness(estimates, classifier) if has_model else None,
+        usefulness=find_usefulness(described, classifier) if has_model else None,
+        series=series,
     )
 
 

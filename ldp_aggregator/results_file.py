@@ -30,7 +30,8 @@ from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.predictor import Classifier
 from ldp_aggregator.privacy_statement import PrivacyStatement
 from ldp_aggregator.results import Results, Usefulness, make_results
-from ldp_aggregator.snapshot import read_snapshot
+from ldp_aggregator.series.series import Series
+from ldp_aggregator.snapshot import ALL_WAVES, read_snapshot
 from ldp_aggregator.snapshot_entries import dump_plan_entry, read_plan_entry
 
 FORMAT = "ldp-bayes model"
@@ -93,6 +94,7 @@ def dump_results(results: Results) -> bytes:
         "estimates": to_json(results.estimates),
         "classifier": to_json(results.classifier),
         "usefulness": to_json(results.usefulness) if results.usefulness else None,
+        **({"series": to_json(results.series)} if results.series else {}),
     }
     return dump_canonical_json({**content, "checksum": _compute_checksum(content)}) + b"\n"
 
@@ -217,12 +219,18 @@ def _read_results(content: dict[str, Any]) -> Results:
         require(is_counted or privacy.curator is not None, "needs a statement about a curator")
     with reading("build"):
         build = from_json(Build, content["build"]) if "build" in content else None
+    with reading("series"):
+        series = from_json(Series, content["series"]) if "series" in content else None
+        waves = found.plan.waves if isinstance(found.plan, Plan) else None
+        names = {ALL_WAVES, *(each.name for each in waves.list)} if waves else set()
+        require(not series or {series.wave, *series.waves} <= names, "wave: is not one of the plan")
     return Results(
         plan=found.plan,
         privacy=privacy,
         estimates=estimates,
         classifier=found.classifier,
         usefulness=found.usefulness,
+        series=series,
         build=build,
     )
 

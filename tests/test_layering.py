@@ -95,7 +95,7 @@ LAYERS = {
         {"snapshot_entries"},
         {"damage", "snapshot"},
         {"estimation", "reports"},
-        {"prediction", "privacy_statement", "simulated_population"},
+        {"prediction", "privacy_statement", "series", "simulated_population"},
         {"results"},
         {"results_file"},
         {"statements"},
@@ -138,7 +138,7 @@ LAYERS = {
         {"feature_result", "pooling", "validation_result"},
         {"poisoning", "silo_influence"},
         {"estimates"},
-        {"sequential_intervals"},
+        {"figures", "sequential_intervals"},
         {"__init__"},
     ],
 }

@@ -11,8 +11,8 @@ from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ModelError
 from ldp_aggregator.statements.model import find_notices
 from ldp_aggregator.views.data_frame import build_frame
-from ldp_aggregator.views.estimate_rows import build_table
 from ldp_aggregator.views.model_card import ModelDescription, describe_model
+from ldp_aggregator.views.series_sections import build_full_table
 from ldp_aggregator.wording.statement import Statement
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class DescribedModel(BaseEstimator):
                 f"a {self.results_.classifier.kind} model has no table of estimates: train with --learner nb "
                 "for one"
             )
-        return build_frame(build_table(self.results_.estimates, self.results_.plan))
+        return build_frame(build_full_table(self.results_))
 
     @property
     def notices(self) -> list[Statement]:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -28,6 +29,7 @@ from ldp_aggregator.render.terminal import write_document
 from ldp_aggregator.reports.archives import ALL_PROCESSORS
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier, save_results
+from ldp_aggregator.series.series import POOLED, TABLES
 from ldp_aggregator.snapshot import LAST_WAVE, AnySnapshot, SiloSnapshot, Snapshot
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
@@ -46,6 +48,7 @@ from ldp_aggregator.views.sections import (
     drop_empty,
     list_mechanisms,
 )
+from ldp_aggregator.views.series_sections import build_full_table, build_series
 from ldp_aggregator.wording.values import RoundShare
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -83,6 +86,18 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     metavar="NAME",
     help='The wave to estimate, in a survey with waves: its name, "last" (the last with reports) or "all".',
 )
+@option(
+    "--tables",
+    type=click.Choice(TABLES),
+    default=POOLED,
+    help="In a survey with waves: whether the model knows the features from all waves, or from its own.",
+)
+@option(
+    "--discount",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    help="The weight of the tables of each wave further from the model's own, if features change.",
+)
 @advanced_option(
     "--estimator",
     type=click.Choice(list(ESTIMATORS)),
@@ -113,6 +128,8 @@ def main(
     surveys: tuple[str, ...],
     scheduler: str | None,
     wave: str,
+    tables: str,
+    discount: float,
 ) -> None:
     """Train a Naive Bayes model on the reports of one survey; without a label, write its estimates alone.
 
@@ -149,13 +166,13 @@ def main(
         workers=scheduler or ALL_PROCESSORS,
         show=show_progress,
     )
-    if isinstance(snapshot, Snapshot):
-        snapshot = snapshot.select(wave)
     if onnx_file and not snapshot.plan.label.exists:
         raise no_classifier(snapshot.plan, "leave --onnx out")
-    _require_reports(snapshot, silos, allow_empty)
+    chosen = snapshot.select(wave) if isinstance(snapshot, Snapshot) else snapshot
+    _require_reports(chosen, silos, allow_empty)
     audit = read_audit(audit_file, snapshot.plan) if audit_file else None
-    results = make_results(snapshot, estimator, validation=validation, silos=silos, audit=audit)
+    make = partial(make_results, wave=wave, tables=tables, discount=discount)
+    results = make(snapshot, estimator, validation=validation, silos=silos, audit=audit)
     try:
         save_results(output, results)
         _write_further(onnx_file, csv_file, results)
@@ -169,7 +186,7 @@ def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Resul
     if onnx_file:
         classifiers.save_onnx(onnx_file, classifiers.NaiveBayes.from_results(results))
     if csv_file:
-        write_atomically(csv_file, dump_table(build_table(results.estimates, results.plan)).encode())
+        write_atomically(csv_file, dump_table(build_full_table(results)).encode())
 
 
 def _join_paths(paths: Iterable[Path | None]) -> str:
@@ -218,6 +235,7 @@ def format_summary(results: Results) -> str:
         build_tables(results, table),
         _append(build_data(results), *_explain_features(results)),
         *(_build_class_sections(results, table, unknown) if results.estimates.has_label else []),
+        build_series(results, summary=True),
         build_validation(results),
         build_fake_reports(results),
         build_privacy(results),
@@ -235,6 +253,7 @@ def dump_summary(results: Results) -> str:
         "privacy": to_json(results.privacy),
         "estimates": results.estimates.as_dict(),
         "warnings": list(map(str, find_warnings(results.estimates))),
+        **({"series": to_json(results.series)} if results.series else {}),
     }
     return json.dumps(document, allow_nan=False)
 

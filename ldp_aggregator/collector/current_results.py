@@ -11,7 +11,8 @@ from ldp_aggregator.estimation.estimates import estimate_survey
 from ldp_aggregator.estimation.sequential_intervals import hold_at_all_looks
 from ldp_aggregator.privacy_statement import state_privacy
 from ldp_aggregator.results import Results
-from ldp_aggregator.snapshot import AnySnapshot, Snapshot
+from ldp_aggregator.series.series import estimate_series
+from ldp_aggregator.snapshot import ALL_WAVES, AnySnapshot, Snapshot
 
 ONE_LOOK, ALL_LOOKS = LOOKS
 
@@ -49,5 +50,7 @@ class CurrentResults:
         looks = ONE_LOOK
         if isinstance(plan, Plan) and not (plan.validation or is_closed):
             looks, found = ALL_LOOKS, hold_at_all_looks(found, plan)
-        results = Results(plan=plan, privacy=state_privacy(snapshot), estimates=found, classifier=classifier)
+        series = estimate_series(snapshot, ALL_WAVES) if isinstance(snapshot, Snapshot) else None
+        privacy = state_privacy(snapshot)
+        results = Results(plan=plan, privacy=privacy, estimates=found, classifier=classifier, series=series)
         return cls(results, looks)

@@ -62,6 +62,8 @@ class Mark:
     """The index of the class."""
     from_zero: bool = True
     """Whether it is drawn as a bar from the axis' low end; otherwise as a dot."""
+    trend: tuple[float, float, float] | None = None
+    """Where a dashed line through the rows enters the row, is in its middle, and leaves it."""
 
 
 def draw_mark(axis: Axis, mark: Mark | None) -> Markup:
@@ -72,6 +74,10 @@ def draw_mark(axis: Axis, mark: Mark | None) -> Markup:
         if mark.from_zero:
             top = _MIDDLE - _BAR_HEIGHT // 2
             parts.append(f'<rect class="bar {name}" x="0" y="{top}" width="{value}" height="{_BAR_HEIGHT}"/>')
+        if mark.trend:
+            first, middle, last = map(axis.place, mark.trend)
+            parts.append(f'<line class="trend" x1="{first}" y1="-6" x2="{middle}" y2="{_MIDDLE}"/>')
+            parts.append(f'<line class="trend" x1="{middle}" y1="{_MIDDLE}" x2="{last}" y2="{_HEIGHT + 6}"/>')
         if mark.simultaneous:
             parts.append(_draw_whisker(axis, mark.simultaneous, "wide"))
         parts.append(_draw_whisker(axis, mark.single, "single"))

@@ -24,5 +24,9 @@ def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
     """
     pandas = _PANDAS.load()
     frame: pd.DataFrame = pandas.DataFrame(list_records(rows), columns=list(list_columns(rows)))
-    types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {"n": "int64", "distinguishable": "boolean"}
+    types = dict.fromkeys(_NUMBER_COLUMNS, "float64") | {
+        "n": "int64",
+        "distinguishable": "boolean",
+        "stands_out": "boolean",
+    }
     return frame.astype({name: each for name, each in types.items() if name in frame})

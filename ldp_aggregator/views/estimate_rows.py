@@ -20,6 +20,7 @@ from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation import Estimates, FeatureResult, IntervalEstimate, NumberResult
 from ldp_aggregator.estimation.discrete.frequencies import project_columns
 from ldp_aggregator.estimation.feature_result import join_choices
+from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
 from ldp_aggregator.estimation.odds_ratios import Comparison
 from ldp_aggregator.estimation.quantiles import PROBABILITIES
 from ldp_aggregator.estimation.table_result import TableResult
@@ -31,13 +32,7 @@ Classes = Sequence[str] | tuple[None]
 """The classes of the rows, or None alone for all people."""
 
 COUNT = "count"
-SHARE = "P(value)"
-MEAN = "mean"
 DEVIATION = "standard deviation"
-MISSING_SHARE = "P(missing)"
-CLASS_PRIOR = "P(class)"
-CONDITIONAL = "P(value | class)"
-MISSING = "P(missing | class)"
 _COMPARISON_SPANS = {"risk difference": 2.0, "risk ratio": math.inf, "odds ratio": math.inf}
 COMPARISONS = tuple(_COMPARISON_SPANS)
 CELL, ROW_SHARE, COLUMN_SHARE = "P(row, column)", "P(column | row)", "P(row | column)"
@@ -82,6 +77,12 @@ class EstimateRow:
     distinguishable: bool | None = None
     """Whether the classes are distinguishable in this quantity; for P(class), from 1/k. None for all people
     and for comparisons."""
+    wave: str | None = None
+    """The wave, in rows about several waves; None in those about the wave of the results."""
+    since: str | None = None
+    """The wave that a change is measured from."""
+    stands_out: bool | None = None
+    """Whether a change differs from 0 by its simultaneous interval."""
     span: float = 1.0
     """The width of the possible range, which `known` compares with the interval; not a column."""
 
@@ -102,21 +103,23 @@ class EstimateRow:
         """Return the row of one cell of an estimate; `names` are the other columns."""
         return cls(
             estimate=None if math.isnan(consistent) else consistent,
-            stderr=_read_cell(estimate.stderr, index),
-            **_read_ends(estimate, index),
-            raw=_read_cell(estimate.value, index),
+            stderr=read_cell(estimate.stderr, index),
+            **read_ends(estimate, index),
+            raw=read_cell(estimate.value, index),
             **names,
         )
 
 
-def _read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
+def read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
+    """Return one cell of an array as a number; None if it is unknown."""
     number = float(array[index]) + 0.0  # no negative zero
     return number if math.isfinite(number) else None
 
 
-def _read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
+def read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
+    """Return the ends of the intervals of one cell by their names."""
     names = ("low", "high", "simultaneous_low", "simultaneous_high")
-    return {name: _read_cell(getattr(estimate, name), index) for name in names}
+    return {name: read_cell(getattr(estimate, name), index) for name in names}
 
 
 _ATTRIBUTES = {
@@ -134,6 +137,8 @@ def list_columns(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
         hidden |= {"class", "distinguishable"}
     if all(row.column is None for row in rows):
         hidden.add("column")
+    if all(row.wave is None for row in rows):
+        hidden |= {"wave", "since", "stands_out"}
     return tuple(name for name in COLUMNS if name not in hidden)
 
 
@@ -290,8 +295,8 @@ def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Ite
                     statistic=statistic,
                     value=value,
                     class_name=" vs ".join(classes),
-                    estimate=_read_cell(comparison.value, (place,)),
-                    **_read_ends(comparison, (place,)),
+                    estimate=read_cell(comparison.value, (place,)),
+                    **read_ends(comparison, (place,)),
                     n=feature.counts[place] if feature.counts else feature.n,
                     mechanism=feature.mechanism,
                     span=_COMPARISON_SPANS[statistic],
@@ -327,8 +332,8 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
                     statistic=QUANTILE if is_of_all else CLASS_QUANTILE,
                     value=f"{probability:.0%}",
                     class_name=name,
-                    estimate=_read_cell(quantiles.value, (place, index)),
-                    **_read_ends(quantiles, (place, index)),
+                    estimate=read_cell(quantiles.value, (place, index)),
+                    **read_ends(quantiles, (place, index)),
                     span=span,
                     **more,
                 )
@@ -359,8 +364,8 @@ def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
                     statistic=kind,
                     value=value,
                     column=" vs ".join(names),
-                    estimate=_read_cell(comparison.value, (place,)),
-                    **_read_ends(comparison, (place,)),
+                    estimate=read_cell(comparison.value, (place,)),
+                    **read_ends(comparison, (place,)),
                     span=_COMPARISON_SPANS[kind],
                     **more,
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -11,20 +11,11 @@ from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts, join_texts
 from encoders.survey.features import Choices, row_entries
 from encoders.survey.parse_value import MISSING_TEXT
+from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MISSING, MISSING_SHARE, SHARE
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
 from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
-from ldp_aggregator.views.estimate_rows import (
-    CLASS_PRIOR,
-    COMPARISONS,
-    CONDITIONAL,
-    DEVIATION,
-    MEAN,
-    MISSING,
-    MISSING_SHARE,
-    SHARE,
-    EstimateRow,
-)
+from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow
 from ldp_aggregator.wording.values import (
     UNKNOWN,
     Format,
@@ -103,6 +94,42 @@ def build_feature_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[
         table = _build_table(part, _TITLES[statistic], name, scale, classes, find_texts(plan, name))
         tables.setdefault(name, []).append(table)
     return tables
+
+
+def build_wave_table(
+    levels: Sequence[EstimateRow], trend: Sequence[EstimateRow], plan: AnyPlan, unfinished: Collection[str]
+) -> EstimateTable:
+    """Return the estimates of each figure in each wave, with the trend as a line through them."""
+    entry = next((each for each in row_entries(plan.features) if each.name == levels[0].feature), None)
+    scale, groups = replace(_choose_scale(levels, entry), from_zero=False), []
+    for name, group in groupby(zip(levels, trend, strict=True), lambda pair: name_figure(pair[0], plan)):
+        rows, smoothed = zip(*group, strict=True)
+        smooth = [each.estimate or 0.0 for each in (smoothed[0], *smoothed, smoothed[-1])]
+        cells = (
+            _build_row(
+                row,
+                0,
+                scale,
+                f"{row.wave} (unfinished)" if row.wave in unfinished else row.wave or "",
+                ((smooth[at] + smooth[at + 1]) / 2, smooth[at + 1], (smooth[at + 1] + smooth[at + 2]) / 2),
+            )
+            for at, row in enumerate(rows)
+        )
+        groups.append(EstimateGroup(value=name, marked=False, rows=tuple(cells)))
+    return EstimateTable(
+        caption=f"{levels[0].statistic}, with the smoothed trend",
+        name=levels[0].feature,
+        ticks=scale.axis.labels(scale.write_axis),
+        groups=tuple(groups),
+        head="Wave",
+    )
+
+
+def name_figure(row: EstimateRow, plan: AnyPlan) -> str:
+    """Return the value and the class of a row as they are shown; empty for the mean of all people."""
+    value, class_name = find_texts(plan, row.feature), find_class_texts(plan)
+    pairs = ((row.value, value), (row.class_name, class_name))
+    return " | ".join(texts.get(name, name) for name, texts in pairs if name)
 
 
 def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
@@ -193,8 +220,8 @@ def show_values(plan: AnyPlan, name: str, values: Sequence[str]) -> list[str]:
     return [texts.get(value, value) for value in values]
 
 
-def _choose_scale(rows: Sequence[EstimateRow], feature: Feature) -> _RowScale:
-    if isinstance(feature, NumericFeature) and rows[0].statistic not in (MISSING, MISSING_SHARE):
+def _choose_scale(rows: Sequence[EstimateRow], feature: Feature | None) -> _RowScale:
+    if isinstance(feature, NumericFeature) and not rows[0].statistic.startswith("P("):
         return _choose_number_scale(rows, feature)
     return _choose_share_scale(rows)
 
@@ -211,7 +238,7 @@ def _choose_share_scale(rows: Sequence[EstimateRow]) -> _RowScale:
 def _choose_number_scale(rows: Sequence[EstimateRow], feature: NumericFeature) -> _RowScale:
     errors = [row.stderr for row in rows if row.stderr]
     write = choose_number_format(min(errors, default=None))
-    if rows[0].statistic == MEAN:
+    if rows[0].statistic.startswith(MEAN):
         return _RowScale(axis=Axis(*feature.bounds), write=write, write_axis=format_plain, from_zero=False)
     ends = [row.simultaneous_high or 0.0 for row in rows if row.known]
     axis = choose_positive_axis(max([*ends, *_list_estimates(rows)], default=0.0), feature.width)
@@ -249,7 +276,13 @@ def _build_table(
     )
 
 
-def _build_row(row: EstimateRow, colour: int, scale: _RowScale, name: str) -> EstimateCells:
+def _build_row(
+    row: EstimateRow,
+    colour: int,
+    scale: _RowScale,
+    name: str,
+    trend: tuple[float, float, float] | None = None,
+) -> EstimateCells:
     known, mark, single, simultaneous = row.known, None, None, None
     if known:
         assert row.estimate is not None
@@ -264,6 +297,7 @@ def _build_row(row: EstimateRow, colour: int, scale: _RowScale, name: str) -> Es
             simultaneous=simultaneous,
             colour=colour,
             from_zero=scale.from_zero,
+            trend=trend,
         )
     return EstimateCells(
         name=name,

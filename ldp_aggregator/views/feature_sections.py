@@ -13,6 +13,7 @@ from encoders.survey.features import BinnedFeature, Choices
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import count_values
 from ldp_aggregator.estimation import FeatureResult, NumberResult
+from ldp_aggregator.estimation.figures import MEAN, SHARE
 from ldp_aggregator.estimation.relevance import Relevance
 from ldp_aggregator.render.document import Note, Part, PlainTable, RelevanceRow, RelevanceTable, Section
 from ldp_aggregator.render.interval import Axis, Mark, draw_mark
@@ -23,9 +24,7 @@ from ldp_aggregator.views.estimate_rows import (
     AT_MOST,
     BELOW,
     CLASS_QUANTILE,
-    MEAN,
     QUANTILE,
-    SHARE,
     EstimateRow,
     build_table,
 )

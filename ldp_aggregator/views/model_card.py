@@ -79,6 +79,7 @@ def describe_model(results: Results, classes: Iterable[Any], name: str) -> Model
     used = len(results.used_features)
     line = {
         "survey": repr(plan.id),
+        **({"wave": repr(results.series.wave)} if results.series else {}),
         "digest": repr(plan.digest[:8]),
         "epsilon": decimal_text(plan.epsilon),
         "reports": str(estimates.reports),

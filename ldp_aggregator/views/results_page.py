@@ -31,6 +31,7 @@ from ldp_aggregator.views.sections import (
     point_to_warnings,
     write_epsilon,
 )
+from ldp_aggregator.views.series_sections import build_series
 from ldp_aggregator.views.survey_comparison import compare_surveys
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
@@ -75,6 +76,7 @@ def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Sectio
     """Return the sections of the page about one survey; `table` has the rows of all estimates."""
     sections = [
         *list_estimate_sections(results, table),
+        build_series(results),
         build_validation(results),
         build_fake_reports(results),
         build_silos(results),
@@ -146,6 +148,8 @@ def _list_tiles(results: Results) -> list[tuple[str, str]]:
         reports -= silos.messages
     if results.has_people:
         tiles.append(("People" if plan.asks_all else "Reports", str(Count(reports))))
+    if results.series:
+        tiles.insert(0, ("Wave", results.series.wave))
     tiles.append(("Rejected", str(Count(sum(rejected.values())))))
     if results.has_people:
         tiles.append(("Questions", str(Count(len(plan.questions)))))

@@ -25,6 +25,7 @@ from ldp_aggregator.statements.warnings import find_poisoning, find_untested, fi
 from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow
 from ldp_aggregator.views.estimate_tables import build_bars, build_comparison_table, find_texts
 from ldp_aggregator.views.feature_sections import find_shares, group_by_feature, list_features, make_section
+from ldp_aggregator.views.series_sections import find_wave
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent
 
@@ -52,6 +53,7 @@ def list_facts(results: Results) -> dict[str, str]:
     factor = FactorAtMost(math.exp(float(plan.epsilon)))
     together = " for all answers together" if plan.asks_all else ""
     facts = {
+        **({"wave": results.series.wave} if results.series else {}),
         "plan digest": plan.digest,
         "epsilon": f"{decimal_text(plan.epsilon)}{together}: odds change by a factor of at most {factor}",
     }
@@ -198,7 +200,8 @@ def build_citation(results: Results) -> Section:
 
 
 def _find_data(results: Results) -> list[Statement]:
-    return find_data(results.estimates, results.privacy, validation=results.is_validation)
+    data = find_data(results.estimates, results.privacy, validation=results.is_validation)
+    return [*find_wave(results), *data]
 
 
 def _find_privacy(results: Results) -> list[Statement]:

@@ -27,6 +27,7 @@ from ldp_aggregator.views.estimate_rows import COLUMNS
 from ldp_central.curator_training import CuratorTraining, read_curator_rows
 from ldp_central.promise import Promise
 from tests.ldp_aggregator.estimation.test_validation_result import trained, validated
+from tests.ldp_aggregator.series.conftest import simulate_jump
 from tests.support.central_surveys import make_csv, survey_text
 from tests.support.silo_surveys import WARDS, make_message
 from tests.support.snapshots import make_snapshot
@@ -75,8 +76,8 @@ features = ["smokes", "sleep", "hours"]
 title = "How do you sleep?"
 values = {{ bad = "Badly", fair = "Fairly well", good = "Well" }}
 """
-PLAIN_COLUMNS = tuple(name for name in COLUMNS if name != "column")
-"""The columns of results without tables."""
+PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in ("column", "wave", "since", "stands_out"))
+"""The columns of results without tables and waves."""
 AUDIT = AuditResult(passed=True, faults=0, trials=5000, bound=0.9)
 
 
@@ -234,6 +235,7 @@ _SAMPLES = {
     "useless": lambda: collect(simulate(40)),
     "alarm": _make_alarm,
     "hostile": _make_hostile,
+    "waves": lambda: collect(simulate_jump()),
     **{f"curator-{learner}": lambda learner=learner: _make_curator(learner) for learner in LEARNERS},
 }
 NAMES = tuple(_SAMPLES)

@@ -11,11 +11,12 @@ from sklearn.exceptions import NotFittedError
 from encoders.late_imports import MissingExtraError
 from ldp_aggregator import NaiveBayes, load_model
 from ldp_aggregator.estimation import estimate_snapshot
+from ldp_aggregator.estimation.figures import CONDITIONAL
 from ldp_aggregator.results import make_results
 from ldp_aggregator.results_file import save_results
 from ldp_aggregator.snapshot import Snapshot
 from ldp_aggregator.views.data_frame import build_frame
-from ldp_aggregator.views.estimate_rows import CONDITIONAL, build_table, list_records
+from ldp_aggregator.views.estimate_rows import build_table, list_records
 from tests.ldp_aggregator.views.samples import PLAIN_COLUMNS, simulate
 
 

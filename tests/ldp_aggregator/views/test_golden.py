@@ -43,7 +43,7 @@ def test_the_card_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"card-{name}", describe(make_results(name)).format_card())
 
 
-@pytest.mark.parametrize("name", ["pooled", "validated", "shares", "tables", "class-tables"])
+@pytest.mark.parametrize("name", ["pooled", "validated", "shares", "tables", "class-tables", "waves"])
 def test_the_summary_of_a_training_is_its_golden_file(name, compare_with_golden):
     compare_with_golden(f"summary-{name}", f"{format_summary(make_results(name))}\n")
 

@@ -10,7 +10,7 @@ from tests.support.browser import LOOKS, Open, assert_every_look, assert_prints_
 
 pytestmark = pytest.mark.slow
 
-NAMES = ["survey", "compared", "round", "empty", "pooled", "hostile", "shares", "choices"]
+NAMES = ["survey", "compared", "round", "empty", "pooled", "hostile", "shares", "choices", "waves"]
 NAMES += [f"curator-{each}" for each in LEARNERS]
 
 

@@ -1,0 +1,1 @@
+"""What a survey with waves shows. Different people answer in each, so that estimates are independent."""

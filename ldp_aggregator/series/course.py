@@ -1,0 +1,142 @@
+"""The course of one statistic of a feature over the waves: levels, changes, slopes and the smoothed trend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
+from ldp_aggregator.codec import require
+from ldp_aggregator.estimation.figures import find_margins
+from ldp_aggregator.estimation.independence import Independence
+from ldp_aggregator.estimation.intervals import Z95, IntervalEstimate, simultaneous_z
+
+STEPS = np.concatenate([[0.0], np.logspace(-8, -2, 25)])
+"""Variances of a random walk's step from one wave to the next, as shares of the squared range."""
+_START = 100.0
+"""Variance of the walk's start, in the same unit: nothing is known about it."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """One statistic of a feature, or of the label, in each wave with reports; see :class:`Figures`."""
+
+    feature: str
+    statistic: str
+    values: tuple[str, ...]
+    classes: tuple[str, ...]
+    bounds: tuple[float, float]
+    z: float
+    waves: tuple[int, ...]
+    """The indices of the waves."""
+    levels: IntervalEstimate
+    """The estimates of each wave, (waves, values, classes); the simultaneous intervals are those of one."""
+    test: Independence | None = None
+    """Whether anything changed: the waves and the answers depend on each other. None if unknown."""
+
+    JSON_DERIVED = ("changes", "since_first", "slopes", "trend")
+
+    @property
+    def span(self) -> float:
+        """The width of the possible range."""
+        return self.bounds[1] - self.bounds[0]
+
+    @cached_property
+    def changes(self) -> IntervalEstimate:
+        """The change of each wave but the first from the wave before, (waves - 1, values, classes)."""
+        return self._compare(np.arange(len(self.waves) - 1))
+
+    @cached_property
+    def since_first(self) -> IntervalEstimate:
+        """The change of each wave but the first from the first wave, like `changes`."""
+        return self._compare(np.zeros(len(self.waves) - 1, dtype=np.int64))
+
+    def _compare(self, earlier: IntArray) -> IntervalEstimate:
+        """Return the changes from these waves to all but the first (MOVER, Zou and Donner 2008).
+
+        The simultaneous intervals are those of all waves, values and classes.
+        """
+        levels, later, ends = self.levels, np.arange(1, len(self.waves)), []
+        change = levels.value[later] - levels.value[earlier]
+        known = self._known[later] & self._known[earlier]
+        wide = levels.simultaneous_low, levels.simultaneous_high
+        wide_z = max(self.z, simultaneous_z(change.size))
+        for interval, own_z, z in (((levels.low, levels.high), Z95, Z95), (wide, self.z, wide_z)):
+            below, above = find_margins(levels.value, levels.stderr, interval, own_z, z, self.bounds)
+            low = change - np.hypot(below[later], above[earlier])
+            high = change + np.hypot(above[later], below[earlier])
+            ends += [np.where(known, np.maximum(low, -self.span), -self.span)]
+            ends += [np.where(known, np.minimum(high, self.span), self.span)]
+        stderr = np.where(known, np.hypot(levels.stderr[later], levels.stderr[earlier]), np.inf)
+        return IntervalEstimate(np.where(known, change, np.nan), stderr, *ends)
+
+    @property
+    def _known(self) -> BoolArray:
+        """Which levels are known, with a simultaneous interval that is not the whole range."""
+        low, high = self.levels.simultaneous_low, self.levels.simultaneous_high
+        return np.isfinite(self.levels.stderr) & ((low > self.bounds[0]) | (high < self.bounds[1]))
+
+    @cached_property
+    def slopes(self) -> IntervalEstimate:
+        """The change from one wave to the next by weighted least squares, (values, classes)."""
+        known = self._known
+        weights = np.where(known, self.levels.stderr, np.inf) ** -2.0
+        times = np.array(self.waves, dtype=np.float64)[:, None, None]
+        total = np.maximum(weights.sum(axis=0), np.finfo(float).tiny)
+        apart = weights * (times - (weights * times).sum(axis=0) / total)
+        precision = np.where(known.sum(axis=0) > 1, (apart * times).sum(axis=0), np.nan)
+        slope = (apart * np.where(known, self.levels.value, 0.0)).sum(axis=0) / precision
+        stderr = np.nan_to_num(precision**-0.5, nan=np.inf)
+        return IntervalEstimate.from_stderr(slope, stderr, (-self.span, self.span))
+
+    @cached_property
+    def trend(self) -> IntervalEstimate:
+        """The smoothed levels, (waves, values, classes); beside a jump their intervals are too narrow."""
+        variances = np.where(self._known, self.levels.stderr / self.span, np.inf) ** 2
+        mean, stderr = smooth_levels(self.levels.value / self.span, variances, np.array(self.waves))
+        return IntervalEstimate.from_stderr(mean * self.span, stderr * self.span, self.bounds)
+
+    def check_entries(self) -> None:
+        """Raise ValueError unless there is a level for each wave, value and class."""
+        shape = (len(self.waves), len(self.values), len(self.classes))
+        require(self.levels.value.shape == shape, f"levels: needs the shape {shape}")
+        fit = self.span > 0 and self.z > 0 and bool((np.diff(self.waves) > 0).all())
+        require(fit, "bounds, z or waves: are not possible")
+
+
+def find_standing(changes: IntervalEstimate) -> BoolArray:
+    """Return which changes stand out: they differ from 0 by their simultaneous intervals."""
+    return (changes.simultaneous_low > 0) | (changes.simultaneous_high < 0)
+
+
+def smooth_levels(
+    values: FloatArray, variances: FloatArray, waves: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Smooth levels as a random walk with known noise; return the means and standard errors.
+
+    Kalman's filter and the smoother of Rauch et al. 1965, for each of `STEPS`, mixed by likelihood. `values`
+    and `variances`, (T, ...), are in units of the range; a variance is infinite if nothing is known.
+    """
+    shape = (*values.shape[1:], len(STEPS))
+    mean, variance, score = np.zeros(shape), np.full(shape, _START), np.zeros(shape)
+    filtered = []
+    levels, precisions = np.nan_to_num(values)[..., None], variances[..., None] ** -1.0
+    gaps = np.diff(waves, prepend=waves[:1])
+    for level, precision, gap in zip(levels, precisions, gaps, strict=True):
+        before = variance + gap * STEPS
+        gain, error = before * precision / (1 + before * precision), level - mean
+        score -= (np.log1p(before * precision) + precision * (1 - gain) * error**2) / 2
+        mean, variance = mean + gain * error, before * (1 - gain)
+        filtered.append((before, mean, variance))
+    found = [(mean, variance)]
+    for (later, *_), (_, own, own_variance) in zip(filtered[:0:-1], filtered[-2::-1], strict=True):
+        share = own_variance / later
+        mean, variance = own + share * (mean - own), own_variance + share**2 * (variance - later)
+        found.append((mean, variance))
+    means, spreads = (np.stack(each) for each in zip(*found[::-1], strict=True))
+    weights = np.exp(score - score.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    mixed = (weights * means).sum(axis=-1)
+    return mixed, np.sqrt((weights * (spreads + (means - mixed[..., None]) ** 2)).sum(axis=-1))

@@ -16,7 +16,7 @@ import { minify } from "terser";
 
 const root = new URL("./", import.meta.url);
 const PAGE = new URL("../../ldp_aggregator/form_page/", root);
-const EVERYTHING = ["index", "core", "texts", "preview", "answers", "rehearsal", "relay"];
+const EVERYTHING = ["index", "core", "texts", "preview", "answers", "rehearsal", "relay", "waves"];
 /** The content of each file, as a module. */
 const FILES = {
   "ldp-bayes.js": { names: EVERYTHING, isModule: true },
@@ -36,6 +36,7 @@ if (writesPage) {
   writeFileSync(new URL("src/explain/english.js", root), [notice, ...constants].join("\n"));
 }
 const { ENGLISH } = await import("./src/form/words.js");
+const { FURTHER } = await import("./src/form/further_words.js");
 mkdirSync(new URL("dist/", root), { recursive: true });
 /** @type {Record<string, string>} */
 const integrity = {};
@@ -59,7 +60,7 @@ for (const [file, { isModule, names }] of Object.entries(FILES)) {
   writeFileSync(new URL(`dist/${file}`, root), `${notice}${code}\n`);
   if (!isModule && writesPage) {
     writeFileSync(new URL(file, PAGE), `${notice}${code}\n`);
-    writeFileSync(new URL("words.json", PAGE), `${JSON.stringify(ENGLISH, null, 2)}\n`);
+    writeFileSync(new URL("words.json", PAGE), `${JSON.stringify({ ...ENGLISH, ...FURTHER }, null, 2)}\n`);
   }
   integrity[file] = `sha384-${createHash("sha384").update(`${notice}${code}\n`).digest("base64")}`;
 }

@@ -37,10 +37,24 @@ ENTRIES = (
     "relay.js",
     "testing.js",
     "texts.js",
+    "waves.js",
 )
-LATE = {"client.js": 2, "relay.js": 1, "survey_form.js": 2, "words.js": 1}
+LATE = {
+    "client.js": 2,
+    "participation.js": 2,
+    "plan_source.js": 1,
+    "relay.js": 1,
+    "survey_form.js": 2,
+    "words.js": 2,
+}
 """The modules that load others when they need them, and how many."""
 
+FORM_WORDS = f"""
+import {{ ENGLISH }} from {json.dumps(str(FOLDER / "src/form/words.js"))};
+import {{ FURTHER }} from {json.dumps(str(FOLDER / "src/form/further_words.js"))};
+const english = {{ ...ENGLISH, ...FURTHER }};
+"""
+"""The English words of the form, in JavaScript."""
 PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))
 
 TYPED_FORM = """
@@ -75,9 +89,12 @@ import { fromAnswers } from "./answers.js";
 import { rehearse } from "./rehearsal.js";
 import { throughRelay } from "./relay.js";
 import { displayTexts, type DisplayTexts } from "./texts.js";
+import { checkWaves } from "./waves.js";
 
 export const words = (plan: Plan): DisplayTexts => displayTexts(plan, undefined, "de");
 export const mapped = (plan: Plan, data: FormData): string[] => fromAnswers(plan, data).unused;
+export const wavy = (bytes: Uint8Array): Plan => readPlan(bytes, { check: checkWaves });
+export const opens = async (client: Client): Promise<number | undefined> => (await client.plan()).wave?.opens;
 export const rehearsing = new Client("", rehearse({ person: null }));
 export const relayed = new Client("", { person: null, relay: throughRelay("https://relay.example.org") });
 // @ts-expect-error the relay is not its address
@@ -365,8 +382,7 @@ def test_single_files_are_built_again_with_the_same_bytes_and_are_those_of_the_p
         computed = base64.b64encode(hashlib.sha384(built[name]).digest()).decode()
         assert digest == f"sha384-{computed}"
         assert built[name].isascii()
-    words = f"import {{ ENGLISH }} from {json.dumps(str(FOLDER / 'src/form/words.js'))};"
-    printed = run_node("--input-type=module", "--eval", f"{words} console.log(JSON.stringify(ENGLISH))")
+    printed = run_node("--input-type=module", "--eval", f"{FORM_WORDS} console.log(JSON.stringify(english))")
     assert json.loads(printed) == json.loads((committed / "words.json").read_text("utf-8"))
 
 
@@ -380,9 +396,9 @@ def test_previews_have_the_words_of_the_python_package():
 
 def test_each_language_of_the_form_has_all_words_with_the_same_holes():
     program = f"""
-        import {{ ENGLISH }} from {json.dumps(str(FOLDER / "src/form/words.js"))};
+        {FORM_WORDS}
         import {{ GERMAN }} from {json.dumps(str(FOLDER / "src/form/german.js"))};
-        console.log(JSON.stringify([ENGLISH, GERMAN]));
+        console.log(JSON.stringify([english, GERMAN]));
     """
     english, german = json.loads(run_node("--input-type=module", "--eval", program))
     assert german.keys() == english.keys()

@@ -24,7 +24,7 @@ from tools.vectors.check_port import VECTORS
 
 pytestmark = pytest.mark.slow
 
-FILES = [*sorted(VECTORS.glob("good-*.json")), VECTORS / "tokens.json"]
+FILES = [*sorted(VECTORS.glob("good-*.json")), *sorted(VECTORS.glob("tokens*.json"))]
 MAX_LISTED = 16
 
 
@@ -35,7 +35,8 @@ def previews_of(file: Path) -> Iterator[Preview]:
         if "report" in case:
             row = {name: value_of(value) for name, value in case["row"].items()}
             rng = GivenBytes(bytes.fromhex(case["random"]))
-            yield preview(plan, row, value_of(case["label"]), rng, token=case.get("token"))
+            wave = plan.waves.find(case["wave"]) if plan.waves and "wave" in case else None
+            yield preview(plan, row, value_of(case["label"]), rng, token=case.get("token"), wave=wave)
 
 
 def likelihoods_of(shown: Preview) -> list[tuple[Any, float]]:

@@ -85,10 +85,10 @@ class FormSite:
 
 
 @contextmanager
-def serve_form(folder: Path) -> Iterator[FormSite]:
-    """Serve a signed survey and its page, which is written into the folder."""
+def serve_form(folder: Path, more: str = "") -> Iterator[FormSite]:
+    """Serve a signed survey, with more tables, and its page, which is written into the folder."""
     survey = folder / "habits.toml"
-    survey.write_text(SURVEY, encoding="utf-8")
+    survey.write_text(SURVEY + more, encoding="utf-8")
     key = command("ldp-survey", "keygen", folder / "author.key").stdout.split()[-1]
     command("ldp-survey", "sign", survey, "--key", folder / "author.key")
     with collector([survey], f"sqlite:///{folder}/store.db", workers=1) as (base, _):

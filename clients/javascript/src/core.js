@@ -5,9 +5,9 @@
  * not promise that operations take the same time for all values.
  */
 
-export { LdpError, PrivacyError, RowError, SurveyError, TokenError } from "./errors.js";
-export { systemRandom } from "./randomness.js";
 export { sha256 } from "./sha256.js";
 export { readPlan } from "./survey/plan.js";
+export { LdpError, PrivacyError, RowError, SurveyError, TokenError } from "./errors.js";
+export { systemRandom } from "./randomness.js";
 export { makeReport } from "./survey/randomise.js";
 /** @typedef {import("./survey/plan.js").Plan} Plan */

@@ -42,7 +42,7 @@ export function parseDecimal(text) {
 export function readIncreasing(texts) {
   requireValid(texts.length >= 2 && texts.every(isDecimal));
   const numbers = texts.map(Number);
-  requireValid(increase(numbers) && Number.isFinite(numbers[numbers.length - 1] - numbers[0]));
+  requireValid(increase(numbers) && Number.isFinite(/** @type {number} */ (numbers.at(-1)) - numbers[0]));
   return numbers;
 }
 

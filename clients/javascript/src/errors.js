@@ -22,7 +22,7 @@
  *   | "unsupported-media-type" | "unknown-survey" | "no-signature" | "no-texts" | "survey-not-open"
  *   | "too-many-requests" | "too-many-reports" | "store-unavailable" | "not-authorised" | "no-such-page"
  *   | "relay-unpinned" | "relay-unsupported" | "relay-unreachable" | "other-plan" | "bad-seal" | "passed-on"
- *   | "network-full" | "code-missing" | "code-unknown" | "code-used"
+ *   | "network-full" | "not-asked" | "code-missing" | "code-unknown" | "code-used"
  *   | "rehearsal" | "insecure-context" | "bad-person" | "bad-digest" | "bad-option" | "error"} Reason
  */
 
@@ -45,7 +45,7 @@ export class LdpError extends Error {
 
 /** A plan that cannot be used; `ldp-survey check` of the Python package describes the mistake. */
 export class SurveyError extends LdpError {
-  constructor(why = "damaged, or for another version; take it unchanged from the collector") {
+  constructor(why = "damaged or for another version: fetch it again") {
     super(why, "invalid-plan", "plan");
   }
 }

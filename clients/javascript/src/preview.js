@@ -19,12 +19,14 @@ import { systemRandom } from "./randomness.js";
 import { clippedNames } from "./survey/clipped.js";
 import { drawQuestion, randomise } from "./survey/randomise.js";
 import { fill } from "./text_form.js";
+import { inOwnWave } from "./waves.js";
 
 /** @typedef {import("./arithmetic.js").Fraction} Fraction */
 /** @typedef {import("./explain/meaning.js").Wording} Wording */
 /** @typedef {import("./survey/features.js").Feature} Feature */
 /** @typedef {import("./survey/plan.js").Plan} Plan */
 /** @typedef {import("./survey/questions.js").Question} Question */
+/** @typedef {import("./survey/plan.js").PlanInWave} PlanInWave */
 /** @typedef {import("./survey/randomise.js").RandomisedReport} RandomisedReport */
 /** @typedef {import("./survey/randomise.js").ReportOptions} ReportOptions */
 
@@ -150,6 +152,7 @@ export class Preview {
     const clipped = this.clipped.map((name) => fill(SENTENCES.clipped, name));
     if (relay?.ask) {
       return [
+        ...describeWave(this.#plan),
         describeAll(this.#plan),
         ...clipped,
         ...this.answers.flatMap((each) => [
@@ -165,6 +168,7 @@ export class Preview {
       ? SENTENCES.invited
       : fill(SENTENCES.drawn, percent(this.questionProbability));
     return [
+      ...describeWave(this.#plan),
       fill(SENTENCES.asked, how, this.question),
       ...this.#lines(clipped),
       `${fill(SENTENCES.bound, this.epsilon, roundUp(this.oddsBound))} ${fill(SENTENCES.spends, this.epsilon)}.`,
@@ -198,20 +202,30 @@ export class Preview {
  * Make what a person sends of a row by the steps of a device, and send nothing.
  *
  * Throws RowError if the row does not fit the survey, TokenError if the token does not. Without a token, a
- * preview of a survey by invitation draws the question.
+ * preview of a survey by invitation draws the question; with waves, it draws the wave too, unless the plan is in one.
  *
- * @param {Plan} plan
+ * @param {PlanInWave} given
  * @param {Readonly<Record<string, unknown>>} row
  * @param {unknown} [label] undefined for a survey without a label
  * @param {ReportOptions & PreviewOptions} [options]
  * @returns {Preview}
  */
-export function preview(plan, row, label, { question, texts, words, ...options } = {}) {
-  const asked = plan.relay?.ask && question === undefined
-    ? plan.questions.map((_, index) => index)
-    : [chooseQuestion(plan, question, options)];
+export function preview(given, row, label, { question, texts, words, ...options } = {}) {
+  const asked = given.relay?.ask && question === undefined
+    ? given.questions.map((_, index) => index)
+    : [chooseQuestion(given, question, options)];
+  const { random = systemRandom } = options;
+  const token = question === undefined ? options.token : undefined;
+  const plan = given.waves && !given.wave ? inOwnWave(given, undefined, token, random) : given;
   const [first, ...others] = asked.map((index) => randomise(plan, row, label, options, index));
   return new Preview(plan, first, clippedNames(plan, row), wordingOf(plan, texts, words), others);
+}
+
+/** Return the sentence about the wave, if there is one. @param {PlanInWave} plan */
+function describeWave({ wave }) {
+  const timeOf = (/** @type {number} */ seconds) =>
+    `${new Date(1000 * seconds).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return wave ? [fill(SENTENCES.wave, wave.name, timeOf(wave.opens), timeOf(wave.closes))] : [];
 }
 
 /**

@@ -67,6 +67,7 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
       },
 
       checkEntry({ byInvitation, id, questions, relay }) {
+        if (relay === undefined) return; // `check` refuses the plan
         requireValid(!byInvitation); // a token names its holder to the organisation that gave it
         const ratio = greatest(questions.map(({ mechanism }) => mechanism.ratio));
         checkEntry(/** @type {any} */ (relay), id, nearestDouble(...ratio));
@@ -77,7 +78,7 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
           throw new PlanError("the plan has another relay, or none", "other-plan");
         }
         if (isGreater(parseDecimal(epsilon), limit)) {
-          throw new BudgetError(`the plan's epsilon is ${epsilon}, more than maxLocalEpsilon`, "epsilon-above-cap");
+          throw new BudgetError(`the plan's epsilon is ${epsilon}, above maxLocalEpsilon`, "epsilon-above-cap");
         }
       },
 
@@ -119,9 +120,10 @@ export function throughRelay(origin, { maxLocalEpsilon = 5 } = {}) {
  * @param {Send} send
  * @returns {Promise<import("./client/receipt.js").ReceiptFields>}
  */
-async function askToDelete({ digest, report: body, url }, send) {
+async function askToDelete({ digest, relay, report: body, url: survey }, send) {
   try {
-    const answer = await send({ method: "DELETE", url: `${url}/${digest}`, body, timeout: TIMEOUT_SECONDS });
+    const url = `${survey}/${digest}${relay?.path ?? ""}`;
+    const answer = await send({ method: "DELETE", url, body, timeout: TIMEOUT_SECONDS });
     if (answer.status === 204) return { why: "the relay will not pass the report on" };
     const { reason } = await new Response(/** @type {any} */ (answer.body)).json();
     // if the relay refuses the code, it never held the message, and never will
@@ -153,8 +155,8 @@ async function forgetMessages(store, isOver) {
  */
 function readCode({ digestBytes, sha256 }, token) {
   if (token === null || token === undefined) return [];
-  const questions = /** @type {any} */ ({ length: 2 ** 16 }); // a code is for no question
-  return parseToken({ digestBytes, questions, sha256 }, String(token)).id;
+  const questions = { length: 2 ** 16 }; // a code is for no question
+  return parseToken({ digestBytes, first: 0, questions, sha256 }, String(token)).id;
 }
 
 /**

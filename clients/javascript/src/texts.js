@@ -13,7 +13,7 @@ export { displayTexts, readTexts };
 /** @typedef {import("./survey/plan.js").Plan} Plan */
 /** @typedef {import("./survey/survey_texts.js").SurveyTexts} SurveyTexts */
 
-/** Of the plans of this page. @type {WeakMap<Plan, SurveyTexts>} */
+/** Of the plans of this page, by the digest, which a plan in a wave shares. @type {WeakMap<Uint8Array, SurveyTexts>} */
 const fetched = new WeakMap();
 
 /**
@@ -24,15 +24,16 @@ const fetched = new WeakMap();
  * @param {{ send: import("./client/transport.js").Send, url: string }} client
  */
 export async function loadTexts(plan, wanted, { send, url }) {
-  if (plan.texts && !fetched.has(plan)) {
+  const key = plan.digestBytes;
+  if (plan.texts && !fetched.has(key)) {
     requirePermission();
     const bytes = await fetchPage(send, `${url}/texts`, plan.relay && "relay");
     try {
-      fetched.set(plan, readTexts(plan, bytes));
+      fetched.set(key, readTexts(plan, bytes));
     } catch (error) {
       if (!(error instanceof SurveyError)) throw error;
       throw new PlanError("the collector does not send the texts of this plan", "plan-changed");
     }
   }
-  return displayTexts(plan, fetched.get(plan), wanted);
+  return displayTexts(plan, fetched.get(key), wanted);
 }

@@ -1,6 +1,7 @@
 /** Answers one request of tools/vectors/check_port.py, in Node and in a page; see docs/porting.md. */
 
-import { makeReport, readPlan, RowError, SurveyError, TokenError } from "../src/core.js";
+import { LdpError, makeReport, readPlan, RowError, SurveyError, TokenError } from "../src/core.js";
+import { checkWaves, inWave } from "../src/waves.js";
 
 /** Plans that were read, by their text: most requests use the same few plans. @type {Map<string, any>} */
 const plans = new Map();
@@ -15,21 +16,23 @@ export function answer(request) {
   try {
     const plan = planOf(request.plan);
     const row = Object.fromEntries(Object.entries(request.row).map(([name, value]) => [name, valueOf(value)]));
-    const report = makeReport(plan, row, valueOf(request.label), { random: random.take, token: request.token });
+    const { label, token, wave } = request;
+    const own = plan.waves ? inWave(plan, wave, token) : plan;
+    const report = makeReport(own, row, valueOf(label), { random: random.take, token });
     if (random.left()) return { error: "random" };
     return { report: Array.from(report, (byte) => byte.toString(16).padStart(2, "0")).join("") };
   } catch (error) {
     if (error instanceof SurveyError) return { error: "plan" };
     if (error instanceof TokenError) return { error: "token" };
     if (error instanceof RowError) return { error: "row", field: error.field };
-    if (error instanceof RangeError) return { error: "random" };
+    if (error instanceof RangeError || error instanceof LdpError) return { error: "random" };
     throw error;
   }
 }
 
 /** @param {string} text */
 function planOf(text) {
-  const known = plans.get(text) ?? readPlan(new TextEncoder().encode(text));
+  const known = plans.get(text) ?? readPlan(new TextEncoder().encode(text), { check: checkWaves });
   if (plans.size > 8) plans.clear();
   plans.set(text, known);
   return known;

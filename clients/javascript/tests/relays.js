@@ -36,7 +36,7 @@ export function relayedPlan(changes, document = DIRECT) {
 
 /** The plan of the tests, and its digest. */
 export const PLAN = relayedPlan();
-export const DIGEST = readPlan(PLAN, { checkRelay: () => {} }).digest;
+export const DIGEST = readPlan(PLAN, { check: () => {} }).digest;
 
 /** A relay, as the option `send`. It remembers every request. */
 export class FakeRelay {

@@ -2,8 +2,9 @@
  * Prints the size of each entry of the package in bytes, compressed with gzip: bundled and minified by esbuild, and
  * minified by terser too. The order of imports decides some 50 bytes.
  *
- * The client loads previews, texts and rehearsals when they are needed, so they are not part of it. Nor are the client
- * and the German words, which are loaded so too, part of the form, nor the check of all answers part of the relay.
+ * The client loads previews, texts, rehearsals, waves and the check of signatures when they are needed, so they are not
+ * part of it. Nor are the client, the German words and those of relays and waves, which are loaded so too, part of the
+ * form, nor the check of all answers part of the relay.
  */
 
 import { readFileSync } from "node:fs";
@@ -16,8 +17,8 @@ const root = new URL("../", import.meta.url);
 const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 /** What the client loads when it is needed, and what stands beside the form. */
 const OTHERS = [
-  "../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../client/client.js", "./german.js",
-  "./survey/all_answers.js",
+  "../preview.js", "../texts.js", "../rehearsal.js", "../relay.js", "../waves.js", "./signature.js",
+  "../client/client.js", "./german.js", "./further_words.js", "./survey/all_answers.js",
 ];
 /** @type {Record<string, { esbuild: number, terser: number }>} */
 const sizes = {};

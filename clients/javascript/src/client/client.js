@@ -77,7 +77,7 @@ export class Client {
     );
     requireOption(
       [onOutcome, random, relay ?? send, send, sha256].every((each) => typeof each === "function"),
-      "onOutcome, random, relay, send and sha256 must be functions",
+      "onOutcome, random, relay, send, sha256 must be functions",
     );
     const [name] = Object.keys(unknown);
     requireOption(!name, `no option ${name}`); // a misspelt limit would not limit
@@ -110,7 +110,7 @@ export class Client {
     this.#sender.start(this.#sending); // an earlier visit may have left something to send
   }
 
-  /** Return the survey's plan, checked on first use. Throws the error of `grant`, even without `strict`. */
+  /** Return the plan, checked on first use; `wave` is the person's. Throws as `grant` does, even without `strict`. */
   plan() {
     return this.#participation.plan();
   }
@@ -164,7 +164,7 @@ export class Client {
     const receipt = await this.#receipt(async () => {
       // the page may change the row and its lists meanwhile
       const copyOf = (/** @type {[string, any]} */ [key, value]) => [key, Array.isArray(value) ? [...value] : value];
-      const copy = typeof row === "object" && row ? Object.fromEntries(Object.entries(row).map(copyOf)) : row;
+      const copy = Object(row) === row ? Object.fromEntries(Object.entries(row).map(copyOf)) : row;
       this.#requireOpen();
       const result = await this.#participation.report(copy, label);
       if (!result) return this.#status(true); // answered already
@@ -236,7 +236,7 @@ export class Client {
    */
   async #status(isRepeat, otherwise) {
     const entry = await this.#participation.find();
-    const receipt = this.#participation.status(entry, isRepeat);
+    const receipt = await this.#participation.status(entry, isRepeat);
     if (!isQueued(entry)) return receipt;
     const causes = [isOptedOut() ? OPT_OUT : this.#sender.failureOf(entry), receipt, otherwise];
     const { reason, why } = causes.find((each) => each?.reason) ?? receipt;

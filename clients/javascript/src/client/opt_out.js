@@ -10,7 +10,7 @@ export function isOptedOut() {
 /** The reason and the explanation. @type {{ reason: import("../errors.js").Reason, why: string }} */
 export const OPT_OUT = {
   reason: "do-not-track",
-  why: "Global Privacy Control is on: nothing is drawn or sent",
+  why: "Global Privacy Control is on: nothing is sent",
 };
 
 /** Throw ConsentError if the browser forbids reports. */

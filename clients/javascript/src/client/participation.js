@@ -15,6 +15,7 @@ import { Receipt, receiptOfError } from "./receipt.js";
 
 /** @typedef {import("./journal/table.js").JournalEntry} JournalEntry */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {import("../survey/plan.js").PlanInWave} PlanInWave */
 
 /**
  * @typedef {object} ParticipationOptions
@@ -35,7 +36,7 @@ import { Receipt, receiptOfError } from "./receipt.js";
  * @param {ParticipationOptions} options
  */
 export function makeParticipation({ identity, journal, policy, random, send, sha256, source, token, url }) {
-  /** @type {{ plan: Plan, bytes: Uint8Array } | undefined} */
+  /** @type {{ plan: Plan, bytes: Uint8Array, waves?: typeof import("../waves.js") } | undefined} */
   let loaded;
   /** Why the last `grant` failed. */
   let failure = "";
@@ -69,12 +70,14 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
       given = await fetchPlan(send, url, policy.publicKey, sha256, relay && "relay");
     }
     const bytes = new Uint8Array(given); // a store writes the whole buffer of a view
-    const plan = readPlan(bytes, { sha256, checkRelay: relay?.checkEntry ?? refuseRelay });
+    const plan = readPlan(bytes, { sha256, check: relay?.checkEntry ?? refuseRelay });
+    const waves = plan.waves === undefined ? undefined : await import("../waves.js");
+    waves?.checkWaves(plan, true);
     if (plan.id !== identity.survey) throw new SurveyError("of another survey: check the URL");
     requireDigest(plan.digest, entry?.digest);
     policy.check(plan);
     await relay?.prepare(plan);
-    return (loaded = { plan, bytes });
+    return (loaded = { plan, bytes, waves });
   }
 
   /**
@@ -83,20 +86,23 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
    * @param {JournalEntry | undefined} entry
    * @param {boolean} [isRepeat]
    */
-  function status(entry, isRepeat) {
+  async function status(entry, isRepeat) {
     if (!isAnswered(entry)) requirePermission();
     if (!entry || entry.state === "no_consent") {
       return new Receipt("no_consent", identity.survey, { reason: "no-consent", why: failure });
     }
     const { reason, state, survey } = entry;
+    if (state === "ready") {
+      const waiting = entry.wave !== undefined && (await import("../waves.js")).describeWait(entry);
+      return waiting || new Receipt(state, survey);
+    }
     if (state === "queued" && !isOtherRound(entry)) policy.check(entry);
     if (state !== "withdrawn" && (isRepeat || isOtherRound(entry))) {
       const why = "the survey or another round was answered";
       return new Receipt("already_reported", survey, { reason, why });
     }
-    const isClosed = reason === CLOSED_ONCE;
-    const why = isClosed
-      ? "the survey is closed; the report is deleted if it is so a day later"
+    const why = reason === CLOSED_ONCE
+      ? "the survey is closed; if it is so a day later, the report is deleted"
       : relay?.explain(entry) ?? "";
     return new Receipt(state, survey, { reason, why });
   }
@@ -106,8 +112,11 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
     status,
     withdraw: () => journal.withdraw(identity, loaded?.plan.family),
 
+    /** Return the plan, in the wave of the person if it is known. @returns {Promise<PlanInWave>} */
     async plan() {
-      return (await load(await find())).plan;
+      const entry = await find();
+      const { plan, waves } = await load(entry);
+      return waves?.inOwnWave(plan, entry, token) ?? plan;
     },
 
     /** Record that the person agrees to the plan, unless the survey is answered already. */
@@ -116,9 +125,10 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
         requirePermission();
         const entry = await find();
         if (isAnswered(entry) && !isOtherRound(entry)) return;
-        const { plan, bytes } = await load(entry);
-        readToken(plan, token); // consent without a valid invitation would be useless
-        await journal.grant(identity, plan, bytes, url, policy.maxTotalEpsilon);
+        const { plan, bytes, waves } = await load(entry);
+        // consent without a valid invitation would be useless
+        const chooseWave = waves?.makeChoice(plan, token, random, readToken) ?? void readToken(plan, token);
+        await journal.grant(identity, plan, bytes, url, policy.maxTotalEpsilon, chooseWave);
         failure = "";
       } catch (error) {
         failure = `grant() failed: ${receiptOfError(error, "")}`;
@@ -132,14 +142,17 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
      * @param {Readonly<Record<string, unknown>>} row
      * @param {unknown} label
      * @returns {Promise<{ receipt: Receipt, made: JournalEntry } | undefined>} with the entry of the report; undefined
-     *   if the survey is answered already
+     *   if the survey is answered already, or the person's wave is not open
      */
     async report(row, label) {
       requirePermission();
       const entry = await find();
       if (isAnswered(entry)) return undefined;
       requireConsent(entry?.state === "ready" && entry.url === url && isSigned(entry), failure);
-      const { plan } = await load(entry);
+      const { plan: read, waves } = await load(entry);
+      if (waves?.describeWait(entry)) return undefined;
+      /** @type {PlanInWave} */
+      const plan = waves?.inOwnWave(read, entry, token) ?? read;
       // all that hashes, or reads the row, is done before the journal's transaction
       const invited = readToken(plan, token);
       const coded = plan.encode(row, label);
@@ -156,7 +169,7 @@ export function makeParticipation({ identity, journal, policy, random, send, sha
   };
 }
 
-/** Refuse a plan with a relay: sent directly, its reports would reveal too much. */
-function refuseRelay() {
-  throw new TransportError("the survey needs the option relay", "relay-unsupported");
+/** Refuse a plan with a relay: sent directly, its reports would reveal too much. @param {Plan} plan */
+function refuseRelay({ relay }) {
+  if (relay !== undefined) throw new TransportError("the survey needs the option relay", "relay-unsupported");
 }

@@ -64,7 +64,7 @@ export class ClientPolicy {
   constructor({ maxEpsilon = MAX_EPSILON, maxTotalEpsilon, digest, publicKey }, relay) {
     requireOption(
       !isGiven(digest) || hasForm(digest, /^[0-9a-f]{64}$/i),
-      "digest must be 64 hexadecimal digits",
+      "digest must be 64 hex digits",
       "bad-digest",
     );
     requireOption(
@@ -94,7 +94,7 @@ export class ClientPolicy {
     this.relay?.check(plan);
     const { epsilon } = relay ?? plan; // promised towards everybody, or towards everybody but the relay
     if (isGreater(parseDecimal(epsilon), this.maxEpsilon)) {
-      const why = `the plan's epsilon is ${epsilon}, more than maxEpsilon`;
+      const why = `the plan's epsilon is ${epsilon}, above maxEpsilon`;
       throw new BudgetError(why, "epsilon-above-cap");
     }
   }

@@ -6,8 +6,8 @@ import { LdpError, RowError, TokenError } from "../errors.js";
 /**
  * The states of docs/embedding.md.
  *
- * @typedef {"no_consent" | "ready" | "queued" | "sent" | "duplicate" | "rejected" | "expired" | "withdrawn"
- *   | "already_reported" | "invalid" | "unavailable"} State
+ * @typedef {"no_consent" | "ready" | "waiting" | "not_asked" | "missed" | "queued" | "sent" | "duplicate" | "rejected"
+ *   | "expired" | "withdrawn" | "already_reported" | "invalid" | "unavailable"} State
  */
 
 /** @typedef {import("../errors.js").Reason} Reason */
@@ -20,6 +20,8 @@ import { LdpError, RowError, TokenError } from "../errors.js";
  * @property {string} [why]
  * @property {readonly string[]} [clipped]
  * @property {readonly import("../errors.js").RowProblem[]} [problems]
+ * @property {number} [opens]
+ * @property {number} [closes]
  */
 
 /**
@@ -40,6 +42,10 @@ export class Receipt {
   clipped = [];
   /** Every entry that was invalid. @type {readonly import("../errors.js").RowProblem[]} */
   problems = [];
+  /** When the person's wave opens and closes, in seconds since 1970, if it is not open. @type {number | undefined} */
+  opens;
+  /** @type {number | undefined} */
+  closes;
 
   /**
    * @param {State} state

@@ -70,6 +70,11 @@ export const GERMAN = {
   choiceRelay:
     "Es ist Ihre Entscheidung. Vor Ihrer Zustimmung wird nichts gespeichert oder gesendet. Sie können " +
     "widerrufen, bis das Relay es weitergibt, aber nicht später.",
+  wave: "Sie werden einmal gefragt, in {0}, von {1} bis {2}. Sonst wird nichts gesendet.",
+  waves:
+    "Gefragt wird in {0} Wellen, von {1} bis {2}, und Sie werden in einer davon gefragt. Dieses Gerät lost aus, in " +
+    "welcher, wenn Sie zustimmen.",
+  takePart: "Ja, ich nehme teil",
   agree: "Ja, eine zufällige Antwort senden",
   agreeAll: "Ja, alle Antworten zufällig verändert senden",
   decline: "Nein, nichts senden",
@@ -80,6 +85,8 @@ export const GERMAN = {
   no_consent: "Es wurde nichts gesendet. Bitte entscheiden Sie am Ende.",
   declined: "Sie nehmen nicht teil. Es wurde nichts gesendet. Sie können noch zustimmen.",
   ready: "Sie haben zugestimmt, aber noch nicht geantwortet.",
+  waiting: "Bitte öffnen Sie diese Seite dann wieder.",
+  missed: "Ihre Zeit zum Antworten ist vorbei. Es wird nichts mehr gesendet.",
   queued:
     "Ihre zufällige Antwort ist in diesem Browser gespeichert und wartet auf das Senden. Wenn Sie diese Seite " +
     "schließen, wird sie gesendet, sobald Sie sie wieder öffnen.",

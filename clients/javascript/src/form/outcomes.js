@@ -4,8 +4,11 @@
 /** @typedef {import("./words.js").Words} Words */
 /** @typedef {{ state: string, reason: string, why: string }} Outcome */
 
-/** Reasons that mean the same to people. @type {Record<string, string>} */
-const SAME = { "code-missing": "invalid-token", "code-unknown": "invalid-token", "code-used": "id-reused" };
+/** Reasons and states that mean the same to people. @type {Record<string, string>} */
+const SAME = {
+  "code-missing": "invalid-token", "code-unknown": "invalid-token", "code-used": "id-reused", duplicate: "sent",
+  not_asked: "missed",
+};
 
 /**
  * Return the outcome that an error stands for.
@@ -29,7 +32,7 @@ export function sentencesOf({ reason, state, why }, words) {
   const word = reason === "journal-unavailable" ? storageFault(why) : SAME[reason] ?? reason;
   const cause = known.get(word) ?? (["invalid", "rejected", "unavailable"].includes(state) ? why : "");
   if (state === "no_consent" && cause) return [cause]; // there is nothing to decide
-  return [known.get(state === "duplicate" ? "sent" : state) ?? words.unavailable, cause].filter(Boolean);
+  return [known.get(SAME[state] ?? state) ?? words.unavailable, cause].filter(Boolean);
 }
 
 /**

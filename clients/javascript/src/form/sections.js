@@ -9,6 +9,7 @@ import { languageOf } from "./questions.js";
 /** @typedef {import("../preview.js").Preview} Preview */
 /** @typedef {import("../survey/display_texts.js").DisplayTexts} DisplayTexts */
 /** @typedef {import("../survey/plan.js").Plan} Plan */
+/** @typedef {import("../survey/plan.js").PlanInWave} PlanInWave */
 /** @typedef {import("./words.js").Words} Words */
 
 /**
@@ -84,7 +85,7 @@ export function makeHeader({ language, level, texts, words }, translate) {
  * Return what happens with an answer, and the promise in words: the largest change of odds, rounded up.
  *
  * @param {Look} look
- * @param {Plan} plan
+ * @param {PlanInWave} plan
  * @param {boolean} isOwnOrigin whether the collector delivers this page, too
  */
 export function makePromise(look, plan, isOwnOrigin) {
@@ -118,7 +119,23 @@ export function makePromise(look, plan, isOwnOrigin) {
   }
   if (isOwnOrigin && !plan.relay) lines.push(words.sameOrigin);
   if (plan.byInvitation) lines.push(words.invited);
+  if (plan.waves) lines.unshift(describeWave(look, plan));
   return makeSection(look, "promise", words.happens, make("ol", {}, ...lines.map((line) => make("li", {}, line))));
+}
+
+/**
+ * Return when a person is asked: in their wave, or in one that is drawn when they agree.
+ *
+ * @param {Look} look
+ * @param {PlanInWave} plan with waves
+ */
+export function describeWave({ language, words }, { wave, waves }) {
+  const { list } = /** @type {import("../survey/plan.js").Waves} */ (waves);
+  const format = new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short" });
+  const { opens } = wave ?? list[0];
+  const { closes } = wave ?? /** @type {typeof list[0]} */ (list.at(-1));
+  const times = [opens, closes].map((each) => format.format(1000 * each));
+  return wave ? fill(words.wave, wave.name, ...times) : fill(words.waves, list.length, ...times);
 }
 
 /**
@@ -126,16 +143,18 @@ export function makePromise(look, plan, isOwnOrigin) {
  *
  * @param {Look} look
  * @param {Plan} plan
+ * @param {boolean | undefined} isAsked whether the person answers now, and not in a later wave
  * @param {() => unknown} decline
  */
-export function makeConsent(look, plan, decline) {
+export function makeConsent(look, plan, isAsked, decline) {
   const { words } = look;
+  const agree = plan.relay?.ask ? words.agreeAll : words.agree;
   return makeSection(
     look, "consent", words.consent, make("p", {}, plan.relay ? words.choiceRelay : words.choice),
     make(
       "div",
       { class: "buttons" },
-      make("button", { part: "button", value: "agree" }, plan.relay?.ask ? words.agreeAll : words.agree),
+      make("button", { part: "button", value: "agree" }, isAsked ? agree : words.takePart),
       make("button", { part: "button", type: "button", click: decline }, words.decline),
     ),
   );

@@ -4,17 +4,17 @@
  * It makes no request but the client's, and its events contain no answer.
  */
 
+import { Client } from "../client/client.js";
 import { directionOf, findWords } from "./words.js";
 import { makeField, problemOf, readAnswer } from "./questions.js";
 import { make } from "./dom.js";
-import { Client } from "../client/client.js";
 import { isForeignFrame, outcomeOf, sentencesOf } from "./outcomes.js";
 import {
-  makeConsent, makeHeader, makeLinks, makePreview, makePromise, makeRules, makeSection, makeStatus, placePreview,
+  describeWave, makeConsent, makeHeader, makeLinks, makePreview, makePromise, makeRules, makeSection, makeStatus,
+  placePreview,
 } from "./sections.js";
 
 /** @typedef {import("../client/client.js").ClientOptions} ClientOptions */
-/** @typedef {import("../survey/plan.js").Plan} Plan */
 /** @typedef {import("./questions.js").Entered} Entered */
 /** @typedef {import("./questions.js").Field} Field */
 /** @typedef {import("./element.js").FormOptions} FormOptions */
@@ -33,7 +33,7 @@ export class SurveyForm {
   #options;
   /** @type {Client | undefined} */
   #client;
-  /** @type {Plan} */
+  /** @type {import("../survey/plan.js").PlanInWave} */
   #plan = /** @type {any} */ (undefined);
   /** @type {Look} */
   #look = /** @type {any} */ (undefined);
@@ -54,12 +54,13 @@ export class SurveyForm {
   /** The number of the last change of answers or decision, after which a former preview is not shown. */
   #turn = 0;
   /** The languages by preference. @type {readonly string[]} */
-  #wanted = [];
+  #wanted;
   #isClosed = false;
 
   /** @param {FormOptions} options */
   constructor(options) {
     this.#options = options;
+    this.#wanted = options.wanted;
   }
 
   /** Show the form, unless it is in a frame of another site, for which browsers keep a journal apart. */
@@ -86,12 +87,12 @@ export class SurveyForm {
       receipt = await client.status();
       this.#plan = await client.plan();
       receipt = await client.status(); // the plan names the other rounds
-      const { clientOptions: { token }, needsCode, wanted } = this.#options;
+      const { clientOptions: { token }, needsCode } = this.#options;
       const isHere = this.#find("button:focus");
       if (needsCode && !token && ASKING.includes(receipt.state)) {
         receipt = { state: "no_consent", reason: "invalid-token", why: "" };
         this.#fill(makeStatus(this.#look));
-      } else await this.#translate(wanted);
+      } else await this.#translate(this.#wanted);
       if (isHere) this.#find("[part=status]")?.focus();
     } catch (error) {
       // an answer can be withdrawn even if the survey is closed or cannot be reached now
@@ -122,9 +123,7 @@ export class SurveyForm {
     /** @type {ClientOptions} */
     const options = { ...clientOptions, onOutcome: (receipt) => this.#watch(receipt) };
     if (relay !== undefined) options.relay = (await import("../relay.js")).throughRelay(relay, { maxLocalEpsilon });
-    if (!isRehearsal) return new Client(src.href, options);
-    const { rehearse } = await import("../rehearsal.js");
-    return new Client(src.href, rehearse(options));
+    return new Client(src.href, isRehearsal ? (await import("../rehearsal.js")).rehearse(options) : options);
   }
 
   /**
@@ -138,9 +137,11 @@ export class SurveyForm {
     if (!texts) return;
     const { furtherWords, level, src } = this.#options;
     const same = wanted.filter((tag) => `${tag}-`.startsWith(`${texts.language}-`)); // "pt-BR" may have other words
-    const found = await findWords(texts.language ? [...same, texts.language] : wanted, furtherWords);
+    const spoken = texts.language ? [...same, texts.language] : wanted;
+    const found = await findWords(spoken, furtherWords, this.#plan);
     if (this.#isClosed || this.#wanted !== wanted) return; // the person has chosen another language meanwhile
     const look = this.#look = { ...found, level, texts };
+    const isAsked = !this.#plan.waves || this.#plan.wave?.isOpen; // answers for a later wave are not collected
     this.#fields = this.#makeFields();
     const form = make(
       "form",
@@ -155,13 +156,13 @@ export class SurveyForm {
         },
       },
       makePromise(look, this.#plan, src.origin === location.origin),
-      makeSection(
+      isAsked && makeSection(
         look, "questions", look.words.questions, ...this.#fields.map(({ element }) => element),
         // the first button: Enter in a field shows the preview, and never agrees
         make("button", { part: "button", value: "preview" }, look.words.show),
       ),
       make("div", { id: "preview" }),
-      makeConsent(look, this.#plan, () => this.#decline()),
+      makeConsent(look, this.#plan, isAsked, () => this.#decline()),
     );
     const isHere = /** @type {ShadowRoot} */ (this.element.getRootNode()).activeElement?.matches("[part=language]");
     this.#fill(
@@ -246,12 +247,14 @@ export class SurveyForm {
 
   /** Record the consent, and report once; both are safe to repeat. */
   #agree() {
-    const answers = this.#collect(); // now, because the person may change them before the step runs
+    const isAnswer = this.#find("[part=questions]");
+    const answers = isAnswer ? this.#collect() : { row: {}, label: null }; // now: the person may change them meanwhile
     if (!answers) return;
     this.#decide(async (client, isLast) => {
       const granted = await client.grant();
       if (!isLast()) return;
-      this.#finish(granted.state === "ready" ? await client.report(answers.row, answers.label) : granted);
+      if (!isAnswer) await this.#load(); // the wave is drawn
+      this.#finish(isAnswer && granted.state === "ready" ? await client.report(answers.row, answers.label) : granted);
     });
   }
 
@@ -259,8 +262,7 @@ export class SurveyForm {
     this.#clear();
     this.#decide(async (client) => {
       this.#finish(await client.withdraw()); // also if they had agreed before
-      if (this.#outcome.state !== "no_consent") return;
-      this.#tell(make("p", {}, this.#look.words.declined));
+      if (this.#outcome.state === "no_consent") this.#tell(make("p", {}, this.#look.words.declined));
     });
   }
 
@@ -292,8 +294,12 @@ export class SurveyForm {
       this.#options.tell({ state, reason });
       this.#show(this.#outcome);
     }
-    if (!client || state !== "queued" || reason === "rehearsal") return;
-    this.#timer = setTimeout(async () => this.#watch(await client.status()), CHECK_AGAIN_MS);
+    if (!client || !["queued", "waiting"].includes(state) || reason === "rehearsal") return;
+    this.#timer = setTimeout(async () => {
+      const receipt = await client.status();
+      if (state === "waiting" && receipt.state !== state) this.#run(() => this.#load()); // with questions
+      else this.#watch(receipt);
+    }, state === "queued" ? CHECK_AGAIN_MS : TRY_AGAIN_MS);
   }
 
   /**
@@ -312,11 +318,12 @@ export class SurveyForm {
     if (form) form.hidden = !mayAnswer;
     if (!mayAnswer) this.#clear();
     const sentences = reason === "rehearsal" ? [] : sentencesOf({ ...outcome, state }, words);
+    if (state === "waiting" && this.#plan) sentences.unshift(describeWave(this.#look, this.#plan));
     if (this.#options.isRehearsal) sentences.push(words.rehearsal);
     const text = sentences.join(" ");
     if (status.textContent !== text) this.#tell(make("p", {}, text)); // else it is read out again
     const button = this.#find("[part~=withdraw]");
-    if (!["ready", "queued", "held"].includes(state)) return button?.remove();
+    if (!["ready", "waiting", "queued", "held"].includes(state)) return button?.remove();
     if (button) return;
     const withdraw = () => this.#decide(async (client) => this.#finish(await client.withdraw()));
     status.after(make("button", { part: "button withdraw", click: withdraw }, words.withdraw));
@@ -382,10 +389,7 @@ export class SurveyForm {
     this.#find("#status")?.replaceChildren(...content);
   }
 
-  /**
-   * @param {string} selector
-   * @returns {HTMLElement | null}
-   */
+  /** @param {string} selector @returns {HTMLElement | null} */
   #find(selector) {
     return this.element.querySelector(selector);
   }

@@ -6,7 +6,7 @@
 
 import { ANSWERS } from "../explain/english.js";
 
-/** @typedef {Readonly<typeof ENGLISH>} Words */
+/** @typedef {Readonly<typeof ENGLISH & typeof import("./further_words.js").FURTHER>} Words */
 
 export const ENGLISH = {
   language: "Language",
@@ -27,29 +27,6 @@ export const ENGLISH = {
     "What is sent changes the odds between any two answers by a factor of at most {0}. Anyone who thinks " +
     "that something about you is as likely true as false can be at most {1} sure of it afterwards.",
   address: "The collector sees your network address, as every website does, but not your answers.",
-  relayed:
-    "A relay passes the random answer on. It sees your network address, but cannot read the answer. The collector " +
-    "can read it, but cannot see who sent it. What it sees changes the odds by a factor of at most {0}, with a " +
-    "remainder of at most 1 in {1}, if {2} of the {3} answers that leave together come from people who do not help " +
-    "it. If relay and collector work together, only the limit above holds.",
-  all:
-    "All your answers are sent, each changed at random by itself. The relay mixes the answers of all people, " +
-    "question by question.",
-  drawAll:
-    "Your true answers stay on this device. If you agree, it sends a random answer in place of each of them, all at " +
-    "once.",
-  drawModelAll:
-    "Your true answers stay on this device. If you agree, it checks whether a published model guesses them, and " +
-    "sends a random answer in place of each result, all at once.",
-  relayedAll:
-    "The relay sees your network address, but cannot read the answers. The collector can read them, but cannot see " +
-    "who sent them. What it sees changes the odds between any two sets of answers by a factor of at most {0}, with a " +
-    "remainder of at most 1 in {1}, if {2} of the {3} messages that leave together come from people who do not help " +
-    "it.",
-  together:
-    "If relay and collector work together, they can learn most of your answers: up to {0} of yes/no answers are sent " +
-    "as they are.",
-  togetherOdds: "If relay and collector work together, what they see changes the odds by a factor of at most {0}.",
   sameOrigin: "The collector delivers this page too, so its operator could change how it protects you.",
   invited: "People who know who received your invitation know that the random answer is yours.",
   questions: "Questions",
@@ -70,11 +47,8 @@ export const ENGLISH = {
   choice:
     "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the random answer " +
     "has arrived, but not later.",
-  choiceRelay:
-    "It is your choice. Nothing is stored or sent before you agree. You can withdraw until the relay passes " +
-    "it on, but not later.",
+  wave: "You are asked once, in {0}, from {1} to {2}. Nothing else is sent.",
   agree: "Yes, send one random answer",
-  agreeAll: "Yes, send all answers, each changed at random",
   decline: "No, send nothing",
   result: "Your answer",
   withdraw: "Withdraw my answer",
@@ -83,6 +57,8 @@ export const ENGLISH = {
   no_consent: "Nothing was sent. Please decide at the end.",
   declined: "You do not take part. Nothing was sent. You can still agree.",
   ready: "You have agreed, but not answered yet.",
+  waiting: "Open this page again then.",
+  missed: "Your time to answer is over. Nothing more is sent.",
   queued:
     "Your random answer is stored in this browser and waits to be sent. If you close this page, it is sent when " +
     "you open it again.",
@@ -127,19 +103,22 @@ const RIGHT_TO_LEFT =
  *
  * @param {readonly string[]} wanted
  * @param {Readonly<Record<string, Partial<Words>>>} further languages of the author
+ * @param {{ relay?: object, waves?: object }} [plan] without it, words of relays and waves are missing in English
  * @returns {Promise<{ words: Words, language: string }>}
  */
-export async function findWords(wanted, further) {
-  const known = Object.entries({ en: ENGLISH, de: {}, ...further });
+export async function findWords(wanted, further, plan) {
+  const own = plan?.relay || plan?.waves ? (await import("./further_words.js")).FURTHER : {};
+  const english = /** @type {Words} */ ({ ...ENGLISH, ...own });
+  const known = Object.entries({ en: english, de: {}, ...further });
   for (const tag of wanted) {
     // "de-AT", and "de" for the words that it lacks
     const fits = known.filter(([each]) => `${tag}-`.toLowerCase().startsWith(`${each}-`.toLowerCase()));
     const [language] = fits.sort(([one], [other]) => other.length - one.length)[0] ?? [];
     if (!language) continue;
     const german = fits.some(([each]) => each === "de") && (await import("./german.js")).GERMAN;
-    return { words: Object.assign({ ...ENGLISH }, german, ...fits.map(([, words]) => words).reverse()), language };
+    return { words: Object.assign({ ...english }, german, ...fits.map(([, words]) => words).reverse()), language };
   }
-  return { words: ENGLISH, language: "en" };
+  return { words: english, language: "en" };
 }
 
 /**

@@ -22,6 +22,8 @@ import { shuffledDelta } from "./shuffling.js";
  * @property {string} relay_key for the outer seal
  * @property {"all"} [ask] each person answers all questions, and the survey's epsilon is their sum; absent if each
  *   answers one
+ * @property {string} [path] never in a plan, but in one that is in a wave: where the relay takes messages of the wave,
+ *   below the address with the plan's digest; `closes` is then the end of the wave
  */
 
 const ENTRIES = 9;

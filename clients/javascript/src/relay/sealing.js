@@ -17,6 +17,8 @@ import { exportPublicKey, makeKeyPair, makeSealer } from "./hpke.js";
  * @property {Uint8Array} digestBytes 32 bytes
  * @property {readonly { mechanism: { payloadBytes: number } }[]} questions
  * @property {Pick<import("./plan_entry.js").RelayEntry, "ask" | "collector_key" | "relay_key">} [relay]
+ * @property {{ readonly list: readonly object[] }} [waves]
+ * @property {{ readonly index: number }} [wave] of the person; a relay mixes no messages of two waves
  */
 
 /** Base64 of 39 bytes. */
@@ -33,9 +35,11 @@ const SEAL_BYTES = 1 + 32 + 16;
  *
  * @param {SealedPlan} plan with a relay
  */
-export function columnLengths({ digestBytes, questions, relay }) {
+export function columnLengths({ digestBytes, questions, relay, waves }) {
+  // indices are longest in the last wave
+  const first = waves ? (waves.list.length - 1) * questions.length : 0;
   const lengths = questions.map(({ mechanism: { payloadBytes } }, index) =>
-    packReport(digestBytes, index, NO_ID, new Uint8Array(payloadBytes)).length);
+    packReport(digestBytes, first + index, NO_ID, new Uint8Array(payloadBytes)).length);
   return relay?.ask ? lengths : [Math.max(...lengths)];
 }
 
@@ -70,7 +74,8 @@ export async function sealEnvelope(plan, reports, code = []) {
     const { length } = report;
     return sealInner(concatenate([length >> 8, length & 255], report, new Uint8Array(columns[index] - length)));
   }));
-  const sealOuter = await makeSeal(relayKey, "ldp-bayes relay\0", plan);
+  const end = plan.wave ? [plan.wave.index >> 8, plan.wave.index & 255] : [];
+  const sealOuter = await makeSeal(relayKey, "ldp-bayes relay\0", plan, end);
   return sealOuter(concatenate(code, ...inner));
 }
 
@@ -91,11 +96,12 @@ export async function isSealingSupported() {
  * @param {string} key base64 of the key's id (1 byte), 0020, the public key (32 bytes) and 0001 0001
  * @param {string} purpose
  * @param {SealedPlan} plan
+ * @param {number[]} [end] of the information that is sealed with the text
  */
-async function makeSeal(key, purpose, { digestBytes }) {
+async function makeSeal(key, purpose, { digestBytes }, end = []) {
   requireValid(hasForm(key, KEY_FORM));
   const bytes = fromAscii(atob(key));
   requireValid(toHex(concatenate(bytes.subarray(1, 3), bytes.subarray(35))) === SUITE);
-  const seal = await makeSealer(bytes.subarray(3, 35), concatenate(fromAscii(purpose), digestBytes));
+  const seal = await makeSealer(bytes.subarray(3, 35), concatenate(fromAscii(purpose), digestBytes, end));
   return async (/** @type {Uint8Array<ArrayBuffer>} */ text) => concatenate([bytes[0]], await seal(text));
 }

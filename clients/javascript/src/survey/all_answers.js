@@ -43,7 +43,7 @@ export function checkAllAnswers(plan) {
   const product = ratios.reduce(multiply);
   if (isGreater(greatest(ratios), expLowerBound(MAX_EACH)) ||
     isGreater(product, expLowerBound(parseDecimal(epsilon)))) {
-    throw new PrivacyError("spends more than epsilon; take it unchanged from the relay");
+    throw new PrivacyError("spends more than epsilon: fetch it again");
   }
   requirePromise(relay, composedDelta(questions.map(boundMessage), honestReports(relay), Number(relay.epsilon)));
 }

@@ -9,9 +9,10 @@ import { concatenate, fromAscii, toHex } from "../bytes.js";
 import { TokenError } from "../errors.js";
 
 /** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {Pick<Plan, "digestBytes" | "first" | "sha256"> & { questions: { length: number } }} PlanOfToken */
 
 const ID_BYTES = 16;
-const CHECK_BYTES = 4;
+const CHECK_DIGITS = 8;
 
 /**
  * Return the question's index and the report's id in a token; undefined if the survey needs no invitation.
@@ -26,23 +27,23 @@ export function readInvitation(plan, token) {
       given ? "is not needed: leave it out" : "is missing: give the person's invitation",
     );
   }
-  return given ? parseToken(plan, typeof token === "string" ? token : "") : undefined;
+  return given ? parseToken(plan, String(token)) : undefined;
 }
 
 /**
- * @param {Pick<Plan, "digestBytes" | "questions" | "sha256">} plan
+ * @param {PlanOfToken} plan
  * @param {string} text
  */
-export function parseToken(plan, text) {
+export function parseToken({ digestBytes, first, questions, sha256 }, text) {
   const letters = text.replace(/[- \t\r\n]/g, "");
   const data = /^[a-zA-Z2-7]{32}$/.test(letters) ? decodeBase32(letters) : new Uint8Array();
   const id = data.slice(0, ID_BYTES);
-  const index = id[0] * 256 + id[1];
-  const check = plan.sha256(concatenate(fromAscii("ldp-bayes token check\0"), plan.digestBytes, id));
-  if (toHex(data.subarray(ID_BYTES)) === toHex(check.subarray(0, CHECK_BYTES)) && index < plan.questions.length) {
+  const index = id[0] * 256 + id[1] - first;
+  const check = sha256(concatenate(fromAscii("ldp-bayes token check\0"), digestBytes, id));
+  if (toHex(data.subarray(ID_BYTES)) === toHex(check).slice(0, CHECK_DIGITS) && index >>> 0 < questions.length) {
     return { index, id };
   }
-  throw new TokenError("is misspelt, or of another survey: copy all 32 characters");
+  throw new TokenError("is misspelt or for another survey or wave: copy it again");
 }
 
 /**
@@ -54,5 +55,5 @@ function decodeBase32(letters) {
   // the 34 digits from 2 to z, of which base32 lacks 8 and 9, counted from a
   const digits = Array.from(letters, (letter) => (parseInt(letter, 36) + 24) % 34);
   const bits = digits.map((digit) => digit.toString(2).padStart(5, "0")).join("");
-  return Uint8Array.from({ length: bits.length / 8 }, (_, index) => parseInt(bits.slice(8 * index, 8 * index + 8), 2));
+  return Uint8Array.from(/** @type {string[]} */ (bits.match(/.{8}/g)), (byte) => parseInt(byte, 2));
 }

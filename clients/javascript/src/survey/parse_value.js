@@ -16,7 +16,7 @@ const MAX_INTEGER = 10n ** 100n;
  */
 export function rowEntry(row, name) {
   if (Object.hasOwn(row, name)) return row[name];
-  throw new RowError(name, "the row has no such entry; pass null if it is missing");
+  throw new RowError(name, "the row has no such entry; pass null if missing");
 }
 
 /**
@@ -65,7 +65,7 @@ export function categoryText(value) {
  */
 export function parseNumber(value, name) {
   if (typeof value !== "bigint" && !Number.isFinite(value)) {
-    throw new RowError(name, "must be a finite number, or null if it is missing");
+    throw new RowError(name, "must be a finite number; pass null if missing");
   }
   return clamp(Number(value), -Number.MAX_VALUE, Number.MAX_VALUE);
 }

@@ -1,10 +1,10 @@
 /** The plan: the immutable, hashed form of a survey that device, collector and trainer share. */
 
 import { fromAscii, toHex } from "../bytes.js";
-import { expLowerBound } from "../epsilon_proof.js";
 import { LdpError, requireValid, SurveyError } from "../errors.js";
 import { checkKeyCount } from "../mechanisms/parameters.js";
 import { accumulate, WORD } from "../probability_tables.js";
+import { expLowerBound } from "../epsilon_proof.js";
 import { hasForm } from "../text_form.js";
 import { dumpCanonicalJson, loadCanonicalJson } from "./canonical.js";
 import { parseDecimal } from "../decimals.js";
@@ -17,6 +17,12 @@ import { sha256 as ownSha256 } from "../sha256.js";
 /** @typedef {import("./questions.js").Question} Question */
 /** @typedef {import("./row_schema.js").RowSchema} RowSchema */
 /** @typedef {import("./validation_round.js").Validation} Validation */
+/** Times are in seconds since 1970; `closes` is the first second after the wave. */
+/** @typedef {{ readonly name: string, readonly opens: number, readonly closes: number }} Wave */
+/** With "drawn", devices draw their waves; with "now", each answers in the wave that is open. */
+/** @typedef {{ readonly assign: "drawn" | "now", readonly list: readonly Wave[] }} Waves */
+/** @typedef {Wave & { readonly index: number, readonly isOpen: boolean }} OwnWave by the device's clock */
+/** @typedef {Plan & { readonly wave?: OwnWave }} PlanInWave a plan, in the wave of a person if it is known */
 
 const MAX_PLAN_BYTES = 1 << 20;
 const SURVEY_ID = /^[a-z0-9][a-z0-9-]{0,63}$/;
@@ -30,12 +36,14 @@ export class Plan {
    * @param {any} document
    * @param {Uint8Array} bytes
    * @param {(bytes: Uint8Array) => Uint8Array} sha256
-   * @param {(plan: Plan) => void} [checkRelay]
+   * @param {(plan: Plan) => void} [check]
    */
-  constructor(document, bytes, sha256, checkRelay) {
-    const { enrolment, epsilon, family, format, id, label, projection, relay, tables, texts, validation } = document;
-    const optional = [enrolment, family, label, projection, relay, texts, validation];
-    checkKeyCount(document, 6 + optional.filter((each) => each !== undefined).length);
+  constructor(document, bytes, sha256, check) {
+    const {
+      enrolment, epsilon, family, features, format, id, label: _l, projection: _p, questions, relay, tables, texts,
+      validation, waves, ...unknown
+    } = document;
+    checkKeyCount(unknown, 0);
     requireValid(format === 1);
     requireValid(hasForm(id, SURVEY_ID));
     requireValid(family === undefined || (hasForm(family, SURVEY_ID) && family !== id));
@@ -43,12 +51,12 @@ export class Plan {
     requireValid(texts === undefined || hasForm(texts, SHA256));
     const [units, scale] = parseDecimal(epsilon);
     requireValid(units * 1000n >= scale && units <= scale * (relay?.ask ? 64n : 32n));
-    const named = new Set(document.questions.map((/** @type {any} */ each) => each.tables));
+    const named = new Set(questions.map((/** @type {any} */ each) => each.tables));
     checkKeyCount(tables, named.size);
     // valid tables are ASCII, which is checked where they are read
     for (const [key, entry] of Object.entries(tables)) {
-      const digest = sha256(fromAscii(dumpCanonicalJson(entry)));
-      requireValid(named.has(key) && key === toHex(digest.slice(0, 8)));
+      const digest = toHex(sha256(fromAscii(dumpCanonicalJson(entry))));
+      requireValid(named.has(key) && key === digest.slice(0, 16));
     }
     /** The survey's id. */
     this.id = /** @type {string} */ (id);
@@ -65,7 +73,7 @@ export class Plan {
     /** The questions, of which each person answers one, or all if the relay asks all. @type {readonly Question[]} */
     this.questions = readQuestions(document, this.schema, expLowerBound([units, scale]));
     const asked = new Set(this.questions.flatMap(({ features }) => features));
-    requireValid(!this.validation || asked.size === document.features.length);
+    requireValid(!this.validation || asked.size === features.length);
     this.sha256 = sha256;
     this.digestBytes = sha256(bytes);
     /** SHA-256 of the plan, in hexadecimal. */
@@ -78,9 +86,16 @@ export class Plan {
     this.texts = texts;
     /** The relay that hides who sent which report. @type {RelayEntry | undefined} */
     this.relay = relay;
+    /** The waves in which the questions are asked; each person answers in one. @type {Waves | undefined} */
+    this.waves = waves;
     // without the check, the call fails
-    if (relay !== undefined) /** @type {(plan: Plan) => void} */ (checkRelay)(this);
+    if (relay !== undefined || waves !== undefined) /** @type {(plan: Plan) => void} */ (check)(this);
     Object.freeze(this);
+  }
+
+  /** What reports add to the index of a question: w Q for Q questions in the wave with index w; see `inWave`. */
+  get first() {
+    return this.waves ? NaN : 0; // a copy of the plan has none
   }
 
   /** The label, features and projection that code rows: the plan's own, or the model's. */
@@ -114,15 +129,15 @@ export class Plan {
  * @param {Uint8Array | ArrayBuffer} bytes
  * @param {object} [options]
  * @param {(bytes: Uint8Array) => Uint8Array} [options.sha256] another implementation
- * @param {(plan: Plan) => void} [options.checkRelay] throws if the plan's relay cannot be used; without it, a plan with
- *   a relay is refused, because its reports must not be sent to the collector
+ * @param {(plan: Plan) => void} [options.check] throws if the relay or the waves of a plan cannot be used; without it,
+ *   every plan with a relay or waves is refused. `checkWaves` of the entry `ldp-bayes/waves` accepts waves
  * @returns {Plan}
  */
-export function readPlan(bytes, { sha256 = ownSha256, checkRelay } = {}) {
+export function readPlan(bytes, { sha256 = ownSha256, check } = {}) {
   try {
     const copy = new Uint8Array(bytes);
     requireValid(copy.length <= MAX_PLAN_BYTES);
-    return new Plan(loadCanonicalJson(copy), copy, sha256, checkRelay);
+    return new Plan(loadCanonicalJson(copy), copy, sha256, check);
   } catch (error) {
     if (error instanceof LdpError) throw error;
     throw new SurveyError();

@@ -146,7 +146,7 @@ function prove(mechanism, entry, limit) {
       isRealisedEpsilon(ratio, entry.epsilon) &&
       mechanism.payloadBytes <= MAX_PAYLOAD_BYTES,
   );
-  if (isGreater(ratio, limit)) throw new PrivacyError("spends more than epsilon; take it unchanged from the collector");
+  if (isGreater(ratio, limit)) throw new PrivacyError("spends more than epsilon: fetch it again");
   return mechanism;
 }
 

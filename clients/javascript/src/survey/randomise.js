@@ -6,9 +6,9 @@ import { readWord } from "../bytes.js";
 import { systemRandom, takeBytes } from "../randomness.js";
 import { packReport } from "../report.js";
 import { readInvitation } from "./invitation.js";
-import { Plan } from "./plan.js";
 
 /** @typedef {import("../randomness.js").RandomSource} RandomSource */
+/** @typedef {import("./plan.js").Plan} Plan */
 /** @typedef {import("./questions.js").Question} Question */
 
 /**
@@ -56,7 +56,7 @@ export function makeReport(plan, row, label, options = {}) {
  * @returns {RandomisedReport}
  */
 export function randomise(plan, row, label, { random = systemRandom, token }, asked) {
-  if (!(plan instanceof Plan)) throw new LdpError("the plan must come from readPlan", "invalid-plan");
+  if (!(plan.first >= 0)) throw new LdpError("take plans from readPlan or inWave", "invalid-plan");
   // 1. code and check every value of the row, also for other questions
   const coded = plan.encode(row, label);
   return randomiseCoded(plan, coded, random, asked === undefined ? readInvitation(plan, token) : { index: asked });
@@ -68,20 +68,19 @@ export function randomise(plan, row, label, { random = systemRandom, token }, as
  * @param {Plan} plan
  * @param {import("./row_schema.js").CodedRow} coded
  * @param {RandomSource} random
- * @param {{ index: number, id?: Uint8Array }} [chosen] from `readInvitation`, or a question to answer
+ * @param {{ index?: number, id?: Uint8Array }} [chosen] from `readInvitation`, or a question to answer
  * @returns {RandomisedReport}
  */
-export function randomiseCoded(plan, coded, random, chosen) {
+export function randomiseCoded(plan, coded, random, chosen = {}) {
   // 2. draw the question and the report's id, by public weights and without looking at the row
-  const index = chosen?.index ?? drawQuestion(plan, random);
-  const id = chosen?.id ?? takeBytes(random, 16);
+  const { index = drawQuestion(plan, random), id = takeBytes(random, 16) } = chosen;
   const question = plan.questions[index];
   // 3. the true answer: the question's features, with the label unless the question is about values alone
   const truth = question.trueAnswer(coded);
   // 4. randomise it under epsilon-local differential privacy: the last line that reads the true answer
   const payload = question.mechanism.perturb(truth, takeBytes(random, question.mechanism.randomBytes));
   // 5. pack the report
-  return { question, truth, payload, report: packReport(plan.digestBytes, index, id, payload) };
+  return { question, truth, payload, report: packReport(plan.digestBytes, plan.first + index, id, payload) };
 }
 
 /**

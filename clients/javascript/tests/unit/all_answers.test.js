@@ -80,7 +80,7 @@ for (const { cases, digest, plan } of surveys) {
       const [entry] = await store.read();
       assert.equal(Buffer.from(entry.report ?? []).toString("hex"), envelope);
       assert.equal(left(), 0);
-      const columns = columnLengths(readPlan(toBytes(plan), { checkRelay: () => {} }));
+      const columns = columnLengths(readPlan(toBytes(plan), { check: () => {} }));
       assert.deepEqual(columns, reports.map((/** @type {string} */ report) => report.length / 2));
       assert.equal(envelope.length / 2, envelopeBytes(columns) + code.length / 2);
     });

@@ -85,7 +85,7 @@ test("a row that does not fit has no preview", () => {
 
 test("a preview of a survey that asks all shows every answer, with the bytes of the envelope", () => {
   const [{ cases: [{ label, random, reports, row }], plan: text }] = readVectors("envelopes").surveys;
-  const plan = readPlan(toBytes(text), { checkRelay: () => {} });
+  const plan = readPlan(toBytes(text), { check: () => {} });
   const { left, take } = givenBytes(random);
   const shown = preview(plan, row, label, { random: take });
   assert.equal(left(), 0);

@@ -261,7 +261,7 @@ test("texts and signature come from the relay", async () => {
   const survey = `${RELAY}/${document.id}`;
   const served = relayedPlan({ url: survey }, document);
   const message = Buffer.from(`ldp-bayes plan v1\0${"\0".repeat(32)}`);
-  message.set(readPlan(served, { checkRelay: () => {} }).digestBytes, message.length - 32);
+  message.set(readPlan(served, { check: () => {} }).digestBytes, message.length - 32);
   const signature = Buffer.from(await crypto.subtle.sign("Ed25519", privateKey, message)).toString("base64");
   /** @type {string[]} */
   const paths = [];

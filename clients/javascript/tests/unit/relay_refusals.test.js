@@ -80,7 +80,7 @@ for (const [expected, changes, options, error] of REFUSALS) {
   const name = `refused: ${JSON.stringify({ ...changes, ...shown })}${route ? " by its relay" : ""}: ${expected}`;
   test(name, async () => {
     const served = relayedPlan(changes);
-    const { digest } = readPlan(served, { checkRelay: () => {} });
+    const { digest } = readPlan(served, { check: () => {} });
     let draws = 0;
     const random = (/** @type {number} */ count) => (draws++, new Uint8Array(count));
     const made = () => makeRelayed({ relay: new FakeRelay(served), digest, random, ...options });

@@ -79,7 +79,7 @@ test("withdrawing a direct round keeps what a relay needs to delete the report o
   const store = new MemoryStore();
   const served = relays.relayedPlan({}, { ...relays.DIRECT, family: "first" });
   const relay = new relays.FakeRelay(served);
-  const { digest } = readPlan(served, { checkRelay() {} });
+  const { digest } = readPlan(served, { check() {} });
   const { client } = relays.makeRelayed({ relay, store, digest });
   await client.grant();
   const publicKey = `${"A".repeat(43)}=`;

@@ -11,7 +11,7 @@ import { ConsentError, PlanError } from "../errors.js";
  */
 export function requireConsent(isAgreed, failure) {
   if (isAgreed) return;
-  throw new ConsentError(failure || "no consent to the survey at this URL: call grant()", "no-consent");
+  throw new ConsentError(failure || "no consent at this URL: call grant()", "no-consent");
 }
 
 /**

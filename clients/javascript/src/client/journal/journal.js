@@ -55,17 +55,20 @@ export class Journal {
    * @param {Uint8Array} bytes the plan's bytes
    * @param {string} url
    * @param {Fraction} [maxTotal] as for `commit`
+   * @param {(known?: JournalEntry) => Partial<JournalEntry>} [chooseWave] gets the entry so far
    */
-  grant(identity, plan, bytes, url, maxTotal) {
+  grant(identity, plan, bytes, url, maxTotal, chooseWave) {
     const { family, digest } = plan;
     return this.#update((entries, write, remove) => {
       const known = findEntry(entries, identity);
       requireDigest(digest, known?.digest);
       if (isAnswered(known)) return;
       if (!findAnswered(entries, identity, family)) requireBudget(entries, plan, maxTotal);
+      const own = chooseWave?.(known);
       surveyEntries(entries, identity).forEach(remove);
       const signer = identity.signer || known?.signer || "";
-      write({ ...identity, signer, family, url, digest, epsilon: "0", state: "ready", reason: "", plan: bytes });
+      const entry = { ...identity, signer, family, url, digest, epsilon: "0", plan: bytes };
+      write({ ...entry, state: "ready", reason: "", ...own });
     });
   }
 
@@ -95,16 +98,17 @@ export class Journal {
    * Nothing may be waited for between reading the entry and recording the report: both are one transaction.
    *
    * @param {SurveyIdentity} identity
-   * @param {Plan} plan
+   * @param {import("../../survey/plan.js").PlanInWave} plan
    * @param {() => Uint8Array} makeReport is called at most once. It must neither wait nor read the row.
    * @param {Fraction} [maxTotal] the epsilon that all reports of this journal may spend in total
    * @returns {Promise<JournalEntry | undefined>} the entry of the report; undefined if the family had been answered
-   *   before
+   *   before, or the wave of the plan is not open any more
    */
   commit(identity, plan, makeReport, maxTotal) {
     return this.#update((entries, write) => {
       const agreed = findEntry(entries, identity);
-      if (isAnswered(agreed) || findAnswered(entries, identity, plan.family)) return undefined;
+      const isOver = plan.wave && !plan.wave.isOpen;
+      if (isOver || isAnswered(agreed) || findAnswered(entries, identity, plan.family)) return undefined;
       requireDigest(plan.digest, agreed?.digest);
       requireConsent(agreed?.state === "ready");
       if (entries.filter(isQueued).length >= MAX_QUEUED_REPORTS) {
@@ -209,7 +213,7 @@ function requireBudget(entries, { epsilon }, maxTotal) {
   if (!maxTotal) return;
   const total = [epsilon, ...entries.map((each) => each.epsilon)].map(parseDecimal).reduce(add);
   if (isGreater(total, maxTotal)) {
-    throw new BudgetError("the surveys' epsilon is more than maxTotalEpsilon", "total-epsilon-spent");
+    throw new BudgetError("the surveys' epsilon is above maxTotalEpsilon", "total-epsilon-spent");
   }
 }
 

@@ -19,7 +19,9 @@ import { hasSamePublisher } from "../survey_identity.js";
  * @property {State} state
  * @property {import("../../errors.js").Reason | ""} reason
  * @property {number} [closedAt] when the collector first said that the survey is closed
- * @property {import("../../survey/plan.js").Plan["relay"]} [relay] the plan's entry, if the report is a sealed one
+ * @property {import("../../survey/plan.js").Plan["relay"]} [relay] the plan's entry, if the report is a sealed one;
+ *   with waves, as `inWave` changes it
+ * @property {number} [wave] index of the person's wave, -1 for the one that is open; absent without waves
  * @property {Uint8Array} [plan] stored until the report is delivered or deleted
  * @property {Uint8Array} [report] stored until it is delivered or deleted. A sealed report that the relay may
  *   have is stored until the relay confirms a withdrawal: it deletes only the bytes that it is given.

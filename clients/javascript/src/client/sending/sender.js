@@ -7,8 +7,8 @@
  * gets the collector's answer passes the outcome on to the others.
  */
 
-import { exchange } from "../collector_response.js";
 import { isAnswered, isQueued } from "../journal/table.js";
+import { exchange } from "../collector_response.js";
 import { isOptedOut } from "../opt_out.js";
 import { Receipt, receiptOfError } from "../receipt.js";
 import { hasSamePublisher } from "../survey_identity.js";
@@ -188,7 +188,7 @@ function makeSender(journal) {
     schedule.begin(report);
     try {
       const { policy, send } = clientOf(entry) ?? clients[0];
-      const url = `${entry.url}/${entry.relay ? entry.digest : "reports"}`;
+      const url = `${entry.url}/${entry.relay ? entry.digest + (entry.relay.path ?? "") : "reports"}`;
       const answer = await exchange(send, url, entry.report, entry.relay && "relay");
       const { reason, state } = Object.assign(answer, policy.relay?.interpret(answer));
       if (!state) return schedule.fail(report, answer);

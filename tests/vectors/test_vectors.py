@@ -31,6 +31,7 @@ NUMERIC = sorted(HERE.glob("good-numeric-*.json"))
 VALIDATIONS = sorted(HERE.glob("good-validation*.json"))
 WITHOUT_LABEL = HERE / "good-unlabelled.json"
 CHOICES = sorted(HERE.glob("good-choices*.json"))
+WAVES = HERE / "good-waves.json"
 SEVERAL = "choices"
 """The kind of an entry with several answers."""
 
@@ -61,10 +62,10 @@ def test_every_report_follows_from_its_row_and_random_bytes(path):
     for case in vectors["cases"]:
         rng = GivenBytes(bytes.fromhex(case["random"]))
         row, label = row_of(case), read_value(case["label"])
-        assert make_report(plan, row, label, rng).hex() == case["report"]
+        assert make_report(plan, row, label, rng, wave=case.get("wave")).hex() == case["report"]
         assert plan.encode(row, label) == (tuple(case["codes"]), case["label_code"])
         assert not plan.validation or list(plan.encode_row(row)) == case["row_codes"]
-        question = plan.questions[case["question"]]
+        question = plan.counted_questions[case["question"]]
         value = question.value(case["codes"], case["label_code"])
         assert (list(value) if question.mechanism.multivariate else value) == case["value"]
         with pytest.raises(LdpError, match="random bytes asked for, 0 are left"):
@@ -85,6 +86,9 @@ def test_reports_follow_from_the_document_of_the_wire_format_alone(path):
             reached += plan["questions"][index]["weight"]
         question = plan["questions"][index]
         assert validation_codes_of(plan, case) == (case["codes"], case["label_code"])
+        if "wave" in case:
+            names = [wave["name"] for wave in plan["waves"]["list"]]
+            index += names.index(case["wave"]) * len(plan["questions"])
         assert (index, value_of(plan, question, case)) == (case["question"], case["value"])
         tables = plan["tables"][question["tables"]]
         if "moment" in question:
@@ -96,9 +100,14 @@ def test_reports_follow_from_the_document_of_the_wire_format_alone(path):
             payload = reference.perturb(question["mechanism"], tables, domain, case["value"], random[24:])
         size = len(payload).to_bytes(1, "big") if len(payload) < 256 else len(payload).to_bytes(2, "big")
         header = b"\xc4" if len(payload) < 256 else b"\xc5"
-        report = b"\x95\x01\xc4\x20" + bytes.fromhex(vectors["digest"]) + bytes([index])
+        report = b"\x95\x01\xc4\x20" + bytes.fromhex(vectors["digest"]) + packed(index)
         report += b"\xc4\x10" + random[8:24] + header + size + payload
         assert report.hex() == case["report"]
+
+
+def packed(index: int) -> bytes:
+    short = bytes([index]) if index < 128 else b"\xcc" + bytes([index % 256])
+    return short if index < 256 else b"\xcd" + index.to_bytes(2, "big")
 
 
 def as_list(value: Any) -> list[Any]:
@@ -224,11 +233,11 @@ def test_collector_accepts_every_report(path):
         data = bytes.fromhex(case["report"])
         report = checked_report(plan, data)
         assert pack(report) == data
-        question = plan.questions[report.question]
+        question = plan.counted_questions[report.question]
         row = np.frombuffer(report.payload, np.uint8)[None]
         if question.moment:
             document = json.loads(vectors["plan"])
-            entry = document["questions"][report.question]
+            entry = document["questions"][report.question % len(plan.questions)]
             asked = about(document, entry)
             powers = 4 if question.moment == BOTH else 1
             expected = reference.contribution_of_numbers(*asked, report.payload, powers)
@@ -239,7 +248,8 @@ def test_collector_accepts_every_report(path):
 
 def test_the_vectors_reach_every_question_mechanism_and_missing_value():
     mechanisms = set()
-    for path in set(GOOD) - {*NUMERIC, *VALIDATIONS, *CHOICES, HERE / "good-unlabelled-texts.json"}:
+    others = {*NUMERIC, *VALIDATIONS, *CHOICES, HERE / "good-unlabelled-texts.json", WAVES}
+    for path in set(GOOD) - others:
         vectors = read(path)
         plan = Plan.from_json(vectors["plan"].encode())
         assert {case["question"] for case in vectors["cases"]} == set(range(len(plan.questions)))
@@ -351,9 +361,9 @@ def checked_report(plan: Plan, data: bytes) -> Any:
     report = unpack(data)
     if report.plan_digest.hex() != plan.digest:
         raise ReportError(Reason.WRONG_PLAN)
-    if report.question >= len(plan.questions):
+    if report.question >= len(plan.counted_questions):
         raise ReportError(Reason.UNKNOWN_QUESTION)
-    plan.questions[report.question].mechanism.check(report.payload)
+    plan.counted_questions[report.question].mechanism.check(report.payload)
     return report
 
 
@@ -393,31 +403,56 @@ def test_bad_rows_name_every_field_and_bad_values_every_feature(path):
     assert len({case["name"] for case in vectors["cases"]}) == len(vectors["cases"])
 
 
-TOKENS = read(HERE / "tokens.json")
+every_file_of_tokens = pytest.mark.parametrize("name", ["tokens", "tokens-waves"])
 
 
-def test_a_token_is_the_id_and_names_the_question():
-    plan = Plan.from_json(TOKENS["plan"].encode())
-    accepted = [case for case in TOKENS["cases"] if "report" in case]
+@every_file_of_tokens
+def test_a_token_is_the_id_and_names_the_question_and_wave(name):
+    vectors = read(HERE / f"{name}.json")
+    plan = Plan.from_json(vectors["plan"].encode())
+    accepted = [case for case in vectors["cases"] if "report" in case]
     for case in accepted:
         rng = GivenBytes(bytes.fromhex(case["random"]))
         assert make_report(plan, case["row"], case["label"], rng, case["token"]).hex() == case["report"]
         letters = "".join(case["token"].replace("-", "").split()).upper()
         token, check = base64.b32decode(letters)[:16], base64.b32decode(letters)[16:]
-        digest = bytes.fromhex(TOKENS["digest"])
+        digest = bytes.fromhex(vectors["digest"])
         assert check == hashlib.sha256(b"ldp-bayes token check\0" + digest + token).digest()[:4]
         report = unpack(bytes.fromhex(case["report"]))
         assert (report.id, report.question) == (token, int.from_bytes(token[:2], "big"))
-    assert {case["question"] for case in accepted} == set(range(len(plan.questions)))
+    assert {case["question"] for case in accepted} == set(range(len(plan.counted_questions)))
 
 
-def test_every_bad_token_is_refused_before_anything_is_drawn():
-    plan = Plan.from_json(TOKENS["plan"].encode())
-    for case in TOKENS["cases"]:
+@every_file_of_tokens
+def test_every_bad_token_is_refused_before_anything_is_drawn(name):
+    vectors = read(HERE / f"{name}.json")
+    plan = Plan.from_json(vectors["plan"].encode())
+    for case in vectors["cases"]:
         if "error" in case:
             with pytest.raises(TokenError) as caught:
                 make_report(plan, case["row"], case["label"], GivenBytes(b""), case["token"])
             assert not case["token"] or case["token"] not in str(caught.value), case["name"]
+
+
+def test_the_vectors_of_waves_reach_every_question_size_of_an_index_and_limit_of_a_draw():
+    vectors = read(WAVES)
+    plan = Plan.from_json(vectors["plan"].encode())
+    assert plan.waves
+    questions = len(plan.questions)
+    indices = {case["question"] for case in vectors["cases"]}
+    assert {index % questions for index in indices} == set(range(questions))
+    assert {0, 127, 128, 255, 256, len(plan.counted_questions) - 1} <= indices
+    count, expected = len(plan.waves.list), {}
+    limits = [(1 << 64) * wave // count for wave in range(1, count)]
+    for case in vectors["draws"]:
+        random = bytes.fromhex(case["random"])
+        drawn = int.from_bytes(random, "little")
+        assert plan.waves.draw(GivenBytes(random)) == case["wave"] == sum(limit <= drawn for limit in limits)
+        expected.setdefault(case["wave"], []).append(drawn)
+    assert [wave for wave, drawn in expected.items() if len(drawn) == 2] == list(range(count))
+    ends = [each for drawn in expected.values() for each in drawn]
+    assert (ends[0], ends[-1]) == (0, (1 << 64) - 1)
+    assert all(last + 1 == first for last, first in zip(ends[1::2], ends[2::2], strict=False))
 
 
 NORMAL_FORMS = read(HERE / "normal-forms.json")

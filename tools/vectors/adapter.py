@@ -34,8 +34,9 @@ def answer(question: dict[str, Any]) -> Answer:
     row = {name: value_of(value) for name, value in question["row"].items()}
     random = bytes.fromhex(question["random"])
     rng = Counted(random)
+    token, wave = question.get("token"), question.get("wave")
     try:
-        report = make_report(plan, row, value_of(question["label"]), rng, question.get("token"))
+        report = make_report(plan, row, value_of(question["label"]), rng, token, wave)
     except TokenError:
         return {"error": "token"}
     except RowError as error:

@@ -18,12 +18,13 @@ from tools.vectors.plan_mistakes.several_features import numbers, together
 from tools.vectors.plan_mistakes.spellings import spellings
 from tools.vectors.plan_mistakes.tables import tables
 from tools.vectors.plan_mistakes.validations import validations
+from tools.vectors.plan_mistakes.waves import waves
 
 
 def bad_plans() -> Document:
     """Return the plans, and a row that fits the honest ones."""
     features = (*numbers(), *together(), *levels(), *projections())
-    named = (*spellings(), *entries(), *features, *validations(), *tables())
+    named = (*spellings(), *entries(), *features, *validations(), *tables(), *waves())
     return _file(text_of(), ROW, LABEL, "plans", named)
 
 

@@ -50,7 +50,7 @@ def cases_of(document: Json) -> Iterator[Case]:
         return
     plan = json.loads(document["plan"])
     for number, case in enumerate(document["cases"]):
-        wanted = [key for key in ("plan", "row", "label", "random", "token") if key in case]
+        wanted = [key for key in ("plan", "row", "label", "random", "token", "wave") if key in case]
         posted = {"plan": document["plan"]} | {key: case[key] for key in wanted}
         named = f"case {number}" + (f", {case['name']}" if "name" in case else "")
         if "error" in case:
@@ -74,7 +74,7 @@ def _cases_of_plans(document: Json) -> Iterator[Case]:
 
 def describe(plan: Json, index: int) -> str:
     """Return the question of a plan and its mechanism in words."""
-    question = plan["questions"][index]
+    question = plan["questions"][index % len(plan["questions"])]
     asked = question["feature"]
     places = [] if asked is None else asked if isinstance(asked, list) else [asked]
     features = [name for feature in plan["features"] for name in names_of(feature)]
@@ -188,7 +188,7 @@ def check(url: str, paths: Sequence[Path], shown: int = SHOWN) -> int:
 
 def vector_files() -> list[Path]:
     """Return the files of vectors for clients; bad.json is for collectors."""
-    others = [VECTORS / f"{name}.json" for name in ("normal-forms", "tokens")]
+    others = [VECTORS / f"{name}.json" for name in ("normal-forms", "tokens", "tokens-waves")]
     kinds = ("good-*", "bad-rows*", "bad-plans*")
     return [*(path for kind in kinds for path in sorted(VECTORS.glob(f"{kind}.json"))), *others]
 

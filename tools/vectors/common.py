@@ -57,13 +57,16 @@ def case(
     random: bytes,
     name: str = "",
     token: str | None = None,
+    wave: str | None = None,
 ) -> dict[str, Any]:
-    """Return what follows from a row and random bytes, all of which are used, and a token if there is one."""
-    report = make_report(plan, row, label, GivenBytes(random), token)
-    question = plan.questions[unpack(report).question]
+    """Return what follows from a row and random bytes, all of which are used, and a token or a wave."""
+    report = make_report(plan, row, label, GivenBytes(random), token, wave)
+    question = plan.counted_questions[unpack(report).question]
     codes, label_code = plan.encode(row, label)
     assert len(random) == question.mechanism.random_bytes + (24 if token is None else 0)
     more: dict[str, Any] = ({"name": name} if name else {}) | ({"token": token} if token else {})
+    if wave:
+        more["wave"] = wave
     if plan.validation:
         more["row_codes"] = list(plan.encode_row(row))
     return more | {

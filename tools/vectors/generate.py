@@ -16,7 +16,8 @@ refuse (bad_plans.py and plan_mistakes/); tokens.json invitations, some of them 
 relay-addresses.json addresses of relays, to take and to refuse (relays.py); compositions.json bounds on the
 privacy of people who answer every question through a relay (compositions.py); envelopes.json what they send
 (envelopes.py); relay-plans.json plans of such surveys, to take and to refuse (plan_mistakes/all_answers.py).
-good-large-sets.json is about subset selection of more than 64 values (large_sets.py).
+good-large-sets.json is about subset selection of more than 64 values (large_sets.py); good-waves.json and
+tokens-waves.json are about surveys that are asked again and again (waves.py).
 Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand at the exact limits
 of a mechanism (limits.py).
 """
@@ -49,6 +50,7 @@ from tools.vectors import (
     tokens,
     validations,
     values,
+    waves,
     without_label,
 )
 from tools.vectors.common import case, first_draws, random_bytes, words
@@ -444,6 +446,7 @@ def files() -> dict[str, str]:
     documents["normal-forms.json"] = normal_forms.normal_forms()
     documents["good-emoji.json"] = normal_forms.emoji()
     documents["tokens.json"] = tokens.tokens()
+    documents |= waves.files()
     documents["relay-addresses.json"] = relays.addresses()
     documents["compositions.json"] = compositions.compositions()
     documents |= {"envelopes.json": envelopes.envelopes(), "relay-plans.json": all_answers()}

@@ -49,14 +49,15 @@ public final class Answer {
             refused.put("error", "row");
             refused.put("field", error.field());
             return refused;
-        } catch (IndexOutOfBoundsException error) {
+        } catch (IndexOutOfBoundsException | LdpException error) { // or the survey has no such wave
             return Collections.singletonMap("error", "random");
         }
     }
 
     /** Returns the wave that a request or a case of the vectors names, or null. */
     public static Waves.Wave waveOf(Plan plan, Map<?, ?> given) {
-        return given.containsKey("wave") ? plan.waves().find((String) given.get("wave")) : null;
+        boolean isNamed = plan.waves() != null && given.containsKey("wave");
+        return isNamed ? plan.waves().find((String) given.get("wave")) : null;
     }
 
     static synchronized Plan planOf(String text) {

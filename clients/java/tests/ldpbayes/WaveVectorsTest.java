@@ -12,6 +12,7 @@ import java.util.Map;
 import ldpbayes.explain.Preview;
 import ldpbayes.explain.PreviewOptions;
 import ldpbayes.survey.Plan;
+import ldpbayes.survey.Randomise;
 import ldpbayes.survey.Waves.Wave;
 import org.junit.jupiter.api.Test;
 
@@ -42,6 +43,15 @@ class WaveVectorsTest {
                 String key = known.containsKey("report") ? "report" : "error";
                 assertEquals(Collections.singletonMap(key, known.get(key)), Answer.to(request));
             }
+        }
+    }
+
+    @Test
+    void theLongestReportsAreThoseOfTheLastWave() {
+        List<?> cases = (List<?>) VECTORS.get("cases");
+        for (int i = 0; i < PLAN.questions().size(); i++) {
+            Map<?, ?> last = (Map<?, ?>) cases.get(cases.size() - PLAN.questions().size() + i);
+            assertEquals(((String) last.get("report")).length() / 2, Randomise.reportBytes(PLAN, i));
         }
     }
 

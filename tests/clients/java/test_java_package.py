@@ -14,7 +14,7 @@ from tools import android_api
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 ROOT = FOLDER.parents[1]
-MAX_JAR_BYTES, MAX_RELAY_BYTES, MAX_CORE_BYTES = 182_000, 16_500, 61_100
+MAX_JAR_BYTES, MAX_RELAY_BYTES, MAX_CORE_BYTES = 190_000, 16_500, 64_700
 """Of any JDK: the first without the package of relays, the second that package, both with line numbers. The
 goals, with JDK 17, are 120,000 without line numbers, and 60,000 for the core."""
 MAX_ANDROID_LEVEL = 26

@@ -45,7 +45,7 @@ public final class Core {
 
     /**
      * Makes a report like {@link #makeReport(Plan, Map, Object)}, for a survey by invitation or with another
-     * source of random bytes.
+     * source of random bytes. In a survey with waves, {@link Randomise#randomise} makes it.
      *
      * @param plan the plan of the survey
      * @param row every entry of the survey by name
@@ -58,6 +58,6 @@ public final class Core {
      */
     public static byte[] makeReport(
         Plan plan, Map<String, ?> row, Object label, String token, RandomSource random) {
-        return Randomise.randomise(plan, row, label, token, random).report();
+        return Randomise.randomise(plan, row, label, token, random, null).report();
     }
 }

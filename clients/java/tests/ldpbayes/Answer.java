@@ -14,6 +14,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import ldpbayes.survey.Plan;
+import ldpbayes.survey.Randomise;
+import ldpbayes.survey.Waves;
 
 /** Reads the test vectors, and answers one request of tools/vectors/check_port.py; see docs/porting.md. */
 public final class Answer {
@@ -33,8 +35,8 @@ public final class Answer {
         try {
             Plan plan = planOf((String) request.get("plan"));
             Object label = valueOf(request.get("label"));
-            byte[] report = Core.makeReport(
-                plan, rowOf(request.get("row")), label, (String) request.get("token"), random);
+            byte[] report = Randomise.randomise(plan, rowOf(request.get("row")), label,
+                (String) request.get("token"), random, waveOf(plan, request)).report();
             return random.isUsedUp()
                 ? Collections.<String, Object>singletonMap("report", Bytes.toHex(report))
                 : Collections.<String, Object>singletonMap("error", "random");
@@ -47,9 +49,15 @@ public final class Answer {
             refused.put("error", "row");
             refused.put("field", error.field());
             return refused;
-        } catch (IndexOutOfBoundsException error) {
+        } catch (IndexOutOfBoundsException | LdpException error) { // or the survey has no such wave
             return Collections.singletonMap("error", "random");
         }
+    }
+
+    /** Returns the wave that a request or a case of the vectors names, or null. */
+    public static Waves.Wave waveOf(Plan plan, Map<?, ?> given) {
+        boolean isNamed = plan.waves() != null && given.containsKey("wave");
+        return isNamed ? plan.waves().find((String) given.get("wave")) : null;
     }
 
     static synchronized Plan planOf(String text) {

@@ -396,7 +396,7 @@ class CoreTest {
         CodedRow coded = plan.encode(ROW, LABEL);
         coded.codes()[0] = 99;
         assertNotEquals(99, coded.codes()[0]);
-        RandomisedReport made = Randomise.randomise(plan, ROW, LABEL, null, RandomSource.SYSTEM);
+        RandomisedReport made = Randomise.randomise(plan, ROW, LABEL, null, RandomSource.SYSTEM, null);
         assertNotSameArrays(made.report(), made.report());
         assertNotSameArrays(made.payload(), made.payload());
         assertFalse(made.truth() == made.truth());

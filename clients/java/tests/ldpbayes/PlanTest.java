@@ -22,7 +22,7 @@ class PlanTest {
     private static final String TEXT = (String) Answer.readVectors("good-values").get("plan");
     /** Entries without which a plan may be another valid plan. */
     private static final List<String> OPTIONAL =
-        Arrays.asList("enrolment", "family", "ordered", "projection", "texts", "validation");
+        Arrays.asList("enrolment", "family", "ordered", "projection", "texts", "validation", "waves");
 
     private static SurveyException assertRefused(byte[] bytes, String name) {
         SurveyException error = assertThrows(SurveyException.class, () -> Core.readPlan(bytes), name);
@@ -121,7 +121,7 @@ class PlanTest {
     void anObjectInPlaceOfAListIsRefusedEverywhereInAPlan() {
         String[] names = {
             "good-values", "good-numeric-laplace", "good-numeric-projection", "good-validation",
-            "good-choices",
+            "good-choices", "good-waves",
         };
         for (String name : names) {
             String plan = (String) Answer.readVectors(name).get("plan");
@@ -149,7 +149,7 @@ class PlanTest {
         String[] names = {
             "good-values", "good-validation", "good-the", "good-numeric-laplace", "good-numeric-sign",
             "good-numeric-projection", "good-choices", "good-choices-validation", "good-unlabelled",
-            "good-tables",
+            "good-tables", "good-waves",
         };
         for (String name : names) {
             String plan = (String) Answer.readVectors(name).get("plan");

@@ -36,7 +36,7 @@ final class Previews {
     private static Map<String, Object> describe(Plan plan, Map<?, ?> given) {
         PreviewOptions options = new PreviewOptions()
             .random(new Answer.GivenBytes((String) given.get("random")))
-            .token((String) given.get("token"));
+            .token((String) given.get("token")).wave(Answer.waveOf(plan, given));
         Preview shown = Preview.of(
             plan, Answer.rowOf(given.get("row")), Answer.valueOf(given.get("label")), options);
         List<Object> answers = new ArrayList<>();

@@ -20,6 +20,7 @@ import ldpbayes.relay.Relay;
 import ldpbayes.survey.DisplayTexts;
 import ldpbayes.survey.Plan;
 import ldpbayes.survey.SurveyTexts;
+import ldpbayes.survey.Waves;
 
 /**
  * Answers one survey for one person on this device.
@@ -117,8 +118,8 @@ public final class Client implements Closeable {
      * <p>Call it only when the person agrees: a call at every start would undo a withdrawal. It fetches the
      * plan if this device does not have it.
      *
-     * @return {@code ready}, or as {@code status} if the survey is answered already, or why it cannot be
-     *     answered
+     * @return {@code ready}, or as {@code status} if the survey is answered already, or the person's wave is
+     *     not open, or why it cannot be answered
      */
     public Receipt grant() {
         return receipt(() -> {
@@ -197,8 +198,8 @@ public final class Client implements Closeable {
     public Receipt report(Map<String, ?> row, Object label) {
         Receipt receipt = receipt(() -> {
             requireOpen();
-            Receipt queued = participation.report(row, label);
-            return queued == null ? status(true, "") : queued;
+            Receipt made = participation.report(row, label);
+            return made == null ? status(true, "") : made;
         });
         return receipt(() -> {
             boolean isQueued = receipt.state() == State.QUEUED;
@@ -251,7 +252,8 @@ public final class Client implements Closeable {
     public Preview preview(Map<String, ?> row, Object label, PreviewOptions options) {
         Plan plan = plan();
         try {
-            PreviewOptions own = new PreviewOptions(options).token(token).random(random);
+            Waves.Wave wave = participation.findWave(plan);
+            PreviewOptions own = new PreviewOptions(options).token(token).random(random).wave(wave);
             return Preview.of(plan, RowCopy.of(plan, row), RowCopy.of(label), own);
         } catch (RowCopy.ForeignException error) {
             throw Client.<RuntimeException>unchecked(error.getCause());

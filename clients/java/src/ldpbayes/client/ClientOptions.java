@@ -5,6 +5,7 @@ import java.math.BigDecimal;
 import java.util.Locale;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import ldpbayes.RandomSource;
 import ldpbayes.Reason;
 import ldpbayes.client.journal.FileStore;
@@ -31,6 +32,8 @@ public final class ClientOptions {
     RandomSource random = RandomSource.SYSTEM;
     Transport transport = new HttpTransport();
     BooleanSupplier optOut = () -> false;
+    /** The time in seconds since 1970; tests set it. */
+    LongSupplier clock = () -> System.currentTimeMillis() / 1000;
     private Double spread;
     private File folder;
     private JournalStore store;

@@ -5,10 +5,12 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import ldpbayes.LdpException;
 import ldpbayes.RandomSource;
 import ldpbayes.Reason;
 import ldpbayes.SurveyException;
+import ldpbayes.TokenException;
 import ldpbayes.client.journal.Journal;
 import ldpbayes.client.journal.JournalEntry;
 import ldpbayes.relay.Envelope;
@@ -17,6 +19,7 @@ import ldpbayes.survey.CodedRow;
 import ldpbayes.survey.Invitation;
 import ldpbayes.survey.Plan;
 import ldpbayes.survey.Randomise;
+import ldpbayes.survey.Waves;
 
 /** The checks before a client reports: opt-out, consent, the plan, the policy, the invitation. */
 final class Participation {
@@ -32,6 +35,7 @@ final class Participation {
     private final Transport transport;
     private final RandomSource random;
     private final BooleanSupplier optOut;
+    private final LongSupplier clock;
     private volatile Loaded loaded;
 
     /** A checked plan, with its bytes. */
@@ -55,6 +59,7 @@ final class Participation {
         transport = options.transport;
         random = options.random;
         optOut = options.optOut;
+        clock = options.clock;
     }
 
     boolean isRelayed() {
@@ -102,7 +107,10 @@ final class Participation {
         String promise = relay != null && relay.url().equals(url) ? relay.epsilon() : "";
         policy.check(plan.digest(), plan.epsilon(), promise, policy.publicKey);
         // shows before anything is drawn that the keys and this platform can seal
-        if (isRelayed()) Envelope.seal(plan, Collections.nCopies(Envelope.columns(plan).size(), NONE), NONE);
+        if (isRelayed()) {
+            Waves.Wave first = plan.waves() == null ? null : plan.waves().list().get(0);
+            Envelope.seal(plan, Collections.nCopies(Envelope.columns(plan).size(), NONE), NONE, first);
+        }
         loaded = new Loaded(plan, bytes);
         return loaded;
     }
@@ -137,6 +145,13 @@ final class Participation {
                 : "the consent is to send to " + entry.url + ", not to " + url + ": call grant() again";
             return new Receipt(State.NO_CONSENT, identity.survey, Reason.NO_CONSENT, why);
         }
+        if (entry.state == State.READY && !entry.wave.isEmpty()) {
+            Loaded known = loaded; // no policy checks the plan, because only its waves are read
+            boolean isKnown = known != null && known.plan.digest().equals(entry.digest);
+            Plan plan = isKnown ? known.plan : Relay.readPlan(entry.plan);
+            Receipt waiting = AskedWave.describeWait(plan, entry, clock.getAsLong());
+            return waiting != null ? waiting : new Receipt(State.READY, identity.survey, "", "");
+        }
         boolean isOther = isOtherRound(entry);
         if (entry.state == State.QUEUED && !isOther) {
             policy.check(entry.digest, entry.epsilon, entry.promise, entry.identity.signer);
@@ -149,17 +164,29 @@ final class Participation {
         return new Receipt(state, entry.identity.survey, entry.reason, why);
     }
 
+    /** Returns the wave in which the person is asked; null if it is not known, or without waves. */
+    Waves.Wave findWave(Plan plan) {
+        JournalEntry entry = plan.waves() == null ? null : find();
+        boolean isKnown = entry != null && !isOtherRound(entry);
+        return isKnown ? AskedWave.find(plan, entry, clock.getAsLong()) : null;
+    }
+
     /** Records that the person agrees to the plan, unless the survey is answered already. */
     void grant() {
         requirePermission();
         JournalEntry entry = find();
         if (entry != null && entry.isAnswered() && !isOtherRound(entry)) return;
         Loaded given = load(entry);
-        Invitation.read(given.plan, token); // consent without a valid invitation would be useless
-        journal.grant(identity, given.plan, given.bytes, url, policy.maxTotalEpsilon);
+        // consent without a valid invitation would be useless
+        Invitation invited = Invitation.read(given.plan, token);
+        journal.grant(identity, given.plan, given.bytes, url, policy.maxTotalEpsilon, (known, agreed) ->
+            AskedWave.choose(given.plan, invited, known, agreed, random, clock.getAsLong()));
     }
 
-    /** Randomises what a person sends and writes it to the journal; returns null if they have answered. */
+    /**
+     * Randomises what a person sends and writes it to the journal; returns null if they have answered, or if
+     * their wave has ended meanwhile. The row is not read before their wave is open.
+     */
     Receipt report(Map<String, ?> row, Object label) {
         requirePermission();
         JournalEntry entry = find();
@@ -168,20 +195,30 @@ final class Participation {
         Plan plan = load(entry).plan;
         // all that hashes, or reads the row, is done before the journal's transaction
         Invitation invited = Invitation.read(plan, token);
+        Receipt waiting = AskedWave.describeWait(plan, entry, clock.getAsLong());
+        if (waiting != null) return waiting;
         CodedRow coded = plan.encode(RowCopy.of(plan, row), RowCopy.of(label));
         double epsilon = Double.parseDouble(plan.epsilon());
         Receipt queued = Receipt.queued(plan.id(), epsilon, coded.clipped());
         boolean isMade = journal.commit(identity, plan,
-            () -> make(plan, coded, invited), policy.maxTotalEpsilon);
+            agreed -> answer(plan, coded, invited, agreed), policy.maxTotalEpsilon);
         return isMade ? queued : null; // another thread or process was faster
     }
 
-    /** Makes the report, or with a relay the envelope. */
-    private byte[] make(Plan plan, CodedRow coded, Invitation invited) {
+    /** Returns the entry with the report or the envelope; null if the person's wave is not open. */
+    private JournalEntry answer(Plan plan, CodedRow coded, Invitation invited, JournalEntry agreed) {
+        long now = clock.getAsLong();
+        Waves.Wave wave = AskedWave.find(plan, agreed, now);
+        if (invited != null && invited.wave() != wave) {
+            throw new TokenException("is of another wave: call grant() with it when the person agrees");
+        }
+        if (AskedWave.describeWait(plan, agreed, now) != null) return null;
         List<byte[]> reports = new ArrayList<>();
-        Randomise.randomiseAll(plan, coded, random, invited).forEach(each -> reports.add(each.report()));
-        if (plan.relay() == null) return reports.get(0);
-        return Envelope.seal(plan, reports, Invitation.readCode(plan, token));
+        Randomise.randomiseAll(plan, coded, random, Invitation.inWave(invited, wave))
+            .forEach(each -> reports.add(each.report()));
+        if (plan.relay() == null) return agreed.queued(reports.get(0), plan.epsilon(), null, wave);
+        byte[] envelope = Envelope.seal(plan, reports, Invitation.readCode(plan, token), wave);
+        return agreed.queued(envelope, plan.epsilon(), Relay.of(plan), wave);
     }
 
     /**

@@ -8,6 +8,7 @@ import ldpbayes.Reason;
 import ldpbayes.RowException;
 import ldpbayes.RowProblem;
 import ldpbayes.TokenException;
+import ldpbayes.survey.Waves;
 
 /**
  * The result of a call of a client; it contains no value of the row.
@@ -24,9 +25,11 @@ public final class Receipt {
     private final List<RowProblem> problems;
     private final double epsilon;
     private final List<String> clipped;
+    /** The person's wave, if it is not open. */
+    private final Waves.Wave wave;
 
     private Receipt(State state, String survey, String reason, String why, String field,
-            List<RowProblem> problems, double epsilon, List<String> clipped) {
+            List<RowProblem> problems, double epsilon, List<String> clipped, Waves.Wave wave) {
         this.state = state;
         this.survey = survey;
         this.reason = reason;
@@ -35,6 +38,7 @@ public final class Receipt {
         this.problems = problems;
         this.epsilon = epsilon;
         this.clipped = clipped;
+        this.wave = wave;
     }
 
     /**
@@ -46,13 +50,18 @@ public final class Receipt {
      * @param why the cause as a sentence, or an empty text
      */
     public Receipt(State state, String survey, String reason, String why) {
-        this(state, survey, reason, why, "", Collections.emptyList(), 0, Collections.emptyList());
+        this(state, survey, reason, why, null);
+    }
+
+    /** Makes the receipt of a person whose wave is not open. */
+    Receipt(State state, String survey, String reason, String why, Waves.Wave wave) {
+        this(state, survey, reason, why, "", Collections.emptyList(), 0, Collections.emptyList(), wave);
     }
 
     /** Returns the receipt of a report that was queued. */
     static Receipt queued(String survey, double epsilon, List<String> clipped) {
         List<String> names = Collections.unmodifiableList(new ArrayList<>(clipped));
-        return new Receipt(State.QUEUED, survey, "", "", "", Collections.emptyList(), epsilon, names);
+        return new Receipt(State.QUEUED, survey, "", "", "", Collections.emptyList(), epsilon, names, null);
     }
 
     /** Returns the receipt of a call that threw an exception. */
@@ -64,7 +73,7 @@ public final class Receipt {
         List<RowProblem> problems = known instanceof RowException
             ? ((RowException) known).problems() : new RowException(known.field(), known.why()).problems();
         return new Receipt(state, survey, known.reason(), known.why(), known.field(), problems, 0,
-            Collections.emptyList());
+            Collections.emptyList(), null);
     }
 
     /** Returns the receipt of an exception whose text may contain anything, also values of the row. */
@@ -76,7 +85,8 @@ public final class Receipt {
     /** Returns this receipt of what the journal holds, with the reason of an unexpected error. */
     Receipt withFailure(Throwable error) {
         Receipt failed = ofForeignError(error, survey);
-        return new Receipt(state, survey, failed.reason, failed.why, field, problems, epsilon, clipped);
+        return new Receipt(state, survey, failed.reason, failed.why, field, problems, epsilon, clipped,
+            wave);
     }
 
     private static State stateOf(LdpException error) {
@@ -96,7 +106,8 @@ public final class Receipt {
 
     /** Returns the receipt without {@code clipped}, which is for the caller of {@code report}. */
     Receipt withoutClipped() {
-        return new Receipt(state, survey, reason, why, field, problems, epsilon, Collections.emptyList());
+        return new Receipt(state, survey, reason, why, field, problems, epsilon, Collections.emptyList(),
+            wave);
     }
 
     /** {@return the state of the survey, or the outcome of the call} */
@@ -122,6 +133,12 @@ public final class Receipt {
 
     /** {@return the names of the numbers that were beyond the survey's bounds} */
     public List<String> clipped() { return clipped; }
+
+    /** {@return when the person's wave opens, in seconds since 1970; 0 if it is open, or there is none} */
+    public long opens() { return wave == null ? 0 : wave.opens; }
+
+    /** {@return when the person's wave closes, in seconds since 1970; 0 if it is open, or there is none} */
+    public long closes() { return wave == null ? 0 : wave.closes; }
 
     /** Returns the state and the cause in one line. */
     @Override

@@ -8,6 +8,12 @@ public enum State {
     NO_CONSENT,
     /** The person has agreed, and the plan is on this device: {@code report} will answer. */
     READY,
+    /** The person is asked in a wave that has not opened; nothing is stored or spent until then. */
+    WAITING,
+    /** The person's wave was over when they agreed; nothing is drawn or spent. */
+    NOT_ASKED,
+    /** The person's wave is over, and they did not answer in it; nothing is drawn or spent. */
+    MISSED,
     /** The answer is randomised and written to the journal; the report is still to be sent. */
     QUEUED,
     /** The collector has counted the report. */

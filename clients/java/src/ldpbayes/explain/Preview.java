@@ -3,6 +3,7 @@ package ldpbayes.explain;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.math.RoundingMode;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -23,6 +24,7 @@ import ldpbayes.survey.Plan;
 import ldpbayes.survey.Question;
 import ldpbayes.survey.Randomise;
 import ldpbayes.survey.RandomisedReport;
+import ldpbayes.survey.Waves;
 
 /**
  * What a device would send of one row, explained to the person: the question, the bytes to send, and the
@@ -84,6 +86,10 @@ public final class Preview {
     public static Preview of(Plan plan, Map<String, ?> row, Object label, PreviewOptions options) {
         CodedRow coded = plan.encode(row, label);
         Invitation chosen = chooseQuestion(plan, options);
+        if (plan.waves() != null && (chosen == null || chosen.wave() == null)) {
+            chosen = Invitation.inWave(
+                chosen, options.wave == null ? plan.waves().draw(options.random) : options.wave);
+        }
         List<RandomisedReport> made = options.question == null
             ? Randomise.randomiseAll(plan, coded, options.random, chosen)
             : Collections.singletonList(Randomise.randomiseCoded(plan, coded, options.random, chosen));
@@ -257,6 +263,10 @@ public final class Preview {
      */
     public String text() {
         List<String> lines = new ArrayList<>();
+        Waves.Wave wave = randomised.wave();
+        if (wave != null) {
+            lines.add(Wording.sentence("wave", wave.name, time(wave.opens), time(wave.closes)));
+        }
         if (plan.asksAll()) {
             lines.add(describeRelay(plan));
             addClipped(lines);
@@ -383,6 +393,11 @@ public final class Preview {
             return share < RARE ? "nearly 0%" : "nearly 100%";
         }
         return new BigDecimal(100 * share).setScale(digits, RoundingMode.HALF_EVEN).toPlainString() + "%";
+    }
+
+    /** Writes seconds since 1970 as 2027-01-31 00:00 UTC. */
+    private static String time(long seconds) {
+        return Instant.ofEpochSecond(seconds).toString().replace('T', ' ').substring(0, 16) + " UTC";
     }
 
     /** Writes an upper bound with four decimals, rounded up. */

@@ -4,11 +4,13 @@ import java.util.HashMap;
 import java.util.Map;
 import ldpbayes.RandomSource;
 import ldpbayes.survey.DisplayTexts;
+import ldpbayes.survey.Waves;
 
 /** Options of a preview; each method sets one and returns this object. */
 public final class PreviewOptions {
     String question;
     String token;
+    Waves.Wave wave;
     RandomSource random = RandomSource.SYSTEM;
     DisplayTexts texts;
     Map<String, String> words = new HashMap<>();
@@ -26,6 +28,7 @@ public final class PreviewOptions {
     public PreviewOptions(PreviewOptions options) {
         question = options.question;
         token = options.token;
+        wave = options.wave;
         random = options.random;
         texts = options.texts;
         words = options.words;
@@ -50,6 +53,17 @@ public final class PreviewOptions {
      */
     public PreviewOptions token(String text) {
         token = text;
+        return this;
+    }
+
+    /**
+     * Previews a wave, in a survey with waves; without it or an invitation, the wave is drawn.
+     *
+     * @param asked the wave, or null
+     * @return this object
+     */
+    public PreviewOptions wave(Waves.Wave asked) {
+        wave = asked;
         return this;
     }
 

@@ -11,6 +11,7 @@ import ldpbayes.LdpException;
 import ldpbayes.Reason;
 import ldpbayes.survey.Plan;
 import ldpbayes.survey.Randomise;
+import ldpbayes.survey.Waves;
 
 /**
  * Seals what a person sends through a relay: each report for the collector, and all of them for the relay.
@@ -33,18 +34,22 @@ public final class Envelope {
      * @param plan a plan that {@link Relay#readPlan} has read
      * @param reports one report, or one for each question in the plan's order if each person answers all
      * @param code the relay's code, 16 bytes, which the collector never gets; empty without one
-     * @return the bytes to post to the survey's address at the relay, {@code /}, and the plan's digest
+     * @param wave the wave of the reports, or null without waves
+     * @return the bytes to post to the survey's address at the relay, {@code /}, and the plan's digest; with
+     *     waves followed by {@code /} and the wave's name
      * @throws ldpbayes.SurveyException if a public key in the plan has a low order
      * @throws LdpException with the reason {@code relay-unsupported} if the platform lacks X25519
      */
-    public static byte[] seal(Plan plan, List<byte[]> reports, byte[] code) {
-        return seal(plan, reports, code, Hpke::makeKeyPair);
+    public static byte[] seal(Plan plan, List<byte[]> reports, byte[] code, Waves.Wave wave) {
+        return seal(plan, reports, code, wave, Hpke::makeKeyPair);
     }
 
-    static byte[] seal(Plan plan, List<byte[]> reports, byte[] code, Supplier<KeyPair> keyPairs) {
+    static byte[] seal(
+        Plan plan, List<byte[]> reports, byte[] code, Waves.Wave wave, Supplier<KeyPair> keyPairs) {
         Relay relay = Relay.of(plan);
         List<Integer> columns = columns(plan);
-        boolean fits = reports.size() == columns.size() && (code.length == 0 || code.length == CODE_BYTES);
+        boolean fits = reports.size() == columns.size() && (code.length == 0 || code.length == CODE_BYTES)
+            && (wave == null) == (plan.waves() == null);
         byte[] content = code;
         for (int i = 0; fits && i < columns.size(); i++) {
             byte[] report = reports.get(i);
@@ -53,16 +58,18 @@ public final class Envelope {
             byte[] zeros = new byte[Math.max(0, columns.get(i) - report.length)];
             byte[] padded = Bytes.concatenate(length, report, zeros);
             content = Bytes.concatenate(
-                content, seal(relay.collectorKey, "ldp-bayes report\0", plan, padded, keyPairs.get()));
+                content, seal(relay.collectorKey, "ldp-bayes report\0", plan, null, padded, keyPairs.get()));
         }
         if (!fits) {
-            throw new LdpException("the reports or the code are not of this survey", Reason.ERROR);
+            throw new LdpException("the reports, code or wave are not of this survey", Reason.ERROR);
         }
-        return seal(relay.relayKey, "ldp-bayes relay\0", plan, content, keyPairs.get());
+        return seal(relay.relayKey, "ldp-bayes relay\0", plan, wave, content, keyPairs.get());
     }
 
-    private static byte[] seal(byte[] key, String purpose, Plan plan, byte[] text, KeyPair keyPair) {
-        byte[] info = Bytes.concatenate(Bytes.fromText(purpose), plan.digestBytes());
+    private static byte[] seal(
+        byte[] key, String purpose, Plan plan, Waves.Wave wave, byte[] text, KeyPair keyPair) {
+        byte[] mark = wave == null ? new byte[0] : new byte[] {(byte) (wave.index >> 8), (byte) wave.index};
+        byte[] info = Bytes.concatenate(Bytes.fromText(purpose), plan.digestBytes(), mark);
         byte[] publicKey = Arrays.copyOfRange(key, 3, 35);
         return Bytes.concatenate(new byte[] {key[0]}, Hpke.sealTo(publicKey, keyPair, info, text));
     }

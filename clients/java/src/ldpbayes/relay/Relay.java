@@ -8,6 +8,7 @@ import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
@@ -20,6 +21,7 @@ import ldpbayes.PrivacyException;
 import ldpbayes.relay.Composition.Message;
 import ldpbayes.survey.Plan;
 import ldpbayes.survey.Question;
+import ldpbayes.survey.Waves;
 
 /**
  * The relay of a survey: an organisation that hides who sent which report, and the promise that follows.
@@ -53,6 +55,7 @@ public final class Relay {
     private final int honestReports;
     private final String epsilon;
     private final String delta;
+    private final long opens;
     private final long closes;
 
     private Relay(Map<?, ?> entry) {
@@ -72,7 +75,7 @@ public final class Relay {
             honest.numerator().multiply(BigInteger.valueOf(batch)).divide(honest.denominator());
         requireValid(reports.signum() > 0 && honest.numerator().compareTo(honest.denominator()) <= 0);
         honestReports = reports.intValue();
-        long opens = (Long) entry.get("opens");
+        opens = (Long) entry.get("opens");
         requireValid(0 < opens && opens < closes && closes < 1L << 33);
         collectorKey = readKey((String) entry.get("collector_key"));
         relayKey = readKey((String) entry.get("relay_key"));
@@ -134,6 +137,9 @@ public final class Relay {
     private void check(Plan plan) {
         // a token names its holder to the organisation that gave it
         requireValid(!plan.byInvitation() && url.endsWith("/" + plan.id()));
+        List<Waves.Wave> waves = plan.waves() == null ? Collections.emptyList() : plan.waves().list();
+        requireValid(waves.isEmpty()
+            || opens == waves.get(0).opens && closes == waves.get(waves.size() - 1).closes);
         requireValid(Envelope.size(plan) <= MAX_ENVELOPE_BYTES);
         if (plan.asksAll()) {
             checkSum(plan);

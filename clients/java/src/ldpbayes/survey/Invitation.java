@@ -14,16 +14,23 @@ public final class Invitation {
     private static final int LETTERS = 32;
     private static final int TOKEN_BYTES = 20;
     private static final int ID_BYTES = 16;
+    static final int DRAWN = -1;
     private static final byte[] PREFIX = Bytes.fromText("ldp-bayes token check\0");
 
+    /** The question, or DRAWN. */
     final int question;
     /** The report's id, or null if the device draws it. */
     final byte[] id;
+    private final Waves.Wave wave;
 
-    private Invitation(int question, byte[] id) {
+    private Invitation(int question, Waves.Wave wave, byte[] id) {
         this.question = question;
+        this.wave = wave;
         this.id = id;
     }
+
+    /** {@return the wave, or null without waves} */
+    public Waves.Wave wave() { return wave; }
 
     /**
      * Reads a token.
@@ -54,7 +61,19 @@ public final class Invitation {
      * @return what {@code Randomise} takes
      */
     public static Invitation toQuestion(int question) {
-        return new Invitation(question, null);
+        return new Invitation(question, null, null);
+    }
+
+    /**
+     * Chooses the wave of a report.
+     *
+     * @param chosen what is chosen besides, or null if the question is drawn
+     * @param wave the wave, or null without waves
+     * @return what {@code Randomise} takes
+     */
+    public static Invitation inWave(Invitation chosen, Waves.Wave wave) {
+        return chosen == null ? new Invitation(DRAWN, wave, null)
+            : new Invitation(chosen.question, wave, chosen.id);
     }
 
     /**
@@ -71,11 +90,13 @@ public final class Invitation {
 
     private static Invitation parse(Plan plan, String token) {
         byte[] id = parseId(plan, token);
-        int question = (id[0] & 255) << 8 | id[1] & 255;
-        if (question >= plan.questions().size()) {
+        int index = (id[0] & 255) << 8 | id[1] & 255;
+        int count = plan.questions().size();
+        if (index >= count * (plan.waves() == null ? 1 : plan.waves().list().size())) {
             throw misspelt();
         }
-        return new Invitation(question, id);
+        Waves.Wave wave = plan.waves() == null ? null : plan.waves().list().get(index / count);
+        return new Invitation(index % count, wave, id);
     }
 
     private static byte[] parseId(Plan plan, String token) {

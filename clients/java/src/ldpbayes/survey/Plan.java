@@ -28,8 +28,9 @@ import ldpbayes.mechanisms.Parameters;
 public final class Plan {
     private static final int MAX_PLAN_BYTES = 1 << 20;
     private static final int MAX_ID = 64;
+    static final String ID_LETTERS = "-0123456789abcdefghijklmnopqrstuvwxyz";
     private static final String[] OPTIONAL = {
-        "enrolment", "family", "label", "projection", "relay", "texts", "validation",
+        "enrolment", "family", "label", "projection", "relay", "texts", "validation", "waves",
     };
 
     /** The question's index is the number of these limits that are at most a 64-bit draw. */
@@ -42,6 +43,8 @@ public final class Plan {
     /** The model that devices validate, or null. */
     private final ValidationRound validation;
     private final List<Question> questions;
+    /** The waves in which the questions are asked, or null. */
+    private final Waves waves;
     private final byte[] digestBytes;
     private final String texts;
     /** The entry about the relay, or null. */
@@ -70,8 +73,15 @@ public final class Plan {
         questions = Collections.unmodifiableList(
             Questions.read(document, schema, EpsilonProof.expLowerBound(limit)));
         requireValid(validation == null || areAllAsked());
+        waves = document.containsKey("waves")
+            ? new Waves((Map<?, ?>) document.get("waves"), questions.size()) : null;
+        requireValid(waves == null || validation == null);
         digestBytes = Bytes.sha256(bytes);
-        limits = limits(questions);
+        long[] weights = new long[questions.size()];
+        for (int i = 0; i < weights.length; i++) {
+            weights[i] = questions.get(i).weight;
+        }
+        limits = limits(weights);
         if (document.containsKey("relay")) {
             if (checkRelay == null) { // its reports must not be sent to the collector
                 throw new SurveyException("the survey is answered through a relay", Reason.RELAY_UNSUPPORTED);
@@ -113,23 +123,11 @@ public final class Plan {
         }
     }
 
-    /**
-     * Returns the survey's id.
-     *
-     * @return the id
-     */
-    public String id() {
-        return id;
-    }
+    /** {@return the survey's id} */
+    public String id() { return id; }
 
-    /**
-     * Returns the id of the first of several rounds.
-     *
-     * @return by default the survey's own id
-     */
-    public String family() {
-        return family;
-    }
+    /** {@return the id of the first of several rounds; by default the survey's own id} */
+    public String family() { return family; }
 
     /**
      * Returns the nominal privacy budget of one report; of all reports of a person if they answer all
@@ -141,32 +139,14 @@ public final class Plan {
         return epsilon;
     }
 
-    /**
-     * Returns whether only people with an invitation may answer.
-     *
-     * @return whether a report needs a token
-     */
-    public boolean byInvitation() {
-        return byInvitation;
-    }
+    /** {@return whether only people with an invitation may answer, so that a report needs a token} */
+    public boolean byInvitation() { return byInvitation; }
 
-    /**
-     * Returns the SHA-256 of the plan in hexadecimal.
-     *
-     * @return 64 digits in lower case
-     */
-    public String digest() {
-        return Bytes.toHex(digestBytes);
-    }
+    /** {@return the SHA-256 of the plan, 64 hexadecimal digits in lower case} */
+    public String digest() { return Bytes.toHex(digestBytes); }
 
-    /**
-     * Returns the SHA-256 of the plan.
-     *
-     * @return 32 bytes, in a new array
-     */
-    public byte[] digestBytes() {
-        return digestBytes.clone();
-    }
+    /** {@return the SHA-256 of the plan, 32 bytes in a new array} */
+    public byte[] digestBytes() { return digestBytes.clone(); }
 
     /**
      * Returns the SHA-256 of the survey's texts in hexadecimal.
@@ -195,23 +175,14 @@ public final class Plan {
         return relay != null && "all".equals(relay.get("ask"));
     }
 
-    /**
-     * Returns the questions, of which each person answers one, or all.
-     *
-     * @return a list that cannot be changed
-     */
-    public List<Question> questions() {
-        return questions;
-    }
+    /** {@return the questions, of which each person answers one, or all; a list that cannot be changed} */
+    public List<Question> questions() { return questions; }
 
-    /**
-     * Returns the label, features and projection of the plan, which questions refer to.
-     *
-     * @return the schema
-     */
-    public RowSchema schema() {
-        return schema;
-    }
+    /** {@return the waves in which the questions are asked, or null if they are asked once} */
+    public Waves waves() { return waves; }
+
+    /** {@return the label, features and projection of the plan, which questions refer to} */
+    public RowSchema schema() { return schema; }
 
     /**
      * Returns the label, features and projection that code rows: the plan's own, or the model's in a
@@ -259,7 +230,7 @@ public final class Plan {
 
     private static boolean isId(String text) {
         return !text.isEmpty() && text.length() <= MAX_ID && text.charAt(0) != '-'
-            && Parameters.hasOnly("-0123456789abcdefghijklmnopqrstuvwxyz", text);
+            && Parameters.hasOnly(ID_LETTERS, text);
     }
 
     private static boolean isDigest(String text) {
@@ -301,15 +272,16 @@ public final class Plan {
         return asked.size() == schema.features().size();
     }
 
-    private static long[] limits(List<Question> questions) {
+    /** Returns the limits of a 64-bit draw by weights. */
+    static long[] limits(long[] weights) {
         long total = 0;
-        for (Question question : questions) {
-            total += question.weight;
+        for (long weight : weights) {
+            total += weight;
         }
-        long[] limits = new long[questions.size() - 1];
+        long[] limits = new long[weights.length - 1];
         long reached = 0;
         for (int i = 0; i < limits.length; i++) {
-            reached += questions.get(i).weight;
+            reached += weights[i];
             limits[i] = WORD.multiply(BigInteger.valueOf(reached))
                 .divide(BigInteger.valueOf(total)).longValue();
         }

@@ -27,15 +27,18 @@ public final class Randomise {
      * @param label the label, or null if the survey has no label
      * @param token the invitation, or null if the survey needs none
      * @param random source of random bytes
+     * @param wave the wave, which a token determines too; null without waves
      * @return the report with what it is made of
      * @throws ldpbayes.RowException if the row or label does not fit
      * @throws ldpbayes.TokenException if the token does not fit
      */
-    public static RandomisedReport randomise(
-        Plan plan, Map<String, ?> row, Object label, String token, RandomSource random) {
+    public static RandomisedReport randomise(Plan plan, Map<String, ?> row, Object label, String token,
+        RandomSource random, Waves.Wave wave) {
         // 1. code and check every value of the row, also for other questions
         CodedRow coded = plan.encode(row, label);
-        return randomiseCoded(plan, coded, random, Invitation.read(plan, token));
+        Invitation invited = Invitation.read(plan, token);
+        return randomiseCoded(
+            plan, coded, random, invited == null ? Invitation.inWave(null, wave) : invited);
     }
 
     /**
@@ -44,13 +47,19 @@ public final class Randomise {
      * @param plan the plan that coded the row
      * @param coded the codes of the row
      * @param random source of random bytes
-     * @param chosen what {@link Invitation#read} returned: null if the question is drawn
+     * @param chosen what {@link Invitation#read} returned: null if the question is drawn; with the wave, if
+     *     there are waves
      * @return the report with what it is made of
      */
     public static RandomisedReport randomiseCoded(
         Plan plan, CodedRow coded, RandomSource random, Invitation chosen) {
         // 2. draw the question and the report's id, by public weights and without looking at the row
-        int index = chosen == null ? drawQuestion(plan, random) : chosen.question;
+        Waves.Wave wave = chosen == null ? null : chosen.wave();
+        if ((wave == null) != (plan.waves() == null)) {
+            throw new LdpException("give a wave if the survey has waves, and otherwise none", Reason.ERROR);
+        }
+        boolean isDrawn = chosen == null || chosen.question == Invitation.DRAWN;
+        int index = isDrawn ? drawQuestion(plan, random) : chosen.question;
         byte[] id = chosen == null || chosen.id == null ? Randomness.take(random, 16) : chosen.id;
         Question question = plan.questions().get(index);
         // 3. the true answer: the question's features, with the label unless it is about values alone
@@ -59,8 +68,9 @@ public final class Randomise {
         byte[] noise = Randomness.take(random, question.mechanism.randomBytes());
         byte[] payload = question.mechanism.perturb(truth, noise);
         // 5. pack the report
-        byte[] report = pack(plan.digestBytes(), index, id, payload);
-        return new RandomisedReport(question, truth, payload, report);
+        int earlier = wave == null ? 0 : wave.index * plan.questions().size();
+        byte[] report = pack(plan.digestBytes(), earlier + index, id, payload);
+        return new RandomisedReport(question, wave, truth, payload, report);
     }
 
     /**
@@ -69,21 +79,22 @@ public final class Randomise {
      * @param plan the plan that coded the row
      * @param coded the codes of the row
      * @param random source of random bytes, of which each answer gets fresh ones
-     * @param chosen what {@link Invitation#read} returned
+     * @param chosen what {@link Invitation#read} returned, with the wave if there are waves
      * @return the reports
      */
     public static List<RandomisedReport> randomiseAll(
         Plan plan, CodedRow coded, RandomSource random, Invitation chosen) {
         List<RandomisedReport> made = new ArrayList<>();
         for (int i = 0; i < (plan.asksAll() ? plan.questions().size() : 1); i++) {
-            Invitation asked = plan.asksAll() ? Invitation.toQuestion(i) : chosen;
+            Invitation asked = plan.asksAll() && chosen == null ? Invitation.toQuestion(i)
+                : plan.asksAll() ? Invitation.inWave(Invitation.toQuestion(i), chosen.wave()) : chosen;
             made.add(randomiseCoded(plan, coded, random, asked));
         }
         return made;
     }
 
     /**
-     * Returns the length of all reports to a question.
+     * Returns the length of all reports to a question; with waves, of those in the last one, the longest.
      *
      * @param plan the plan of the survey
      * @param index the question's index
@@ -91,7 +102,9 @@ public final class Randomise {
      */
     public static int reportBytes(Plan plan, int index) {
         byte[] payload = new byte[plan.questions().get(index).mechanism.payloadBytes()];
-        return pack(plan.digestBytes(), index, new byte[16], payload).length;
+        int earlier = plan.waves() == null ? 0 : plan.waves().list().size() - 1;
+        int last = earlier * plan.questions().size() + index;
+        return pack(plan.digestBytes(), last, new byte[16], payload).length;
     }
 
     /**

@@ -86,7 +86,7 @@ public final class Recorder implements Transport {
         if (body == null) return new Response(200, plan, 0);
         if (behaviour == Behaviour.BUSY) return response(429, "{\"reason\":\"too-many-requests\"}");
         if (behaviour == Behaviour.REJECTED) return response(400, "{\"reason\":\"bad-payload\"}");
-        if (url.endsWith("/" + Bytes.toHex(Bytes.sha256(plan)))) {
+        if (url.contains("/" + Bytes.toHex(Bytes.sha256(plan)))) {
             reports.add(Bytes.toHex(body));
             return response(202, "{\"status\":\"held\"}");
         }

@@ -170,6 +170,9 @@ class StatesTest {
         cases.put("no_consent do-not-track ConsentError",
             maker -> maker.make(options -> options.optOut(() -> true)).grant());
         cases.put("ready  ", maker -> maker.make().grant());
+        cases.put("waiting  ", maker -> waiting(maker, -1, -1));
+        cases.put("missed  ", maker -> waiting(maker, -1, 14 * 86_400));
+        cases.put("not_asked  ", maker -> waiting(maker, 14 * 86_400, 14 * 86_400));
         cases.put("queued  ", maker -> maker.granted(options -> { }).report(ROW, LABEL));
         cases.put("queued rehearsal ",
             maker -> maker.delivered(responding(503, "{\"reason\":\"rehearsal\"}")));
@@ -293,6 +296,19 @@ class StatesTest {
                 maker -> maker.make(options -> options.transport(refusing)).grant());
         }
         return cases;
+    }
+
+    /** Agrees, and answers later; both times are in seconds from the beginning of the first wave. */
+    private static Receipt waiting(Maker maker, long agrees, long answers) {
+        byte[] plan = WavesTest.inWaves(PLAN, "drawn");
+        long[] now = {WavesTest.FIRST + agrees};
+        Client client = maker.make(options -> {
+            options.transport(serving(plan)).random(count -> new byte[count]); // of the first wave
+            options.clock = () -> now[0];
+        });
+        client.grant();
+        now[0] = WavesTest.FIRST + answers;
+        return client.report(trap(), LABEL);
     }
 
     private static String refusal(String reason) {

@@ -23,12 +23,15 @@ import java.util.Map;
 import javax.crypto.KeyAgreement;
 import ldpbayes.Answer;
 import ldpbayes.Bytes;
+import ldpbayes.Json;
 import ldpbayes.LdpException;
 import ldpbayes.SurveyException;
 import ldpbayes.survey.CodedRow;
+import ldpbayes.survey.Invitation;
 import ldpbayes.survey.Plan;
 import ldpbayes.survey.RandomisedReport;
 import ldpbayes.survey.Randomise;
+import ldpbayes.survey.Waves;
 import org.junit.jupiter.api.Test;
 
 /** Envelopes, from the row to the sealed bytes. */
@@ -38,7 +41,11 @@ class EnvelopeTest {
 
     @Test
     void everyEnvelopeOfTheVectorsFollowsFromRowRandomBytesAndKeys() throws GeneralSecurityException {
-        for (Object survey : list(VECTORS, "surveys")) {
+        List<Object> surveys = new ArrayList<>(list(VECTORS, "surveys"));
+        if (VECTORS.containsKey("waves")) {
+            surveys.addAll(list(VECTORS, "waves"));
+        }
+        for (Object survey : surveys) {
             Plan plan = Relay.readPlan(Bytes.fromText((String) ((Map<?, ?>) survey).get("plan")));
             for (Object each : list(survey, "cases")) {
                 Map<?, ?> known = (Map<?, ?>) each;
@@ -47,7 +54,10 @@ class EnvelopeTest {
                 Answer.GivenBytes random = new Answer.GivenBytes((String) known.get("random"));
                 List<byte[]> reports = new ArrayList<>();
                 List<Object> digits = new ArrayList<>();
-                for (RandomisedReport made : Randomise.randomiseAll(plan, coded, random, null)) {
+                Long index = (Long) known.get("wave");
+                Waves.Wave wave = index == null ? null : plan.waves().list().get(index.intValue());
+                Invitation asked = Invitation.inWave(null, wave);
+                for (RandomisedReport made : Randomise.randomiseAll(plan, coded, random, asked)) {
                     reports.add(made.report());
                     digits.add(Bytes.toHex(made.report()));
                 }
@@ -59,11 +69,11 @@ class EnvelopeTest {
                 }
                 Iterator<KeyPair> left = keys.iterator();
                 byte[] code = Answer.fromHex((String) known.get("code"));
-                byte[] envelope = Envelope.seal(plan, reports, code, left::next);
+                byte[] envelope = Envelope.seal(plan, reports, code, wave, left::next);
                 assertEquals(known.get("envelope"), Bytes.toHex(envelope));
                 assertFalse(left.hasNext());
                 assertEquals(Envelope.size(plan) - 16 + code.length, envelope.length);
-                byte[] again = Envelope.seal(plan, reports, code);
+                byte[] again = Envelope.seal(plan, reports, code, wave);
                 assertEquals(envelope.length, again.length);
                 assertFalse(Arrays.equals(envelope, again), "keys are used twice");
             }
@@ -74,12 +84,50 @@ class EnvelopeTest {
     void reportsOfAnotherNumberOrLengthAndOtherCodesAreRefused() {
         Plan plan = plan();
         List<byte[]> reports = Collections.nCopies(plan.questions().size(), NONE);
-        Envelope.seal(plan, reports, NONE);
+        Envelope.seal(plan, reports, NONE, null);
         assertError("error", plan, reports.subList(1, reports.size()), NONE);
         assertError("error", plan, reports, new byte[15]);
         List<byte[]> longer = new ArrayList<>(reports);
         longer.set(0, new byte[Envelope.columns(plan).get(0) + 1]);
         assertError("error", plan, longer, NONE);
+    }
+
+    @Test
+    void theOuterSealOfAWaveEndsWithItsIndexAndTheInnerOnesDoNot() throws GeneralSecurityException {
+        Plan plan = Relay.readPlan(withWaves(0, 0));
+        Relay relay = Relay.of(plan);
+        Waves.Wave wave = plan.waves().list().get(1);
+        KeyPair key = keyPair(Arrays.copyOf(new byte[] {1}, 32));
+        List<Integer> columns = Envelope.columns(plan);
+        byte[] content = {};
+        for (int longest : columns) {
+            content = Bytes.concatenate(content, new byte[] {relay.collectorKey[0]}, Hpke.sealTo(
+                Arrays.copyOfRange(relay.collectorKey, 3, 35), key,
+                Bytes.concatenate(Bytes.fromText("ldp-bayes report\0"), plan.digestBytes()),
+                new byte[2 + longest]));
+        }
+        byte[] info = Bytes.concatenate(
+            Bytes.fromText("ldp-bayes relay\0"), plan.digestBytes(), new byte[] {0, 1});
+        byte[] expected = Bytes.concatenate(new byte[] {relay.relayKey[0]},
+            Hpke.sealTo(Arrays.copyOfRange(relay.relayKey, 3, 35), key, info, content));
+        List<byte[]> reports = Collections.nCopies(columns.size(), NONE);
+        assertArrayEquals(expected, Envelope.seal(plan, reports, NONE, wave, () -> key));
+        assertThrows(LdpException.class, () -> Envelope.seal(plan, reports, NONE, null));
+        assertThrows(LdpException.class, () -> Envelope.seal(plan(), reports, NONE, wave));
+    }
+
+    /** Returns a plan with two waves, whose relay opens and closes some seconds later than they do. */
+    static byte[] withWaves(long opens, long closes) {
+        Object survey = list(VECTORS, "surveys").get(0);
+        Map<?, ?> document = (Map<?, ?>) Json.parse((String) ((Map<?, ?>) survey).get("plan"));
+        Map<?, ?> relay = (Map<?, ?>) document.get("relay");
+        long first = (Long) relay.get("opens") - opens;
+        long last = (Long) relay.get("closes") - closes;
+        String waves = ",\"waves\":{\"assign\":\"drawn\",\"list\":[{\"closes\":" + (first + 1)
+            + ",\"name\":\"a\",\"opens\":" + first + "},{\"closes\":" + last + ",\"name\":\"b\",\"opens\":"
+            + (first + 1) + "}]}}";
+        String text = Json.write(document);
+        return Bytes.fromText(text.substring(0, text.length() - 1) + waves);
     }
 
     @Test
@@ -113,7 +161,7 @@ class EnvelopeTest {
     }
 
     private static void assertError(String reason, Plan plan, List<byte[]> reports, byte[] code) {
-        LdpException error = assertThrows(LdpException.class, () -> Envelope.seal(plan, reports, code));
+        LdpException error = assertThrows(LdpException.class, () -> Envelope.seal(plan, reports, code, null));
         assertEquals(reason, error.reason());
     }
 

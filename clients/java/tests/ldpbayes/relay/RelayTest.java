@@ -42,6 +42,18 @@ class RelayTest {
     }
 
     @Test
+    void aRelayHasTheTimesOfTheWaves() {
+        for (long[] times : new long[][] {{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
+            byte[] plan = EnvelopeTest.withWaves(times[0], times[1]);
+            if (times[0] == 0 && times[1] == 0) {
+                assertEquals(2, Relay.readPlan(plan).waves().list().size());
+            } else {
+                assertThrows(SurveyException.class, () -> Relay.readPlan(plan));
+            }
+        }
+    }
+
+    @Test
     void noQuestionIsDrawnIfEachPersonAnswersAll() {
         Plan plan = Relay.readPlan(planOf(((List<?>) PLANS.get("good")).get(0)));
         assertThrows(LdpException.class, () -> Randomise.drawQuestion(plan, RandomSource.SYSTEM));

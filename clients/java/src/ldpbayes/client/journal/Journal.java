@@ -5,8 +5,9 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BinaryOperator;
 import java.util.function.Function;
-import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import ldpbayes.Reason;
 import ldpbayes.client.BudgetException;
 import ldpbayes.client.ConsentException;
@@ -14,7 +15,6 @@ import ldpbayes.client.JournalException;
 import ldpbayes.client.PlanException;
 import ldpbayes.client.State;
 import ldpbayes.client.SurveyIdentity;
-import ldpbayes.relay.Relay;
 import ldpbayes.survey.Plan;
 
 /**
@@ -70,18 +70,22 @@ public final class Journal {
      * @param bytes the plan's bytes
      * @param url where the report will be sent
      * @param maxTotal as for {@code commit}
+     * @param choose gets the entry so far, or null, and the new one; returns the new one with its wave
      */
-    public void grant(SurveyIdentity identity, Plan plan, byte[] bytes, String url, BigDecimal maxTotal) {
+    public void grant(SurveyIdentity identity, Plan plan, byte[] bytes, String url, BigDecimal maxTotal,
+            BinaryOperator<JournalEntry> choose) {
         update(table -> {
             JournalEntry known = table.find(identity);
             if (known != null) requireDigest(plan.digest(), known.digest);
             if (known != null && known.isAnswered()) return null;
             if (table.findAnswered(identity, plan.family()) == null) requireBudget(table, plan, maxTotal);
-            table.surveyEntries(identity).forEach(table::remove);
             boolean isSigned = known == null || !identity.signer.isEmpty();
             SurveyIdentity signed = isSigned ? identity
                 : new SurveyIdentity(identity.survey, identity.origin, known.identity.signer);
-            table.write(new JournalEntry(signed, plan.family(), url, plan.digest(), bytes));
+            JournalEntry agreed = choose.apply(
+                known, new JournalEntry(signed, plan.family(), url, plan.digest(), bytes));
+            table.surveyEntries(identity).forEach(table::remove);
+            table.write(agreed);
             return null;
         });
     }
@@ -142,13 +146,14 @@ public final class Journal {
      *
      * @param identity the survey's identity
      * @param plan the plan
-     * @param makeReport returns the report, or with a relay the envelope. It is called at most once, within
-     *     the transaction. It must neither wait nor read the row.
+     * @param answer returns the entry with the report, or null to make none. It is called at most once,
+     *     within the transaction. It must neither wait nor read the row.
      * @param maxTotal the epsilon that all reports of this journal may spend in total, or null
-     * @return whether this call made the report; if not, a survey of the family was answered before
+     * @return whether this call made the report; if not, a survey of the family was answered before, or
+     *     {@code answer} made none
      */
     public boolean commit(
-            SurveyIdentity identity, Plan plan, Supplier<byte[]> makeReport, BigDecimal maxTotal) {
+            SurveyIdentity identity, Plan plan, UnaryOperator<JournalEntry> answer, BigDecimal maxTotal) {
         return update(table -> {
             JournalEntry agreed = table.find(identity);
             if (agreed != null && agreed.isAnswered()) return false;
@@ -161,9 +166,9 @@ public final class Journal {
                 throw new JournalException("too many reports wait: call flush()", Reason.QUEUE_FULL);
             }
             requireBudget(table, plan, maxTotal);
-            Relay relay = plan.relay() == null ? null : Relay.of(plan);
-            table.write(agreed.queued(makeReport.get(), plan.epsilon(), relay));
-            return true;
+            JournalEntry queued = answer.apply(agreed);
+            if (queued != null) table.write(queued);
+            return queued != null;
         });
     }
 

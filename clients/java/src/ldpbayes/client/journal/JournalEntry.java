@@ -9,12 +9,17 @@ import ldpbayes.Reason;
 import ldpbayes.client.State;
 import ldpbayes.client.SurveyIdentity;
 import ldpbayes.relay.Relay;
+import ldpbayes.survey.Waves;
 
 /** The entry of one survey in a journal; it cannot be changed. */
 public final class JournalEntry {
     private static final int VERSION = 1;
     /** Of an entry whose report is sealed for a relay; the others stay as older versions read them. */
     private static final int SEALED_VERSION = 2;
+    /** Of an entry of a survey with waves. */
+    private static final int WAVE_VERSION = 3;
+    /** The wave of a person who answers in the one that is open then; no wave has this name. */
+    public static final String OPEN_WAVE = "*";
     /** How long after its end an envelope is kept: the relay needs hours, and the clock may be days ahead. */
     private static final long ENVELOPE_SECONDS = 7 * 86_400;
 
@@ -46,17 +51,22 @@ public final class JournalEntry {
     public final byte[] report;
     /** The epsilon that the plan promises with its relay; empty without a sealed report. */
     public final String promise;
-    /** When the relay stops, in seconds since 1970; 0 without a sealed report. */
+    /** When the relay stops, in seconds since 1970; 0 without a sealed report. In a wave, its end. */
     public final long closes;
+    /**
+     * The name of the person's wave, which the address at a relay contains, or {@code OPEN_WAVE}; empty
+     * without waves.
+     */
+    public final String wave;
 
     /** Makes the entry of a person who has agreed to a plan. */
     JournalEntry(SurveyIdentity identity, String family, String url, String digest, byte[] plan) {
-        this(identity, family, url, digest, "0", State.READY, "", -1, plan, null, "", 0);
+        this(identity, family, url, digest, "0", State.READY, "", -1, plan, null, "", 0, "");
     }
 
     private JournalEntry(SurveyIdentity identity, String family, String url, String digest, String epsilon,
             State state, String reason, long closedAt, byte[] plan, byte[] report, String promise,
-            long closes) {
+            long closes, String wave) {
         this.identity = identity;
         this.family = family;
         this.url = url;
@@ -69,22 +79,44 @@ public final class JournalEntry {
         this.report = report;
         this.promise = promise;
         this.closes = closes;
+        this.wave = wave;
     }
 
     private JournalEntry with(String spent, State next, String why, long at, byte[] agreed, byte[] made) {
         return new JournalEntry(
-            identity, family, url, digest, spent, next, why, at, agreed, made, promise, closes);
+            identity, family, url, digest, spent, next, why, at, agreed, made, promise, closes, wave);
+    }
+
+    /**
+     * Returns this entry of a person who is asked in a wave.
+     *
+     * @param name the wave's name, or {@code OPEN_WAVE}
+     * @param why the reason of the entry
+     * @return the entry
+     */
+    public JournalEntry inWave(String name, String why) {
+        return new JournalEntry(identity, family, url, digest, epsilon, state, why, closedAt, plan, report,
+            promise, closes, name);
     }
 
     /** Returns the entry of a person who no longer agrees. */
     JournalEntry refused() {
-        return with(epsilon, State.NO_CONSENT, "", -1, plan, null);
+        return with(epsilon, State.NO_CONSENT, reason, -1, plan, null);
     }
 
-    /** Returns this entry with its one report, which spends an epsilon; {@code relay} is null without one. */
-    JournalEntry queued(byte[] made, String spent, Relay relay) {
+    /**
+     * Returns this entry with its one report.
+     *
+     * @param made the report, or with a relay the envelope
+     * @param spent the epsilon that it spends
+     * @param relay the survey's relay, or null
+     * @param asked the wave in which the person has answered, or null without waves
+     * @return the entry
+     */
+    public JournalEntry queued(byte[] made, String spent, Relay relay, Waves.Wave asked) {
+        long end = relay == null ? 0 : asked == null ? relay.closes() : asked.closes;
         return new JournalEntry(identity, family, url, digest, spent, State.QUEUED, "", -1, plan, made,
-            relay == null ? "" : relay.epsilon(), relay == null ? 0 : relay.closes());
+            relay == null ? "" : relay.epsilon(), end, asked == null ? wave : asked.name);
     }
 
     /** Returns this entry after the collector said that the survey is closed. */
@@ -117,7 +149,9 @@ public final class JournalEntry {
     public boolean isSealed() { return !promise.isEmpty(); }
 
     /** {@return the URL to which the report is posted} */
-    public String post() { return url + "/" + (isSealed() ? digest : "reports"); }
+    public String post() {
+        return url + "/" + (isSealed() ? digest + (wave.isEmpty() ? "" : "/" + wave) : "reports");
+    }
 
     /** {@return what the outcome of a report for a relay means, as a sentence; or an empty text} */
     public String why() {
@@ -147,12 +181,13 @@ public final class JournalEntry {
     static JournalEntry ofBytes(byte[] value) throws IOException {
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(value));
         int version = in.read();
-        if (version != VERSION && version != SEALED_VERSION) throw new IOException("another version");
+        if (version < VERSION || version > WAVE_VERSION) throw new IOException("another version");
         SurveyIdentity identity = new SurveyIdentity(in.readUTF(), in.readUTF(), in.readUTF());
-        boolean isSealed = version == SEALED_VERSION;
+        boolean isLonger = version >= SEALED_VERSION;
         return new JournalEntry(identity, in.readUTF(), in.readUTF(), in.readUTF(), in.readUTF(),
             stateOf(in.readUTF()), in.readUTF(), in.readLong(), readBytes(in), readBytes(in),
-            isSealed ? in.readUTF() : "", isSealed ? in.readLong() : 0);
+            isLonger ? in.readUTF() : "", isLonger ? in.readLong() : 0,
+            version == WAVE_VERSION ? in.readUTF() : "");
     }
 
     /** Returns the value for a store; throws JournalException if a text is too long. */
@@ -162,17 +197,19 @@ public final class JournalEntry {
         String[] texts = {identity.survey, identity.origin, identity.signer, family, url, digest, epsilon,
             state.toString(), reason};
         try {
-            out.write(isSealed() ? SEALED_VERSION : VERSION);
+            boolean hasWave = !wave.isEmpty();
+            out.write(hasWave ? WAVE_VERSION : isSealed() ? SEALED_VERSION : VERSION);
             for (String each : texts) out.writeUTF(each);
             out.writeLong(closedAt);
             for (byte[] each : new byte[][] {plan, report}) {
                 out.writeInt(each == null ? -1 : each.length);
                 if (each != null) out.write(each);
             }
-            if (isSealed()) {
+            if (hasWave || isSealed()) {
                 out.writeUTF(promise);
                 out.writeLong(closes);
             }
+            if (hasWave) out.writeUTF(wave);
         } catch (IOException error) {
             throw Journal.unusable(error);
         }

@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.math.BigDecimal;
+import java.util.function.BinaryOperator;
+import java.util.function.UnaryOperator;
 import ldpbayes.client.BudgetException;
 import ldpbayes.client.Clients;
 import ldpbayes.client.ConsentException;
@@ -28,6 +30,8 @@ class JournalTest {
     private static final String THERE = "https://there.test";
     private static final long DAY = 86_400_000;
 
+    private static final BinaryOperator<JournalEntry> UNCHANGED = (known, agreed) -> agreed;
+
     private final Journal journal = new Journal(new MemoryStore());
 
     private static byte[] bytesOf(String id, String family) {
@@ -45,16 +49,21 @@ class JournalTest {
 
     private void grant(SurveyIdentity survey, String family) {
         byte[] bytes = bytesOf(survey.survey, family);
-        journal.grant(survey, Plan.read(bytes), bytes, survey.origin + "/v1/surveys/" + survey.survey, null);
+        String url = survey.origin + "/v1/surveys/" + survey.survey;
+        journal.grant(survey, Plan.read(bytes), bytes, url, null, UNCHANGED);
     }
 
     /** Makes a report of one byte; returns whether there was no earlier one. */
     private boolean commit(SurveyIdentity survey, String family, int report) {
-        return journal.commit(survey, plan(survey.survey, family), () -> new byte[] {(byte) report}, null);
+        return journal.commit(survey, plan(survey.survey, family), making(new byte[] {(byte) report}), null);
+    }
+
+    private static UnaryOperator<JournalEntry> making(byte[] report) {
+        return agreed -> agreed.queued(report, "1", null, null);
     }
 
     private void refuseDraw(SurveyIdentity survey, String family, JournalEntry expected) {
-        assertFalse(journal.commit(survey, plan(survey.survey, family), () -> {
+        assertFalse(journal.commit(survey, plan(survey.survey, family), agreed -> {
             throw new AssertionError("was drawn");
         }, null));
         assertEquals(expected.identity, journal.find(survey, family).identity);
@@ -68,14 +77,14 @@ class JournalTest {
             SurveyIdentity there = survey("sleep", THERE, "");
             byte[] bytes = bytesOf("sleep", family);
             Plan plan = Plan.read(bytes);
-            fresh.grant(here, plan, bytes, HERE, null);
-            assertTrue(fresh.commit(here, plan, () -> new byte[] {1}, null));
+            fresh.grant(here, plan, bytes, HERE, null, UNCHANGED);
+            assertTrue(fresh.commit(here, plan, making(new byte[] {1}), null));
             assertNull(fresh.find(there, there.survey)); // consent is not inherited
-            assertThrows(ConsentException.class, () -> fresh.commit(there, plan, () -> new byte[1], null));
-            fresh.grant(there, plan, bytes, THERE, null);
+            assertThrows(ConsentException.class, () -> fresh.commit(there, plan, making(new byte[1]), null));
+            fresh.grant(there, plan, bytes, THERE, null, UNCHANGED);
             BigDecimal limit = new BigDecimal("1.999");
-            assertThrows(BudgetException.class, () -> fresh.commit(there, plan, () -> new byte[1], limit));
-            assertTrue(fresh.commit(there, plan, () -> new byte[] {2}, new BigDecimal("2")));
+            assertThrows(BudgetException.class, () -> fresh.commit(there, plan, making(new byte[1]), limit));
+            assertTrue(fresh.commit(there, plan, making(new byte[] {2}), new BigDecimal("2")));
             fresh.withdraw(there, there.survey);
             assertEquals(State.QUEUED, fresh.find(here, here.survey).state);
             assertArrayEquals(new byte[] {1}, fresh.find(here, here.survey).report);
@@ -90,14 +99,14 @@ class JournalTest {
             Plan plan = Plan.read(bytes);
             SurveyIdentity here = survey("sleep", HERE, "key");
             SurveyIdentity moved = survey("sleep", THERE, "key");
-            fresh.grant(here, plan, bytes, "here", null);
+            fresh.grant(here, plan, bytes, "here", null, UNCHANGED);
             assertEquals("here", fresh.find(moved, moved.survey).url);
-            fresh.grant(moved, plan, bytes, "there", null);
+            fresh.grant(moved, plan, bytes, "there", null, UNCHANGED);
             assertEquals(1, fresh.entries().size()); // the consent has moved
             assertEquals("there", fresh.entries().get(0).url);
-            assertTrue(fresh.commit(moved, plan, () -> new byte[] {1}, null));
-            fresh.grant(here, plan, bytes, "here", null);
-            assertFalse(fresh.commit(here, plan, () -> new byte[] {2}, null));
+            assertTrue(fresh.commit(moved, plan, making(new byte[] {1}), null));
+            fresh.grant(here, plan, bytes, "here", null, UNCHANGED);
+            assertFalse(fresh.commit(here, plan, making(new byte[] {2}), null));
             assertArrayEquals(new byte[] {1}, fresh.find(here, here.survey).report);
             fresh.withdraw(here, here.survey);
             assertEquals(State.WITHDRAWN, fresh.find(moved, moved.survey).state);
@@ -157,9 +166,9 @@ class JournalTest {
             Journal fresh = new Journal(store);
             SurveyIdentity survey = survey("sleep", HERE, "");
             byte[] bytes = bytesOf("sleep", "sleep");
-            fresh.grant(survey, Plan.read(bytes), bytes, HERE, null);
+            fresh.grant(survey, Plan.read(bytes), bytes, HERE, null, UNCHANGED);
             Executable commit = () ->
-                fresh.commit(survey, Plan.read(bytes), () -> new byte[1], new BigDecimal(limit));
+                fresh.commit(survey, Plan.read(bytes), making(new byte[1]), new BigDecimal(limit));
             if (limit.equals("4.3")) assertDoesNotThrow(commit);
             else assertThrows(BudgetException.class, commit);
         }
@@ -179,6 +188,23 @@ class JournalTest {
             assertEquals(each == 3 ? "survey-closed" : "closed-once", journal.find(survey, "sleep").reason);
         }
         assertNull(journal.find(survey, survey.survey).report);
+    }
+
+    @Test
+    void anEntryWithAWaveIsANewVersionAndTheOthersStayAsOlderVersionsReadThem() throws IOException {
+        byte[] bytes = bytesOf("sleep", "sleep");
+        SurveyIdentity survey = survey("sleep", HERE, "");
+        JournalEntry former = new JournalEntry(survey, "sleep", HERE, Plan.read(bytes).digest(), bytes);
+        assertEquals(1, former.toBytes()[0]);
+        assertEquals("", JournalEntry.ofBytes(former.toBytes()).wave);
+        JournalEntry asked = former.inWave("2027-01", "not-asked").refused();
+        assertEquals(3, asked.toBytes()[0]);
+        JournalEntry found = JournalEntry.ofBytes(asked.toBytes());
+        assertEquals("2027-01 not-asked no_consent", found.wave + " " + found.reason + " " + found.state);
+        assertArrayEquals(asked.toBytes(), found.toBytes());
+        byte[] later = asked.toBytes();
+        later[0] = 4;
+        assertThrows(IOException.class, () -> JournalEntry.ofBytes(later));
     }
 
     @Test

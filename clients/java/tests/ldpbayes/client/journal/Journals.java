@@ -27,7 +27,8 @@ public final class Journals {
                 String id = "other-" + number;
                 SurveyIdentity identity = new SurveyIdentity(id, "https://x:1", "");
                 JournalEntry entry = new JournalEntry(identity, id, "https://x:1/v1/surveys/" + id, "", null);
-                values.put(identity.toString(), entry.queued(new byte[1], epsilons[number], null).toBytes());
+                values.put(identity.toString(), entry.queued(new byte[1], epsilons[number], null, null)
+                    .toBytes());
             }
         }));
     }

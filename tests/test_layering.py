@@ -379,6 +379,7 @@ PLAN_FILES = "encoders.survey.plan_files"
     "module",
     [
         "encoders.explain.nonresponse",
+        "encoders.open_files",
         "encoders.problem",
         "encoders.progress",
         "encoders.proxy_refusals",

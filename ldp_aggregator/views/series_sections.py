@@ -116,8 +116,8 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
     if summary:
         standing = [row for part in rows for row in part if row.stands_out]
         table = _list_changes(standing, series, plan)
-        shown = Section(id="series-changes", heading="Standing out", parts=[table])
-        return make_section("series", [first, *map(Note, notes), *[shown][: len(standing)]])
+        part_of_page = Section(id="series-changes", heading="Standing out", parts=[table])
+        return make_section("series", [first, *map(Note, notes), *[part_of_page][: len(standing)]])
     parts = []
     for number, (course, part) in enumerate(zip(series.courses, rows, strict=True), 1):
         shown = [row for row in part if row.wave in series.waves[-MAX_SHOWN_WAVES:]]

@@ -20,6 +20,7 @@ FOR_DESKS = {
     ("encoders", "file_kind.py"),  # loaded after an error about a file that a command names
     ("encoders", "key_file.py"),
     ("encoders", "notebook_html.py"),  # loaded in a notebook alone
+    ("encoders", "open_files.py"),  # loaded by collectors and relays
     ("encoders", "problem.py"),  # loaded by collectors and relays
     ("encoders", "progress.py"),
     ("encoders", "proxy_refusals.py"),  # loaded by collectors and relays

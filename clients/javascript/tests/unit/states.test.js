@@ -283,6 +283,7 @@ test("states, reasons and errors are those of the documentation", () => {
       (errors.length ? errors : [""]).map((name) => `${words(state)[0]} ${each} ${name}`),
     );
   });
-  const reached = [...CASES.map(([name]) => name), ...PYTHON_ONLY];
+  const ofWaves = ["waiting  ", "missed  ", "not_asked  "]; // reached in waves.test.js
+  const reached = [...CASES.map(([name]) => name), ...ofWaves, ...PYTHON_ONLY];
   assert.deepEqual([...new Set(reached)].sort(), [...new Set(documented)].sort());
 });

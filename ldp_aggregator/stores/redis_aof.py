@@ -23,6 +23,13 @@ _MAX_SECONDS = 86_400.0
 _RETRY_SECONDS = 5.0
 _RECONNECT_SECONDS = 1.0
 _MARGIN_SECONDS = 0.1
+_PASSING = (
+    redis.exceptions.AskError,
+    redis.exceptions.TryAgainError,
+    redis.exceptions.ClusterDownError,
+    redis.exceptions.ReadOnlyError,
+)
+"""Responses of a cluster that changes; a MovedError is an AskError."""
 _GROWTH_SCRIPT = (files("ldp_aggregator.stores") / "lua" / "finish_growth.lua").read_text()
 _THOUSANDS_PER_CALL = 10
 _ID_KEYS = "ldp:{*}:ids"
@@ -45,8 +52,8 @@ class AofRewriter:
         self._servers = servers
         self._redis = servers.client
         self._seconds = seconds
-        self._task = BackgroundTask(partial(_retrying, self._rewrite))
-        self._check = BackgroundTask(partial(_retrying, self._check_rewrite))
+        self._task = BackgroundTask(partial(self._try, self._rewrite))
+        self._check = BackgroundTask(partial(self._try, self._check_rewrite))
 
     def request(self) -> None:
         """Schedule a rewrite at a random time within the interval: the new file shows when it was written."""
@@ -106,7 +113,15 @@ class AofRewriter:
     def _rewrite(self) -> float | None:
         """Request a rewrite unless another collector just did; return the seconds until the next try."""
         interval_ms = max(1, int(1000 * self._seconds))
-        if not self._redis.set(_REWRITE_KEY, 1, px=interval_ms, nx=True):
+        try:
+            is_first = self._redis.set(_REWRITE_KEY, 1, px=interval_ms, nx=True)
+        except (redis.ConnectionError, redis.TimeoutError):
+            if not self._servers.is_cluster:
+                raise
+            with suppress(*FAILURES):  # the other nodes must not keep the order of arrival
+                self._rewrite_now()
+            return self._seconds + _RECONNECT_SECONDS
+        if not is_first:
             remaining_ms: int = self._redis.pttl(_REWRITE_KEY)
             if remaining_ms <= interval_ms:
                 return max(remaining_ms, 0) / 1000 + _MARGIN_SECONDS
@@ -118,6 +133,18 @@ class AofRewriter:
             raise
         self._check.request(_RETRY_SECONDS)
         return None
+
+    def _try(self, run: Callable[[], float | None]) -> float | None:
+        """Run a task; return the seconds until the next run, None if it is done or may not be done."""
+        try:
+            return run()
+        except _PASSING:
+            self._servers.read_map()
+            return _RECONNECT_SECONDS
+        except redis.ResponseError as error:
+            return _RETRY_SECONDS if "in progress" in str(error) else None
+        except FAILURES:
+            return _RECONNECT_SECONDS
 
     def _check_rewrite(self) -> float | None:
         """Rewrite a file whose last rewrite failed, or which was not rewritten since Redis started.
@@ -132,16 +159,6 @@ class AofRewriter:
             return None
         self._rewrite_now()
         return _RETRY_SECONDS
-
-
-def _retrying(run: Callable[[], float | None]) -> float | None:
-    """Run a task; return the seconds until the next run, None if it is done or this user may not rewrite."""
-    try:
-        return run()
-    except redis.ResponseError as error:
-        return _RETRY_SECONDS if "in progress" in str(error) else None
-    except FAILURES:
-        return _RECONNECT_SECONDS
 
 
 def split_rewrite_seconds(url: str) -> tuple[str, float]:

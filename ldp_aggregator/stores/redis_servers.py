@@ -52,7 +52,7 @@ class RedisServers:
         self.is_cluster = url.startswith(_CLUSTER_SCHEME)
         self.after_failure: Callable[[], object] = lambda: None
         """Called whenever the servers could not be used."""
-        self._map_reader = BackgroundTask(self._read_map)
+        self._map_reader = BackgroundTask(self.read_map)
         timeouts = {"socket_timeout": TIMEOUT_SECONDS, "socket_connect_timeout": TIMEOUT_SECONDS}
         try:
             if self.is_cluster:
@@ -85,7 +85,7 @@ class RedisServers:
         """
         found = {*self.client.scan_iter(pattern, count=1000)}
         if self.is_cluster:  # only now: this takes long only if a server hangs, and then it has failed before
-            self._read_map()
+            self.read_map()
             found |= {*self.client.scan_iter(pattern, count=1000)}
         return found
 
@@ -121,7 +121,7 @@ class RedisServers:
                 self._close_idle_connections()
                 self.after_failure()
                 if isinstance(error, redis.exceptions.AskError):  # or MovedError
-                    self._read_map()
+                    self.read_map()
                 elif self.is_cluster:
                     self._map_reader.request(_MAP_SECONDS)  # not now: another server may hang
             raise found from error
@@ -137,7 +137,7 @@ class RedisServers:
             if client:  # a node to which nothing was sent yet has none
                 client.connection_pool.disconnect(inuse_connections=False)
 
-    def _read_map(self) -> None:
+    def read_map(self) -> None:
         """Read again which server of the cluster has which keys."""
         with suppress(*FAILURES):
             self.client.nodes_manager.initialize()

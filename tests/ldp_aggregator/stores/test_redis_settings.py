@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from contextlib import closing
 
 import numpy as np
@@ -176,6 +177,45 @@ def test_tls_to_a_redis_without_tls_is_named_as_the_likely_cause(tmp_path, monke
             store.check_durability(StorePolicy())
     finally:
         server.stop()
+
+
+def rewrites(node: ClusterNode) -> int:
+    return int(node.client.info("commandstats").get("cmdstat_bgrewriteaof", {"calls": 0})["calls"])
+
+
+@pytest.mark.parametrize("fault", ["moves", "hangs"])
+def test_files_are_rewritten_while_the_key_of_the_lock_moves_or_its_node_hangs(cluster_nodes, fault):
+    url = f"{cluster_nodes[0].url}?rewrite_seconds=0.5&socket_timeout=0.3"
+    with closing(RedisStore(url)) as store:
+        store.check_durability(StorePolicy())
+        port = store._servers.node_of_key("ldp:rewriting")["target_nodes"].port
+        source = next(node for node in cluster_nodes if node.port == port)
+        others = [node for node in cluster_nodes if node is not source]
+        question = next(each for each in map(str, range(99)) if server_port(store, each) != port)
+        record(store, "survey", question, {bytes(16): bytes(8)}, np.array([1]))
+        wait_for(lambda: all(rewrites(node) for node in others))
+        try:
+            if fault == "moves":
+                move_slot(source, others[0], "ldp:rewriting")
+            else:
+                source.signal(signal.SIGSTOP)
+            before = rewrites(others[0])
+            for number in range(1, 200):
+                record(store, "survey", question, {number.to_bytes(16, "big"): bytes(8)}, np.array([1]))
+                if rewrites(others[0]) > before:
+                    break
+                time.sleep(0.05)
+            assert rewrites(others[0]) > before
+        finally:
+            if fault == "moves":
+                move_slot(others[0], source, "ldp:rewriting")
+            else:
+                source.signal(signal.SIGCONT)
+    wait_for(lambda: all(node.sees_all() for node in cluster_nodes))
+
+
+def server_port(store: RedisStore, question: str) -> int:
+    return int(store.server_of("survey", question).rpartition(":")[2])
 
 
 def test_a_store_finds_what_has_moved_to_a_new_node(tmp_path):

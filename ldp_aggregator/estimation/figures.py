@@ -73,13 +73,11 @@ def _list_features(
             yield Figures(feature.name, name, tuple(result.values), classes, PROBABILITY, z, shares)
 
 
+Numbers = FloatArray | float
+
+
 def find_margins(
-    value: FloatArray | float,
-    stderr: FloatArray | float,
-    ends: tuple[FloatArray | float, FloatArray | float],
-    own_z: float,
-    z: float,
-    bounds: Bounds,
+    value: Numbers, stderr: Numbers, ends: tuple[Numbers, Numbers], own_z: float, z: float, bounds: Bounds
 ) -> tuple[FloatArray, FloatArray]:
     """Return the distances from values to the low and high ends of their intervals at z standard errors.
 

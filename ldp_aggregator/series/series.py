@@ -109,7 +109,8 @@ def _list_courses(
         levels = IntervalEstimate(*(np.stack([each[name] for each in estimates]) for name in estimates[0]))
         is_number = first.statistic in (MEAN, MISSING, MISSING_SHARE)
         test = assess_levels(levels) if is_number else tests.get((first.feature, first.statistic))
-        if first.statistic != VARIANCE and levels.value.size <= MAX_ESTIMATES:
+        is_known = np.isfinite(levels.stderr).any() and levels.value.size <= MAX_ESTIMATES
+        if first.statistic != VARIANCE and is_known:
             feature, statistic, values, classes, bounds, z, _ = first
             courses.append(Course(feature, statistic, values, classes, bounds, z, waves, levels, test))
     return tuple(courses)

@@ -114,13 +114,13 @@ def build_series(results: Results, *, summary: bool = False) -> Section | None:
     first, *notes = TEXTS.section("changes", changed=changed, summary=summary, most=MAX_SHOWN_WAVES)
     rows = [list(list_rows(each, series)) for each in series.courses]
     if summary:
-        standing = [row for part in rows for row in part if row.stands_out]
+        standing = [row for each in rows for row in each if row.stands_out]
         table = _list_changes(standing, series, plan)
-        part_of_page = Section(id="series-changes", heading="Standing out", parts=[table])
-        return make_section("series", [first, *map(Note, notes), *[part_of_page][: len(standing)]])
+        part = Section(id="series-changes", heading="Standing out", parts=[table])
+        return make_section("series", [first, *map(Note, notes), *([part] if standing else [])])
     parts = []
-    for number, (course, part) in enumerate(zip(series.courses, rows, strict=True), 1):
-        shown = [row for row in part if row.wave in series.waves[-MAX_SHOWN_WAVES:]]
+    for number, (course, of_course) in enumerate(zip(series.courses, rows, strict=True), 1):
+        shown = [row for row in of_course if row.wave in series.waves[-MAX_SHOWN_WAVES:]]
         levels, trend = (
             [row for row in shown if row.statistic == kind.format(course.statistic)]
             for kind in (BY_WAVE, TREND)

@@ -13,6 +13,7 @@ survey = {{id = "habits", epsilon = 4}}
 {label}
 features.tea.values = ["black", "green", "none"]
 features.hours.range = [2, 12]
+features.unasked = {{values = ["a", "b"], weight = 0}}
 waves = {{first = 2025-01-01, every = "month", count = {count}}}
 """
 LABEL = 'label = {name = "asleep", values = ["yes", "no"]}'
@@ -26,7 +27,7 @@ def make_plan(label=LABEL, count=5, more=""):
 def make_people(prior=0.4, tea=TEA, hours=(-0.2, 0.2)):
     """Return people with a share of the class "yes", P(tea | class) and means of the normalised hours."""
     number = Gaussian(np.array(hours), np.full(2, 0.04), None)
-    return SyntheticPopulation(np.array([prior, 1 - prior]), (np.asarray(tea), number))
+    return SyntheticPopulation(np.array([prior, 1 - prior]), (np.asarray(tea), number, np.full((2, 2), 0.5)))
 
 
 def simulate(plan, populations, users=20_000, seed=1):

@@ -17,10 +17,12 @@ import pytest
 
 from encoders.mechanisms.base import Mechanism
 from encoders.mechanisms.direct import DE
-from encoders.survey import invitation, questions, validation_round
+from encoders.survey import Plan, invitation, questions, validation_round
 from encoders.survey.features import GRID, BinnedFeature, NumericFeature, parse_number
 from encoders.survey.projection import Projection
+from encoders.survey.questions import Question
 from encoders.survey.validation_round import Validation
+from encoders.survey.waves import Waves
 from tests.support.http_servers import serve
 from tools.vectors import adapter, check_port
 
@@ -310,8 +312,13 @@ def proved_in_doubles(self: Mechanism, epsilon: Any) -> None:
         PROVE(self, epsilon)
 
 
+def question_by_question(self: Plan, question: Question, wave: int) -> Question:
+    assert self.waves
+    return replace(question, index=question.index * len(self.waves.list) + wave)
+
+
 CODE, BIN, PROVE, VALIDATE = NumericFeature.code, BinnedFeature.code, Mechanism.prove, Validation.validate
-MODEL = HERE / "good-validation.json"
+MODEL, WAVES = HERE / "good-validation.json", HERE / "good-waves.json"
 WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "halves to even": (VALUES, NumericFeature, "code", half_to_even),
     "halves up, but not the double below": (VALUES, NumericFeature, "code", half_up_without_adding),
@@ -329,6 +336,9 @@ WRONG_PORTS: dict[str, tuple[Path, Any, str, Any]] = {
     "parts that begin at round codes": (MODEL, validation_round, "find_score_row", parts_of_an_even_grid),
     "no model is checked": (PLANS, Validation, "check", lambda self: None),
     "tokens are not checked": (TOKENS, invitation, "_check_bytes", lambda plan, token_id: b"0000"),
+    "waves are not counted apart": (WAVES, Plan, "in_wave", lambda self, question, wave: question),
+    "indices of waves question by question": (WAVES, Plan, "in_wave", question_by_question),
+    "no waves are checked": (PLANS, Waves, "check", lambda self, questions: None),
     "proves nothing": (PLANS, Mechanism, "prove", lambda self, epsilon: None),
     "proves in doubles": (PLANS, Mechanism, "prove", proved_in_doubles),
 }

@@ -102,7 +102,11 @@ class CounterSnapshot(ABC, Generic[PlanT]):
         """Number of people: of reports, or the largest of a question if each person answers all."""
         if not self.plan.asks_all:
             return self.total()
-        return max((total.n for total in self.totals.values()), default=0)
+        most: dict[str, int] = {}  # of each wave
+        for key, total in self.totals.items():
+            wave = key.partition("@")[2].partition(":")[0]
+            most[wave] = max(most.get(wave, 0), total.n)
+        return sum(most.values())
 
     def to_json(self) -> bytes:
         """Return the snapshot as JSON."""

@@ -18,6 +18,7 @@ from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry
 from ldp_client.opt_out import REHEARSAL_VARIABLE, active_opt_out, is_variable_set
 from ldp_client.receipt import State
+from ldp_client.waves import describe_wait
 
 _STATE_TEXTS = {
     State.NO_CONSENT: "not agreed to: nothing is sent",
@@ -149,6 +150,9 @@ def _purge(journal: Journal, options: argparse.Namespace) -> list[str]:
 def _describe(entry: JournalEntry) -> str:
     if entry.reason == CLOSED_ONCE:
         return "answered, waits; the collector said once that the survey is closed"
+    if entry.state is State.READY and entry.wave is not None and entry.plan:
+        wait = describe_wait(Plan.from_json(entry.plan), entry)
+        return f"agreed to; {wait.why}" if wait else _STATE_TEXTS[entry.state]
     if entry.why and entry.state is State.SENT:
         return f"answered: {entry.why}"
     return _STATE_TEXTS[entry.state] + (f" ({entry.reason})" if entry.reason else "")

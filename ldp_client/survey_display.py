@@ -100,4 +100,4 @@ class SurveyDisplay:
     def _wave(self, plan: Plan) -> int | None:
         """Return the index of the person's wave, if it is drawn; None if it is not, or there are none."""
         entry = self._participation.find_entry() if plan.waves else None
-        return find_wave(plan, entry.wave) if entry else None
+        return find_wave(plan, entry.wave) if entry and entry.survey == plan.id else None

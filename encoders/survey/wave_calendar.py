@@ -33,9 +33,11 @@ def schedule_waves(first: date, every: str, count: int, open_days: int | None) -
     """
     try:
         days = [_step(first, every, number) for number in range(count + 1)]
+        ends = days[1:] if open_days is None else [day + timedelta(open_days) for day in days[:-1]]
     except (ValueError, OverflowError):
-        raise SurveyError("the last wave is beyond the calendar: use fewer", "waves.count") from None
-    ends = days[1:] if open_days is None else [day + timedelta(open_days) for day in days[:-1]]
+        raise SurveyError(
+            "the last wave is beyond the calendar: use fewer or shorter ones", "waves.count"
+        ) from None
     return tuple(
         Wave(_name(day, every), _seconds(day), _seconds(end))
         for day, end in zip(days[:-1], ends, strict=True)

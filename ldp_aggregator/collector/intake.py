@@ -24,6 +24,8 @@ from ldp_aggregator.stores import Batch, MarksById, Store
 from ldp_aggregator.stores.group_commit import GroupCommit
 from ldp_aggregator.stores.shards import choose_shards, divide_counter, read_shards
 
+WAVE_GRACE_SECONDS = 7 * 86_400
+"""How long after its end a wave still takes reports, which devices made in time: they may be offline."""
 _NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its token is not an invitation"))
 
 
@@ -59,7 +61,7 @@ class Intake:
         allow_many : bool
             Whether the body may hold more than one report.
         grace : int
-            For how many seconds after its end a wave still takes reports.
+            For how many seconds after its end a wave still takes reports, if more than WAVE_GRACE_SECONDS.
 
         Returns
         -------
@@ -146,7 +148,7 @@ def _reject_undue(
         assert isinstance(batch.question, Question)
         assert batch.question.wave is not None
         wave = waves.list[batch.question.wave]
-        if wave.opens <= now < wave.closes + grace:
+        if wave.opens <= now < wave.closes + max(grace, WAVE_GRACE_SECONDS):
             due.append(batch)
             continue
         early = now < wave.opens

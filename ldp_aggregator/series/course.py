@@ -56,13 +56,15 @@ class Course:
     def _compare(self, earlier: IntArray) -> IntervalEstimate:
         """Return the changes from these waves to all but the first (MOVER, Zou and Donner 2008).
 
-        The simultaneous intervals are those of all waves, values and classes.
+        The simultaneous intervals are those of all waves, values and classes, for `changes` and `since_first`
+        together.
         """
         levels, later, ends = self.levels, np.arange(1, len(self.waves)), []
         change = levels.value[later] - levels.value[earlier]
         known = self._known[later] & self._known[earlier]
         wide = levels.simultaneous_low, levels.simultaneous_high
-        wide_z = max(self.z, simultaneous_z(change.size))
+        compared = 2 * change.size - change[0].size  # the first change is in both
+        wide_z = max(self.z, simultaneous_z(compared))
         for interval, own_z, z in (((levels.low, levels.high), Z95, Z95), (wide, self.z, wide_z)):
             below, above = find_margins(levels.value, levels.stderr, interval, own_z, z, self.bounds)
             low = change - np.hypot(below[later], above[earlier])

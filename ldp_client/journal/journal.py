@@ -195,8 +195,8 @@ class Journal(JournalFile):
             body = make_report()
             made = (None, body, (wave or plan.relay).closes) if plan.relay else (body, None, None)
             connection.execute(
-                "UPDATE surveys SET report = ?, sealed = ?, closes = ?, wave_name = ?, epsilon = ?, "
-                "state = ? WHERE survey = ? AND origin = ?",
+                "UPDATE surveys SET reason = '', report = ?, sealed = ?, closes = ?, wave_name = ?, "
+                "epsilon = ?, state = ? WHERE survey = ? AND origin = ?",
                 (*made, wave and wave.name, str(plan.epsilon), State.QUEUED, agreed.survey, agreed.origin),
             )
             return get_entry(connection, agreed.identity), True

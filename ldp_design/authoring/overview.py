@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from encoders.canonical import decimal_text
@@ -15,6 +16,7 @@ from encoders.survey import CategoricalFeature, Plan, Question
 from encoders.survey.conditions import KEY, exclude_each_other
 from encoders.survey.features import Choices
 from encoders.survey.questions import MEAN, SQUARE
+from encoders.survey.waves import Waves
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
 from ldp_design.authoring.survey_texts import describe_texts
 
@@ -47,11 +49,21 @@ def format_overview(plan: Plan) -> str:
     lines += ["", *wrap_text(" ".join([_UNUSED * bool(unused) + _LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
+    if plan.waves:
+        lines += ["", *wrap_text(_describe_waves(plan.waves))]
     if plan.relay:
         lines += ["", f"relay {plan.relay.url}"]
         lines += [line for each in format_relay(plan, plan.relay) for line in wrap_text(each)]
     lines += ["", *(f"warning: {each.message}" for each in find_warnings(plan))]
     return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
+
+
+def _describe_waves(waves: Waves) -> str:
+    days = [f"{datetime.fromtimestamp(each.opens, UTC):%Y-%m-%d}" for each in waves.list]
+    return (
+        f"{len(days)} waves, of which each person answers one: {waves.list[0].name} opens on {days[0]}, and "
+        f"{waves.list[-1].name}, the last one, on {days[-1]} (midnight UTC)"
+    )
 
 
 def count_questions(plan: Plan) -> str:

@@ -148,8 +148,8 @@ def size(
 def _take_one_wave(survey: Survey, users: int | None) -> Survey:
     count = len(survey.waves.list) if survey.waves else 1
     click.echo(
-        f"each of the {count} waves has 1/{count} of the people; a change between two waves has 1.4 times "
-        "the margin of one wave",
+        f"the survey has {count} waves: all numbers of people and margins are those of one wave, which has "
+        f"1/{count} of the people; a change between two waves has 1.4 times the margin",
         err=True,
     )
     return replace(survey, users=users or survey.users).of_one_wave()

@@ -7,12 +7,14 @@ import pytest
 
 from encoders.randomness import SystemEntropy
 from encoders.report import unpack
+from encoders.survey import read_survey
 from encoders.survey.compiled_plan import draw_report_id
 from encoders.survey.invitation import format_token
 from ldp_client import Client, State
 from ldp_client.journal import Journal
 from tests.ldp_client.conftest import Collector
-from tests.support.waves import DAY, ROW, SURVEY, Clock, compile_waves
+from tests.support.commands import command
+from tests.support.waves import DAY, ROW, SURVEY, WAVES, Clock, compile_waves
 
 URL = "http://collector.test/v1/surveys/mood"
 BEFORE = compile_waves().waves.list[0].opens - DAY
@@ -192,6 +194,38 @@ def test_a_journal_without_waves_is_extended(tmp_path, clock):
         connection.execute("PRAGMA user_version = 6")
     (entry,) = Journal(path).entries()
     assert (entry.wave, entry.state) == (None, State.READY)
+
+
+def test_a_clock_set_back_after_a_late_grant_leaves_no_reason(clock, journal):
+    plan = compile_waves()
+    client = client_of(plan, journal)
+    clock.now = plan.waves.list[-1].closes
+    assert client.grant().state is State.NOT_ASKED
+    clock.now = plan.waves.list[wave_of(journal)].opens
+    client.report(ROW, "yes")
+    assert journal.entries()[0].reason == ""
+
+
+def test_the_command_says_when_the_person_is_asked(clock, journal, monkeypatch):
+    plan = compile_waves()
+    client_of(plan, journal).grant()
+    name = plan.waves.list[wave_of(journal)].name
+    shown = command("ldp-client", "status", "--journal", journal.path).stdout
+    assert f"agreed to; the wave {name} has not opened yet" in shown
+
+
+def test_a_preview_of_another_round_does_not_take_the_wave_of_an_answered_one(clock, journal):
+    first = compile_waves(SURVEY.replace("epsilon = 2", 'epsilon = 2, family = "moods"'))
+    client = client_of(first, journal)
+    client.grant()
+    clock.now = first.waves.list[wave_of(journal)].opens
+    client.report(ROW, "yes")
+    two = WAVES.replace("count = 3", "count = 2").replace("month", "year")
+    second = read_survey(SURVEY.replace("mood", "second", 1).replace("= 2}", '= 2, family = "moods"}') + two)
+    other = Client(
+        second.compile(), URL.replace("mood", "second"), journal=journal, transport=Collector(first)
+    )
+    assert "You are asked once" in str(other.preview(ROW, "yes"))
 
 
 def test_a_preview_is_of_the_drawn_wave(clock, journal):

@@ -27,7 +27,7 @@ def test_one_wave_has_its_part_of_the_people():
 def test_the_size_is_that_of_one_wave(survey, tmp_path):
     for options in ([], ["--users", "3000"]):
         found = command("ldp-survey", "size", survey, *options)
-        assert "each of the 3 waves has 1/3 of the people" in found.stderr
+        assert "those of one wave, which has 1/3 of the people" in found.stderr
         (tmp_path / "one.toml").write_text(USERS.replace("3000", "1000"))
         assert found.stdout == command("ldp-survey", "size", tmp_path / "one.toml").stdout
 
@@ -52,3 +52,8 @@ def test_made_up_reports_are_of_all_waves(survey, tmp_path):
 
 def test_a_preview_names_a_wave(survey):
     assert "You are asked once, in the wave 2027-0" in command("ldp-survey", "preview", survey).stdout
+
+
+def test_the_check_names_the_first_and_the_last_wave(survey):
+    shown = " ".join(command("ldp-survey", "check", survey).stdout.split())
+    assert "3 waves, of which each person answers one: 2027-01 opens on 2027-01-31, and 2027-03" in shown

@@ -144,7 +144,8 @@ export function makeChoice(plan, token, random, readToken) {
 export function inOwnWave(plan, entry, token, random) {
   const { assign, list } = /** @type {Plan} */ (plan).waves;
   const draw = () => (assign === "now" ? OPEN_WAVE : random && drawWave(plan, random));
-  const wave = entry?.wave ?? findInvited(plan, token) ?? draw();
+  const own = entry?.survey === plan.id ? entry?.wave : undefined; // an entry may be of another round
+  const wave = own ?? findInvited(plan, token) ?? draw();
   return wave === undefined ? plan : atWave(plan, findWave(list, wave));
 }
 

@@ -88,7 +88,7 @@ def test_the_javascript_client_says_the_same_of_the_relay(plan):
         import {{ readPlan }} from {json.dumps(str(FOLDER / "src/core.js"))};
         import {{ preview }} from {json.dumps(str(FOLDER / "src/preview.js"))};
         const [plan, row] = {json.dumps([plan.json.decode(), ROW])};
-        const read = readPlan(new TextEncoder().encode(plan), {{ checkRelay() {{}} }});
+        const read = readPlan(new TextEncoder().encode(plan), {{ check() {{}} }});
         console.log(String(preview(read, row)));
     """
     text = run_node("--input-type=module", "--eval", program)

@@ -117,6 +117,11 @@ def test_a_token_chooses_the_wave():
         ("open_days = 14", "open_days = 0", "waves.open_days: needs for how many days"),
         (
             "open_days = 14",
+            "open_days = 1_000_000_000_000",
+            "waves.count: the last wave is beyond the calendar",
+        ),
+        (
+            "open_days = 14",
             "open_days = 32",
             "waves.open_days: each wave must open before it closes, and close before",
         ),

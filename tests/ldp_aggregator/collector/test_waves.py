@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from ldp_aggregator.collector import create_app
-from ldp_aggregator.collector.intake import Intake
+from ldp_aggregator.collector.intake import WAVE_GRACE_SECONDS, Intake
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.reports.archives import count_archives
 from ldp_aggregator.results import make_results
@@ -47,7 +47,7 @@ def test_a_report_counts_in_the_wave_that_it_names(clock, store):
     assert (refused.status_code, refused.json["reason"]) == (403, "survey-not-open")
     assert int(refused.headers["Retry-After"]) > 0
     assert f"the wave {NAMES[1]} has not opened yet" in refused.json["detail"]
-    clock.now = first.closes
+    clock.now = first.closes + WAVE_GRACE_SECONDS
     gone = client.post(url, data=reports_of(NAMES[0], 1)[0], **send)
     assert (gone.status_code, gone.json["reason"]) == (410, "survey-closed")
     clock.now = second.opens
@@ -68,10 +68,10 @@ def test_a_report_counts_in_the_wave_that_it_names(clock, store):
 
 
 def test_the_grace_period_holds_for_each_wave(clock, store):
-    store.set_note(SCHEDULES, PLAN.id, Schedule(grace=DAY).to_json())
+    store.set_note(SCHEDULES, PLAN.id, Schedule(grace=8 * DAY).to_json())
     client = create_app(CollectorSettings(), store).test_client()
     url, send = f"/v1/surveys/{PLAN.id}/reports", {"content_type": "application/vnd.msgpack"}
-    clock.now = PLAN.waves.list[0].closes + DAY - 1
+    clock.now = PLAN.waves.list[0].closes + 8 * DAY - 1
     assert client.post(url, data=reports_of(NAMES[0], 1)[0], **send).status_code == 200
     clock.now += 1
     assert client.post(url, data=reports_of(NAMES[0], 1)[0], **send).status_code == 410

@@ -64,5 +64,5 @@ def make_report(
     58
     """
     refuse_relay(plan)
-    index = plan.waves.find(wave) if plan.waves and wave is not None else None
+    index = None if wave is None else plan.waves.find(wave) if plan.waves else 0
     return randomise(plan, row, label, rng or SystemEntropy(), token=token, wave=index).report

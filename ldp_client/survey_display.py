@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from encoders.late_imports import LateImport
 from encoders.randomness import SystemEntropy
 from encoders.survey.plan import Plan
+from encoders.survey.waves import NOW
 from ldp_client.participation import Participation
 from ldp_client.traceback_redaction import redact_traceback
-from ldp_client.waves import find_wave
+from ldp_client.waves import OPEN_WAVE, find_wave
 
 if TYPE_CHECKING:
     from encoders.explain.preview import Preview
@@ -100,4 +101,6 @@ class SurveyDisplay:
     def _wave(self, plan: Plan) -> int | None:
         """Return the index of the person's wave, if it is drawn; None if it is not, or there are none."""
         entry = self._participation.find_entry() if plan.waves else None
-        return find_wave(plan, entry.wave) if entry and entry.survey == plan.id else None
+        if entry and entry.survey == plan.id:
+            return find_wave(plan, entry.wave)
+        return find_wave(plan, OPEN_WAVE) if plan.waves and plan.waves.assign == NOW else None

@@ -8,6 +8,9 @@ const CHECK_AGAIN_MS = 1000;
 const SENTENCES = {
   no_consent: "You have not agreed to take part: nothing was sent.",
   ready: "You have agreed, but not answered yet: nothing was sent.",
+  waiting: "You have agreed, and are asked later: nothing was sent.",
+  missed: "You were asked earlier, and the time is over: nothing was sent.",
+  not_asked: "You are not asked, because your time was over when you agreed: nothing was sent.",
   queued: "You have answered: your disguised answer waits in this browser until it can be delivered.",
   sent: "You have answered: your disguised answer has arrived, and counts once. Thank you!",
   duplicate: "You have answered: your disguised answer has arrived, and counts once. Thank you!",

@@ -51,10 +51,10 @@ def sequential_z(progress: float, error: float = SIMULTANEOUS_ERROR) -> float:
 def hold_at_all_looks(estimates: Estimates, plan: Plan) -> Estimates:
     """Return the estimates of an open local survey with intervals that are valid at all looks.
 
-    Classes count as distinguishable where their simultaneous intervals do not overlap. Relevances stay as
-    they are.
+    In a survey with waves, they are valid at all looks at one wave. Classes count as distinguishable where
+    their simultaneous intervals do not overlap. Relevances stay as they are.
     """
-    people = plan.users or 0
+    people = (plan.users or 0) // (len(plan.waves.list) if plan.waves else 1)
     return replace(
         estimates,
         raw_prior=_widen(estimates.raw_prior, _progress(estimates.reports, people)),

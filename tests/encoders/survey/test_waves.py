@@ -80,6 +80,8 @@ def test_a_survey_without_waves_takes_none():
 def test_reports_are_made_for_a_wave_by_its_name():
     plan = compile_waves()
     assert unpack(make_report(plan, ROW, "yes", wave="2027-03")).question // len(plan.questions) == 2
+    with pytest.raises(LdpError, match="0 waves"):
+        make_report(read_survey(SURVEY).compile(), ROW, "yes", wave="2027-03")
     with pytest.raises(SurveyError, match="no wave '2027-04'; the waves are 2027-01, 2027-02, 2027-03"):
         make_report(plan, ROW, "yes", wave="2027-04")
 

@@ -17,6 +17,7 @@ import numpy as np
 from encoders.errors import ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
+from encoders.survey.waves import NOW
 from ldp_audit.blackbox import compare
 from ldp_audit.homogeneity import min_p_value
 from ldp_audit.messages import Messages
@@ -103,16 +104,21 @@ def check_series(
     return BlackBoxResult(SERIES, leak, len(pairs)), [
         Check(SERIES, "at most one report in all waves together", most < 2, f"at most {most}"),
         Check(SERIES, "a report names the wave in which it is sent", not wrong, f"{wrong:,} do not"),
-        _check_waves(histories, sent, alpha / 2),
+        _check_waves(plan, histories, sent, alpha / 2),
     ]
 
 
-def _check_waves(histories: Sequence[History], sent: dict[int, list[Bodies]], alpha: float) -> Check:
+def _check_waves(
+    plan: Plan, histories: Sequence[History], sent: dict[int, list[Bodies]], alpha: float
+) -> Check:
     """Test how often devices answer in each wave, or not at all, whatever the answers are."""
     p = 1.0
     for place, history in enumerate(histories):
-        waves = len(history.people)
-        shares = np.array([each is not None for each in history.people]) / waves
+        shares = np.array([each is not None for each in history.people], dtype=np.float64)
+        if plan.waves and plan.waves.assign == NOW and not plan.by_invitation:
+            shares[np.argmax(shares) + 1 :] = 0  # the first wave in which the person is there
+        else:
+            shares /= len(history.people)
         answered = np.array([[bool(bodies) for bodies in each] for each in sent[place]])
         counts = np.append(answered.sum(axis=0), (~answered.any(axis=1)).sum())
         expected = np.append(shares, 1 - shares.sum())
@@ -123,9 +129,7 @@ def _check_waves(histories: Sequence[History], sent: dict[int, list[Bodies]], al
             p = min(p, min_p_value(counts[~certain], len(sent[place]), expected[~certain]))
     limit = alpha / (len(histories) * (len(histories[0].people) + 1))
     finding = f"{format_p_value(p, 2)} (fails below {limit:.1g})"
-    return Check(
-        SERIES, "each wave is as probable as any other, whatever the answers are", p >= limit, finding
-    )
+    return Check(SERIES, "which wave is answered does not depend on the answers", p >= limit, finding)
 
 
 def _summarise(plan: Plan, series: Sequence[Bodies]) -> Messages:

@@ -207,7 +207,7 @@ class Survey:
             weights=self.weights,
             frequency=self.frequency,
             numeric=self.numeric,
-            users=self.users,
+            users=self.of_one_wave().users,
             tables=self.tables,
             projection=self.projection,
             validation=self.validation,

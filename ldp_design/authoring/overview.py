@@ -58,6 +58,11 @@ def format_overview(plan: Plan) -> str:
     return "\n".join([*lines, *describe_texts(plan), f"digest {plan.digest}"])
 
 
+def longest_report(plan: Plan, question: Question) -> int:
+    """Return the length of a report of a question in bytes, in the last wave if there are several."""
+    return plan.report_bytes(plan.counted_questions[question.index - len(plan.questions)])
+
+
 def _describe_waves(waves: Waves) -> str:
     days = [f"{datetime.fromtimestamp(each.opens, UTC):%Y-%m-%d}" for each in waves.list]
     return (
@@ -187,7 +192,7 @@ def _question_row(plan: Plan, question: Question) -> list[str]:
         f"{spent:.9f}",
         *([] if plan.asks_all else [f"{1 - spent / plan.epsilon:.4%}"]),
         f"{plan.question_probability(question):.1%}",
-        f"{plan.report_bytes(question)} bytes",
+        f"{longest_report(plan, question)} bytes",
     ]
 
 

@@ -27,7 +27,13 @@ from ldp_design.authoring.organisation_overview import (
     format_central_overview,
     format_silo_overview,
 )
-from ldp_design.authoring.overview import SurveyWarning, describe_shape, find_warnings, format_overview
+from ldp_design.authoring.overview import (
+    SurveyWarning,
+    describe_shape,
+    find_warnings,
+    format_overview,
+    longest_report,
+)
 from ldp_design.authoring.relay_overview import describe_relay
 from ldp_design.authoring.survey_texts import find_missing_texts
 
@@ -154,7 +160,7 @@ def _describe_question(plan: Plan, question: Question) -> dict[str, Any]:
         "mechanism": question.mechanism.name,
         "realised_epsilon": float(realised_epsilon(question.mechanism.ratio)),
         "probability": plan.question_probability(question),
-        "report_bytes": plan.report_bytes(question),
+        "report_bytes": longest_report(plan, question),
     }
 
 

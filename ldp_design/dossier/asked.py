@@ -22,7 +22,9 @@ from encoders.survey.display_texts import EntryTexts, display_texts, join_texts
 from encoders.survey.features import Choices, NumericFeature
 from encoders.survey.parse_value import MISSING_TEXT
 from encoders.survey.questions import SQUARE
+from encoders.survey.waves import NOW
 from ldp_aggregator.wording.statement import Statement
+from ldp_design.authoring.overview import longest_report
 from ldp_design.authoring.sample_row import format_value, make_sample_row
 from ldp_design.dossier.dossier_page import TEXTS
 from ldp_design.sizing.size_summary import Cell
@@ -93,11 +95,12 @@ def describe_questions(plan: Plan) -> SimpleNamespace:
     alone = [each.name for each in plan.questions if plan.label.exists and not each.label.exists]
     projection, languages = plan.row_schema.projection, plan.texts.languages if plan.texts else {}
     worded = {name for each in languages.values() for name in each.get("features", {})}
-    lengths = [plan.report_bytes(question) for question in plan.questions]
+    lengths = [longest_report(plan, question) for question in plan.questions]
     return SimpleNamespace(
         entries=len(plan.entries),
         one_entry=len(plan.entries) == 1,
         waves=Counted(len(plan.waves.list), "wave") if plan.waves else "",
+        waves_now=plan.waves is not None and plan.waves.assign == NOW,
         one_question=len(plan.questions) == 1,
         # number of questions or groups of them, of which one is drawn
         topic_count=Counted(len(topics), "question"),

@@ -20,7 +20,7 @@ from encoders.survey.display_texts import display_texts
 from ldp_aggregator.statements.privacy import find_report_privacy, update_belief
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share, ShareAtMost
-from ldp_design.authoring.overview import find_setting_warnings
+from ldp_design.authoring.overview import find_setting_warnings, longest_report
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import (
     describe_questions,
@@ -100,7 +100,7 @@ def render_dossier(source: DossierSource) -> bytes:
                 question.name,
                 Share(plan.question_probability(question)),
                 question.mechanism.name,
-                plan.report_bytes(question),
+                longest_report(plan, question),
                 f"{realised_epsilon(question.mechanism.ratio):f}",
             )
             for question in plan.questions

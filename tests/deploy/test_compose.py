@@ -178,6 +178,9 @@ def test_the_nodes_of_compose_join_a_cluster_once(cluster_services, tmp_path):
             join = join.replace(f"-h {address}", f"-h 127.0.0.1 -p {port}")
         for _ in range(2):
             subprocess.run(["sh", "-c", join], env=environment, check=True, timeout=60, capture_output=True)
+        for each in ports.values():  # a node needs a moment after it has joined
+            with redis.Redis(port=each, password=PASSWORD) as client:
+                wait_for(lambda client=client: b"state:ok" in client.execute_command("CLUSTER", "INFO"))
         store = open_store(f"redis+cluster://:{PASSWORD}@127.0.0.1:{port}")
         store.publish("sleep", b"{}", ["question"])
         assert "on disk" in store.check_durability(StorePolicy("always"))

@@ -29,9 +29,11 @@ def test_a_device_without_a_bug_passes():
     assert not faults(StepwiseSeries())  # false alarm: 1e-8
 
 
-@pytest.mark.parametrize("enrolment", ["open", "token"])
-def test_the_client_passes(enrolment):
-    plan = compile_waves(SURVEY.replace("epsilon = 2", f'epsilon = 2, enrolment = "{enrolment}"'))
+@pytest.mark.parametrize(
+    ("enrolment", "more"), [("open", ""), ("token", ""), ("open", 'assign = "now"')], ids=str
+)
+def test_the_client_passes(enrolment, more):
+    plan = compile_waves(SURVEY.replace("epsilon = 2", f'epsilon = 2, enrolment = "{enrolment}"'), more)
     assert not faults(PublicClient(), plan, 30)  # false alarm: 1e-8
 
 

@@ -1,5 +1,7 @@
 """Commands for authors about a survey with waves: sizes of one wave, made-up reports of all."""
 
+from dataclasses import replace
+
 import pytest
 
 from encoders.survey import read_survey
@@ -52,6 +54,23 @@ def test_made_up_reports_are_of_all_waves(survey, tmp_path):
 
 def test_a_preview_names_a_wave(survey):
     assert "You are asked once, in the wave 2027-0" in command("ldp-survey", "preview", survey).stdout
+
+
+def test_the_size_has_the_plan_that_is_compiled():
+    """The weight of the label's question depends on the people of one wave."""
+    many = "".join(f'features.f{number}.values = ["a", "b"]\n' for number in range(8))
+    text = USERS.replace("epsilon = 2", "epsilon = 0.5").replace("mechanism", many + "mechanism") + WAVES
+    survey = read_survey(text)
+    surveys = survey, survey.of_one_wave(), replace(survey, users=10**6)
+    whole, one, larger = ([each.weight for each in made.compile().questions] for made in surveys)
+    assert whole == one != larger
+
+
+def test_the_length_of_a_report_is_that_of_the_last_wave(tmp_path):
+    path = tmp_path / "many.toml"
+    waves = WAVES.replace("count = 3", "count = 300").replace("month", "day").replace("14", "1")
+    path.write_text(SURVEY + waves)
+    assert "60 bytes" in command("ldp-survey", "check", path).stdout
 
 
 def test_the_check_names_the_first_and_the_last_wave(survey):

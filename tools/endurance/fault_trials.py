@@ -219,7 +219,7 @@ def run(folder: Path, fault: Fault, prelude: str = "", seconds: float | None = N
                 time.sleep(fault.seconds if seconds is None else seconds)
             end = time.monotonic()
             if fault.loses:
-                wait_for(lambda: watch.now in LOSS_WORDS)
+                wait_for(lambda: watch.now.startswith(LOSS_WORDS))  # followed by the survey
                 load.stop()
             else:
                 time.sleep(CALM_SECONDS)

@@ -104,7 +104,7 @@ class CounterSnapshot(ABC, Generic[PlanT]):
             return self.total()
         most: dict[str, int] = {}  # of each wave
         for key, total in self.totals.items():
-            wave = key.partition("@")[2].partition(":")[0]
+            wave = _wave_of(key)
             most[wave] = max(most.get(wave, 0), total.n)
         return sum(most.values())
 
@@ -156,8 +156,8 @@ class Snapshot(CounterSnapshot[Plan]):
         if self.wave or (not waves and wave in (LAST_WAVE, ALL_WAVES)):
             return self
         if wave == LAST_WAVE:
-            counted = [key.partition(":")[0].partition("@")[2] for key, each in self.totals.items() if each.n]
-            wave = names[max(map(int, counted), default=0)]
+            counted = [int(_wave_of(key)) for key, each in self.totals.items() if each.n]
+            wave = names[max(counted, default=0)]
         if wave not in (*names, ALL_WAVES):
             known = ", ".join(names) or "it has no waves"
             raise SnapshotError(f"{self.plan.id} has no wave {wave!r}; known: {known}")
@@ -207,6 +207,11 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
         question = self.plan.question
         total = self.totals.get(question.key)
         return np.zeros(question.cells, dtype=np.int64) if total is None else total.cells
+
+
+def _wave_of(key: str) -> str:
+    """Return the index of the wave in the key of a total; empty without waves."""
+    return key.partition("@")[2].partition(":")[0]
 
 
 AnySnapshot = Snapshot | SiloSnapshot

@@ -90,9 +90,8 @@ def check_series(
     """
     histories = make_histories(plan, people)
     sent = {at: [device.series(plan, each) for _ in range(count)] for at, each in enumerate(histories)}
-    whole = {
-        histories[each].name: _summarise(plan, sent[each]) for each in range(5)
-    }  # who is there throughout
+    always = [at for at, each in enumerate(histories) if None not in each.people]
+    whole = {histories[at].name: _summarise(sent[at]) for at in always}
     pairs = list(combinations(whole, 2))
     leaks = [compare(pair, whole[pair[0]], whole[pair[1]], alpha / 2 / len(pairs)) for pair in pairs]
     leak = max(leaks, key=lambda each: each.epsilon_lower_bound)
@@ -132,7 +131,7 @@ def _check_waves(
     return Check(SERIES, "which wave is answered does not depend on the answers", p >= limit, finding)
 
 
-def _summarise(plan: Plan, series: Sequence[Bodies]) -> Messages:
+def _summarise(series: Sequence[Bodies]) -> Messages:
     """Return the number of reports, the first wave of a report, and the last byte sent in each wave."""
     found = []
     for bodies in series:

@@ -13,7 +13,7 @@ from ldp_client.journal.table import JournalEntry
 from ldp_client.receipt import Receipt, State
 
 OPEN_WAVE = -1
-"""The wave of an entry whose device answers in the wave that is open then."""
+"""The wave of an entry whose device answers in the open wave; the index of the last one."""
 NOT_ASKED = "not-asked"
 """The reason in an entry whose wave was over when the person agreed."""
 
@@ -25,7 +25,7 @@ class NotDueError(Exception):
 def choose_wave(plan: Plan, token: str | None, known: JournalEntry | None) -> tuple[int | None, str]:
     """Return the wave and the reason that a journal records when a person agrees.
 
-    An entry keeps its wave through withdrawals and new grants, so nobody can draw until a wave suits them.
+    An entry keeps its wave through withdrawals and new grants, so nobody can draw another wave.
     """
     invited = read_invitation(plan, token)
     if plan.waves is None:

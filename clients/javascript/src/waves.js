@@ -110,9 +110,11 @@ export function drawWave({ waves: { list } }, random) {
 }
 
 /**
- * Return what chooses the wave and the reason that a journal records when a person agrees, from the entry so far.
+ * Return a function that chooses the wave of a person who agrees.
  *
- * An entry keeps its wave through withdrawals and new grants, so nobody can draw until a wave suits them.
+ * It takes their entry so far, and returns the wave and the reason that the journal records.
+ *
+ * An entry keeps its wave through withdrawals and new grants, so nobody can draw another wave.
  *
  * @param {any} plan with waves
  * @param {Token} token

@@ -3,8 +3,8 @@
  * minified by terser too. The order of imports decides some 50 bytes.
  *
  * The client loads previews, texts, rehearsals, waves and the check of signatures when they are needed, so they are not
- * part of it. Nor are the client, the German words and those of relays and waves, which are loaded so too, part of the
- * form, nor the check of all answers part of the relay.
+ * part of it. In the same way, the form loads the client, the German words, and the words of relays and waves, and the
+ * relay loads the check of all answers.
  */
 
 import { readFileSync } from "node:fs";

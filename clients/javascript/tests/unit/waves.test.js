@@ -192,7 +192,7 @@ test("a clock that is set back answers once", async () => {
   assert.equal((await client.report(ROW, LABEL)).state, "already_reported");
 });
 
-test("now asks in the open wave, and nobody after the last one", async () => {
+test("with assign \"now\" the open wave is answered, and nobody is asked after the last one", async () => {
   const plan = planOf({ assign: "now" });
   const { client, recorder } = clientOf({ plan });
   assert.equal((await client.plan()).wave?.name, WAVES[0].name);

@@ -17,7 +17,7 @@ final class AskedWave {
     /**
      * Returns the entry of a person who agrees at a time, with their wave; {@code known} is the entry so far.
      *
-     * <p>It keeps its wave through withdrawals and new grants, so nobody can draw until a wave suits them.
+     * <p>It keeps its wave through withdrawals and new grants, so nobody can draw another wave.
      */
     static JournalEntry choose(Plan plan, Invitation invited, JournalEntry known, JournalEntry agreed,
             RandomSource random, long now) {

@@ -13,7 +13,7 @@ from ldp_aggregator.stores.store import Store
 
 BACKED_UP = "backed up"
 _LOG = "log"
-"""The kind of a store's notes that are entries of the log. Their names sort them by time."""
+"""The kind of a store's notes that are entries of the log. Their times have nanoseconds, so that they sort."""
 
 
 class LogEntry(NamedTuple):
@@ -35,15 +35,15 @@ def write_log(
 ) -> None:
     """Add an entry to the log of a store; if `daily`, in place of the same entry of the same day."""
     seconds, fraction = divmod(time.time_ns(), 10**9)
-    now = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    name = f"{now[:10]} {who} {what} {survey} {detail}" if daily else f"{now} {fraction:09}"
+    now = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:09}Z"
+    name = f"{now[:10]} {who} {what} {survey} {detail}" if daily else now
     store.set_note(_LOG, name, json.dumps(LogEntry(now, who, what, survey, detail)).encode())
 
 
 def read_log(store: Store) -> list[LogEntry]:
     """Return the entries of the log of a store, the oldest first."""
-    entries = [LogEntry(*json.loads(data)) for _, data in sorted(store.notes(_LOG).items())]
-    return sorted(entries, key=lambda entry: entry.time)
+    entries = sorted(LogEntry(*json.loads(data)) for data in store.notes(_LOG).values())
+    return [each._replace(time=f"{each.time[:19]}Z") for each in entries]
 
 
 def find_last_backup(store: Store) -> float | None:

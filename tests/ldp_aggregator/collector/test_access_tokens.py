@@ -226,6 +226,14 @@ def test_a_token_replaces_another_without_a_gap(survey, url, tmp_path):
     assert read == ["anna (operator)", "anna-2 (operator), anna (operator)", "anna-2 (operator)"]
 
 
+def test_entries_of_one_second_are_in_their_order():
+    store = MemoryStore()
+    for roles in [("operator",), ("metrics", "operator"), ("metrics",), ("operator",)]:
+        log_tokens(store, [access(each, each) for each in roles])
+    read = [re.findall(r"(\w+) \(", each.detail) for each in read_log(store)]
+    assert read == [["metrics", "operator"], ["metrics"], ["operator"]]
+
+
 def test_a_token_with_the_same_name_and_another_secret_is_logged():
     store, tokens = MemoryStore(), [access("relay", secret) for secret in ("one", "one", "two")]
     for token in tokens:

@@ -141,14 +141,12 @@ def from_json(kind: type[T], entry: Any) -> T:
 
 @cache
 def _list_fields(kind: Any) -> dict[str, Any]:
-    """Return the types of the fields of a dataclass that are stored, by their names."""
     types = get_type_hints(kind, include_extras=True)
     return {each.name: types[each.name] for each in fields(kind) if not each.metadata.get("hidden")}
 
 
 @cache
 def _list_defaults(kind: Any) -> dict[str, Any]:
-    """Return the defaults of the fields of a dataclass that are optional, by their names."""
     return {each.name: each.default for each in fields(kind) if each.metadata.get("optional")}
 
 

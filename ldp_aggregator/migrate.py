@@ -60,28 +60,15 @@ def migrate_survey(
 ) -> int:
     """Copy a survey with its texts, counters, report ids and tokens to another store.
 
-    Parameters
-    ----------
-    source : Store
-        The store to read. No report may be counted in it during the copy, unless the copy is a backup.
-    target : Store
-        The store to write. It contains nothing of the survey except its plan, or an incomplete copy from
-        this source.
-    progress : callable
-        Called with the number of reports copied since its last call.
-    accept_loss : bool
-        Whether to copy what is left in a store that has lost reports, or to restore a backup.
-    backup : int, optional
-        The time, if the copy is a backup, in Unix seconds.
+    No report may be counted in the source during the copy, unless the copy is a `backup`, made at this time
+    in Unix seconds. The target contains nothing of the survey except its plan, or an incomplete copy from
+    this source. `progress` takes the number of reports copied since its last call. `accept_loss` copies what
+    is left in a store that has lost reports, or restores a backup.
 
-    Raises
-    ------
-    MigrationError
-        If the target collects the survey itself, if another run has started, or if the source counts reports
-        meanwhile. If the source is a backup, unless the loss is accepted.
-    StoreError
-        If a store cannot be used or lacks the survey, or it was deleted from the target. Running it again is
-        safe. If the source has lost reports, unless the loss is accepted.
+    Raises MigrationError if the target collects the survey itself, if another run has started, or if the
+    source counts reports meanwhile. Raises StoreError if a store cannot be used or lacks the survey, or it
+    was deleted from the target; running it again is safe. Either is raised if the source is a backup or has
+    lost reports, unless the loss is accepted.
     """
     try:
         return _Migration(source, target, survey).run(progress, accept_loss, backup)
@@ -289,7 +276,6 @@ class _Migration:
         )
 
     def _require_lock(self, lock_again: bool = False) -> None:
-        """Raise an error if another run has locked the survey."""
         if read_schedule(self._target, self._survey) != self._lock:
             if lock_again:
                 self._target.set_note(SCHEDULES, self._survey, self._lock.to_json())

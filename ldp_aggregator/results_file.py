@@ -177,7 +177,6 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def _read(data: bytes, name: str, read: Callable[[dict[str, Any]], _T]) -> _T:
-    """Return what is read from the content of a file whose checksum is valid."""
     content = _parse_content(data, name)
     try:
         return read(content)

@@ -139,17 +139,8 @@ class Snapshot(CounterSnapshot[Plan]):
     def select(self, wave: str = LAST_WAVE) -> Snapshot:
         """Return the totals of one wave by its name, of all together, or of the last with reports.
 
-        The keys are those of `plan.questions`. Without waves, "all" and "last" change nothing.
-
-        Parameters
-        ----------
-        wave : str
-            The name of a wave, "all" or "last". Without any report, "last" is the first wave.
-
-        Raises
-        ------
-        SnapshotError
-            If there is no such wave.
+        The keys are those of `plan.questions`. Without waves, "all" and "last" change nothing; without any
+        report, "last" is the first wave. Raises SnapshotError if there is no such wave.
         """
         waves = self.plan.waves
         names = [each.name for each in waves.list] if waves else []
@@ -210,7 +201,6 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
 
 
 def _wave_of(key: str) -> str:
-    """Return the index of the wave in the key of a total; empty without waves."""
     return key.partition("@")[2].partition(":")[0]
 
 

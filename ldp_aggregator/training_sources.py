@@ -68,36 +68,21 @@ def read_training_data(
 ) -> TrainingData:
     """Read all sources and add up their snapshots: those of people, and those of each survey of silos.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
-        paths of snapshots and of archives of raw reports: concatenated, possibly compressed with gzip, of
-        any size. Each report counts once across all archives; duplicates between other sources cannot be
-        detected.
-    plan : Plan or SiloPlan, optional
-        The plan of the reports in archives. Without archives, one of the sources must have this plan.
-    surveys : sequence of str
-        Ids of the surveys to read from a store that has several: one survey, or the rounds of one.
-    token : str, optional
-        The operator's token, for collectors.
-    warn : callable
-        Called for damage to archives; their undamaged reports are counted.
-    workers : int or str
-        Number of processes that read archives, or the address of a Dask cluster.
-    show : callable
-        Shows the progress, see :data:`~encoders.progress.ShowProgress`.
+    Sources are URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
+    paths of snapshots and of archives of raw reports: concatenated, possibly compressed with gzip, of any
+    size. Each report counts once across all archives; duplicates between other sources cannot be detected.
+    `warn` is called for damage to archives; their undamaged reports are counted. `workers` is as in
+    :func:`count_archives`.
 
-    Raises
-    ------
-    SourceError
-        If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
-        the sources validate several models, or contain only a validation round.
-    SnapshotError
-        If a snapshot is damaged or a copy of another one, or the sources' plans are not rounds of one
-        survey, see :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
-    IncompleteImportError
-        If the survey's import into its store is not complete.
+    `plan` is the plan of the reports in archives; without archives, one of the sources must have it.
+    `surveys` are the ids to read from a store that has several: one survey, or the rounds of one. `token` is
+    the operator's, for collectors.
+
+    Raises SourceError if a source cannot be read, is named twice, or needs a plan, survey or token that is
+    not given; if the sources validate several models, or contain only a validation round. Raises
+    SnapshotError if a snapshot is damaged or a copy of another one, or the sources' plans are not rounds of
+    one survey, see :func:`~ldp_aggregator.snapshot.choose_covering_plan`; and IncompleteImportError if the
+    survey's import into its store is not complete.
     """
     resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]
     for names in (resolved, list(surveys)):

@@ -221,7 +221,6 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
 
 
 def _wave_rows(survey: RelayedSurvey, held: HeldMessages) -> list[list[str]]:
-    """Return a table of the waves that have had messages."""
     rows = [["wave", "closes", RECEIVED, "waiting", TOO_FEW]]
     for name, pool in survey.pools.items():
         found = held.counts(pool.name)

@@ -69,12 +69,7 @@ def log_event_once(event: str, **fields: object) -> None:
 def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> None:
     """Start the threads; they end with the process, at any moment without harm.
 
-    Parameters
-    ----------
-    surveys : iterable of RelayedSurvey
-    held : HeldMessages
-    refusals : mapping of digest to Counter
-        The refusals of each survey by reason, which are written to the database at each full hour.
+    At each full hour they write `refusals`, the refusals of each survey by reason, to the database.
     """
     hourly = HourlyRelease(list(surveys), held, refusals)
     threading.Thread(target=hourly.run, daemon=True).start()
@@ -194,16 +189,9 @@ Answer = tuple[dict[str, int], list[int]]
 
 
 def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, Answer | None, float]:
-    """Send messages to a collector.
+    """Send messages to a collector; return its HTTP status, its answer, and the pause that it asks for, in s.
 
-    Returns
-    -------
-    status : int
-        The HTTP status; 0 if there is no response.
-    answer : Answer or None
-        None if the collector has not answered.
-    retry_after : float
-        The pause that the collector asks for, in seconds.
+    The status is 0 if there is no response, and the answer None if the collector has not answered.
     """
     try:
         with _opener.open(_request(survey, passage), timeout=TIMEOUT_SECONDS) as response:
@@ -278,7 +266,6 @@ def _request(survey: RelayedSurvey, passage: Passage | None = None) -> Request:
 
 
 def _parse(body: bytes) -> object:
-    """Return the JSON in a body; None if it is none."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -84,17 +84,10 @@ class Passage:
 
 
 class HeldMessages:
-    """The messages of all pools of a relay.
+    """The messages of all pools of a relay, in a SQLite file, which is created for its owner only.
 
-    Parameters
-    ----------
-    path : Path
-        The SQLite file; it is created if it is missing, for its owner only.
-
-    Raises
-    ------
-    sqlite3.Error, OSError
-        From all methods, if the file cannot be used. Nothing is then held, released or deleted.
+    All methods raise sqlite3.Error or OSError if the file cannot be used. Nothing is then held, released or
+    deleted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -228,21 +221,9 @@ class HeldMessages:
     def next_passage(self, digest: str, most: int, sizes: Sequence[int]) -> Passage | None:
         """Return the next records of a survey to pass on, of one batch; None if there are none.
 
-        The same records are returned in the same order until they are marked as passed on, also after a
-        restart.
-
-        Parameters
-        ----------
-        digest : str
-        most : int
-            How many records one request has at most.
-        sizes : sequence of int
-            The length of the messages of each column.
-
-        Raises
-        ------
-        OrderError
-            If the orders of two columns are not independent.
+        They are at most `most`, and `sizes` are the lengths of the messages of each column. The same records
+        are returned in the same order until they are marked as passed on, also after a restart. Raises
+        OrderError if the orders of two columns are not independent.
         """
         sql = (
             "SELECT survey, number, size, secret, next_record, rejected, (SELECT digest FROM surveys "
@@ -288,16 +269,9 @@ class HeldMessages:
     def mark_passed_on(self, passage: Passage, outcomes: Mapping[str, int], rejected: Sequence[int]) -> None:
         """Note that the collector has counted records, and add up its counts.
 
-        After the last records of a batch, the messages, their batch and its secret are deleted; only their
-        names stay.
-
-        Parameters
-        ----------
-        passage : Passage
-        outcomes : mapping of str to int
-            How many messages the collector has recorded, knew already, or rejected.
-        rejected : sequence of int
-            How many messages of each column it has rejected.
+        `outcomes` says how many messages it has recorded, knew already, or rejected, and `rejected` how many
+        of each column. After the last records of a batch, the messages, their batch and its secret are
+        deleted; only their names stay.
         """
         total = " ".join(str(sum(pair)) for pair in zip(passage.rejected, rejected, strict=True))
         with self._lock, transaction(self._database):

@@ -28,10 +28,7 @@ def network_of(sender: Address | None, ipv4: int, ipv6: int) -> str:
 class NetworkLimit:
     """Counts the messages of each network in a whole survey: its /24 (IPv4), or its /48 and /32 (IPv6).
 
-    Parameters
-    ----------
-    limit : int
-        Messages of one network; a /32 of IPv6 can send ten times as many. 0 means no limit.
+    A /32 of IPv6 can send ten times as many as the limit. A limit of 0 means no limit.
     """
 
     def __init__(self, limit: int) -> None:

@@ -35,20 +35,9 @@ _FULL_SECONDS = 8 * 3600
 
 
 def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> Flask:
-    """Make the application.
+    """Make the application, which writes nothing about senders to a log or a disk.
 
-    Parameters
-    ----------
-    settings : RelaySettings
-    held : HeldMessages
-        Holds what devices send.
-    refusals : mapping of digest to Counter
-        Receives the numbers of refused messages by reason.
-
-    Returns
-    -------
-    Flask
-        Writes nothing about senders to a log or a disk.
+    `refusals` receives the numbers of refused messages by reason, for each plan's digest.
     """
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
@@ -75,8 +64,6 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
 
 @dataclass(frozen=True)
 class _Relay:
-    """State that all requests share."""
-
     settings: RelaySettings
     held: HeldMessages
     refusals: Mapping[str, Counter[str]]
@@ -98,8 +85,6 @@ class _Relay:
 
 @dataclass(frozen=True)
 class _Message:
-    """What a device sent."""
-
     survey: RelayedSurvey
     pool: Pool
     inner: bytes

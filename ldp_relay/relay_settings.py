@@ -112,12 +112,8 @@ class RelaySettings:
 def read_settings(path: Path) -> RelaySettings:
     """Read a settings file; the paths in it are relative to its folder.
 
-    Raises
-    ------
-    RelaySettingsError
-        If an entry is missing, unknown or wrong.
-    LdpError
-        If a plan, key or signature cannot be read.
+    Raises RelaySettingsError if an entry is missing, unknown or wrong, and LdpError if a plan, key or
+    signature cannot be read.
     """
     try:
         document = parse_toml(path.read_bytes().decode())

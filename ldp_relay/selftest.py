@@ -30,12 +30,8 @@ def run_selftest() -> str:
     """Mix made-up envelopes and return what was found, in a sentence.
 
     The place of an envelope in one column must be independent of its place in each other column, of its
-    arrival and of its name.
-
-    Raises
-    ------
-    SelfTestError
-        If it is not, or an envelope did not leave exactly once in each column.
+    arrival and of its name. Raises SelfTestError if it is not, or an envelope did not leave exactly once in
+    each column.
     """
     with tempfile.TemporaryDirectory() as folder:
         held = HeldMessages(Path(folder, "selftest.db"))

@@ -27,8 +27,6 @@ from ldp_aggregator.simulated_population import parse_epsilon
 
 
 class _Settings(Protocol):
-    """The parameters of a classifier that a simulated survey depends on."""
-
     survey: Survey | Plan | None
     epsilon: float
     bins: int | None

@@ -177,7 +177,6 @@ class NaiveBayes(SurveyClassifier):
         return super().predict_joint_log_proba(X)
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        """Return the index of the best label of each row: by fast prediction, else by the scores."""
         check_handling(self.handle_unknown)
         best: IntArray
         if self._fast_predictor is None or not self._fast_predictor.supports(rows):

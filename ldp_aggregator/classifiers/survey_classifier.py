@@ -25,7 +25,6 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
     _predictor: Predictor
 
     def _set_stored(self, predictor: Predictor) -> None:
-        """Set the attributes of a classifier that is read from a model file."""
         names = [entry.name for entry in predictor.plan.entries]
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -78,10 +77,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted; labels of a survey may have any spelling.
 
-        Raises
-        ------
-        RowError
-            If a row or label does not fit the survey.
+        Raises RowError if a row or label does not fit the survey.
         """
         check_is_fitted(self)
         with name_rows_by_index(y):
@@ -92,7 +88,6 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         return accuracy
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        """Return the index of the best label of each row."""
         best: IntArray = self._compute_scores(rows).argmax(axis=1)
         return best
 

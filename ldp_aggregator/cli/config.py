@@ -41,10 +41,7 @@ class ReloadableCommand(Command):
 def reload_options(context: click.Context) -> dict[str, Any]:
     """Return the settings that a running command would have if it were started now.
 
-    Raises
-    ------
-    SettingsError
-        If a setting is invalid; with the message that the command would print at its start.
+    Raises SettingsError with the message that the command would print at its start.
     """
     try:
         arguments = list(context.meta[_ARGUMENTS])
@@ -106,7 +103,6 @@ def resolve_store_path(url: str, folder: Path) -> str:
 
 
 def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
-    """Return the Python types of the TOML values that a setting accepts."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return (bool,)
     if isinstance(parameter.type, click.types.FloatParamType):

@@ -182,7 +182,6 @@ def main(
 
 
 def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Results) -> None:
-    """Write a model file as ONNX too, and all estimates as a table, if wanted."""
     if onnx_file:
         classifiers.save_onnx(onnx_file, classifiers.NaiveBayes.from_results(results))
     if csv_file:

@@ -91,7 +91,6 @@ def parse_tokens(text: str, source: str) -> tuple[AccessToken, ...]:
 
 
 def _is_token(table: Any) -> bool:
-    """Return whether a table of TOML has the entries of a token."""
     return (
         isinstance(table, dict)
         and {"role", "sha256"} <= table.keys() <= {"role", "sha256", "expires"}

@@ -129,7 +129,6 @@ def _read_plans(store: Store, stored: Mapping[str, bytes]) -> dict[str, Plan | S
 
 
 def _make_texts(plans: Mapping[str, Plan | SiloPlan]) -> dict[str, CachedResponse]:
-    """Return the responses with the texts of those surveys that have some."""
     return {
         survey: CachedResponse(plan.texts.json, "application/json")
         for survey, plan in plans.items()

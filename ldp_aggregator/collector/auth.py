@@ -102,7 +102,6 @@ def _find_token(service: Service) -> AccessToken | None:
 
 
 def _request_origin() -> tuple[str | None, str]:
-    """Return the peer and the X-Forwarded-For of the current request, for :class:`RateLimit`."""
     return request.remote_addr, request.headers.get("X-Forwarded-For", "")
 
 
@@ -111,6 +110,5 @@ def _authorization() -> str:
 
 
 def _forbid_shared_caching(response: Response) -> Response:
-    """Set `Cache-Control: private, no-store`, unless the page has set its own."""
     response.headers.setdefault("Cache-Control", "private, no-store")
     return response

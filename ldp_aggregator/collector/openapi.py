@@ -163,8 +163,6 @@ _PROBLEM = _object(
 
 @dataclass(frozen=True)
 class _Page:
-    """The response of one page on success, and its reasons for refusal."""
-
     schema: Any
     reasons: tuple[Reason, ...] = ()
     media_type: str = _JSON
@@ -256,13 +254,7 @@ def cached_description() -> CachedResponse:
 
 
 def describe(app: Flask) -> dict[str, Any]:
-    """Describe an application.
-
-    Raises
-    ------
-    KeyError
-        If it has a page that this module does not describe.
-    """
+    """Describe an application; raise KeyError if it has a page that this module does not describe."""
     paths: dict[str, dict[str, Any]] = {}
     for rule in app.url_map.iter_rules():
         if rule.endpoint not in UNDESCRIBED_ENDPOINTS:

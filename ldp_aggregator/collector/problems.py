@@ -29,7 +29,6 @@ def deleted_problem() -> Problem:
 
 
 def _is_deleted(error: StoreError) -> bool:
-    """Return whether the store lacks the survey of the current request because it was deleted just now."""
     if isinstance(error, MissingSurveyError):
         with suppress(StoreError):
             store: Store = current_app.extensions["ldp"].store

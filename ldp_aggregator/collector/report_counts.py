@@ -40,6 +40,5 @@ def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
 
 
 def _wave_of(plan: Plan | SiloPlan, question: CountedQuestion) -> dict[str, str]:
-    """Return the name of a question's wave, as an entry; none in a survey without waves."""
     waves = plan.waves if isinstance(plan, Plan) else None
     return {"wave": waves.list[question.index // len(plan.questions)].name} if waves else {}

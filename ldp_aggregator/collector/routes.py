@@ -184,7 +184,6 @@ def sealed(survey: str) -> Response:
 
 
 def _find_wave(plan: Plan) -> int | None:
-    """Return the index of the wave that a relay's messages are of; None in a survey without waves."""
     if plan.waves is None:
         return None
     try:

@@ -42,23 +42,11 @@ class OpenedMessages(NamedTuple):
 
 
 def open_messages(plan: Plan, body: bytes, key: PrivateKey, wave: int | None = None) -> OpenedMessages:
-    """Open the messages of one request.
+    """Open the messages of one request with the collector's key of this survey.
 
-    Parameters
-    ----------
-    plan : Plan
-        A plan with a relay.
-    body : bytes
-        Records, concatenated. A record is one message of each column; these are messages of different people.
-    key : PrivateKey
-        The collector's key of this survey.
-    wave : int, optional
-        The index of the wave of all messages, in a survey with waves.
-
-    Raises
-    ------
-    ReportError
-        If the body is not a number of whole records.
+    The body is concatenated records. A record is one message of each column; these are messages of different
+    people. `wave` is the index of the wave of all messages. Raises ReportError if the body is not a number of
+    whole records.
     """
     sizes, count = column_bytes(plan), len(plan.questions)
     first = (wave or 0) * count
@@ -87,14 +75,9 @@ def open_messages(plan: Plan, body: bytes, key: PrivateKey, wave: int | None = N
 def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, PrivateKey]:
     """Load the private keys of the surveys with a relay, each from beside its survey's file.
 
-    The key of a closed survey may be missing, because its operator may have deleted it.
-
-    Raises
-    ------
-    KeyFileError
-        If a file cannot be read or is not a key.
-    SettingsError
-        If a key is missing or is not the plan's, or if the survey closes before its relay has delivered.
+    The key of a closed survey may be missing, because its operator may have deleted it. Raises KeyFileError
+    if a file cannot be read or is not a key, and SettingsError if a key is missing or is not the plan's, or
+    if the survey closes before its relay has delivered.
     """
     keys = {}
     for path, plan in files:

@@ -40,10 +40,7 @@ _RANGES = {
 class CollectorSettings:
     """The settings of a collector, with the names of the options of `ldp-collector serve`.
 
-    Raises
-    ------
-    SettingsError
-        If a setting cannot be used; the message names it.
+    Raises SettingsError, which names the setting, if one cannot be used.
     """
 
     surveys: tuple[Path, ...] = ()
@@ -93,13 +90,7 @@ class CollectorSettings:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> CollectorSettings:
-        """Make settings from the options of `ldp-collector serve`, with tokens from files or the environment.
-
-        Raises
-        ------
-        SettingsError
-            If a setting cannot be used.
-        """
+        """Make settings from the options of `ldp-collector serve`; tokens are in files or the environment."""
         given = {each.name: options[each.name] for each in fields(cls) if each.name in options}
         given["tokens"] = read_tokens(options["tokens"]) if options["tokens"] else ()
         variable = os.environ.get(TOKEN_VARIABLE)

@@ -78,11 +78,8 @@ class PublishedSurveys:
     def make_app(self) -> Flask:
         """Make the application, in a worker.
 
-        Raises
-        ------
-        StoreError
-            If the store cannot be used, or is another file than at the start. A file that is missing is not
-            created.
+        Raises StoreError if the store cannot be used, or is another file than at the start. A file that is
+        missing is not created.
         """
         identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
@@ -106,22 +103,12 @@ def publish_surveys(
 ) -> PublishedSurveys:
     """Read the survey files that the settings name, and publish the surveys.
 
-    Everything is checked before anything is written, and before the file of a new store is created.
+    Everything is checked before anything is written, and before the file of a new store is created;
+    `before_writing` makes the caller's last checks. For a reload, `former` are the surveys that this
+    collector serves already. Those that the store has lost since then are not published again.
 
-    Parameters
-    ----------
-    settings : CollectorSettings
-    former : PublishedSurveys, optional
-        The surveys that this collector serves already, for a reload. Those that the store has lost since
-        then are not published again.
-    before_writing : callable
-        Makes the caller's last checks.
-
-    Raises
-    ------
-    LdpError
-        If a file is not a survey or signature, or the store does not satisfy the settings, or is a backup, or
-        has reports to another plan of a survey.
+    Raises LdpError if a file is not a survey or signature, or the store does not satisfy the settings, or is
+    a backup, or has reports to another plan of a survey.
     """
     plans = _load_plans(settings)
     signatures = _load_signatures(settings.surveys, plans)
@@ -165,7 +152,6 @@ def publish_surveys(
 
 
 def _count_reports(store: Store, surveys: Iterable[str]) -> dict[str, int]:
-    """Return the number of reports in the sums of each survey."""
     schedules, totals = read_all_schedules(store), store.all_totals()
     corrected = {each: schedules.get(each, Schedule()).correct(totals.get(each, {})) for each in surveys}
     return {survey: count_reports(each) for survey, each in corrected.items()}
@@ -190,7 +176,6 @@ def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
 
 
 def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) -> dict[str, bytes]:
-    """Return the signatures beside the survey files, by survey id."""
     files = zip(surveys, plans, strict=True)
     signatures = {plan.id: load_signature_file(signature_path(path)) for path, plan in files}
     return {survey: signature for survey, signature in signatures.items() if signature}

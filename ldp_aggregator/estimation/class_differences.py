@@ -248,7 +248,6 @@ def find_differing_statistics(number: ClassMoments) -> dict[str, bool]:
 
 
 def _detect(number: ClassMoments) -> dict[str, bool]:
-    """Return whether the classes differ in each of the compared ratios, at this number's noise."""
     ratios = compared_ratios(number)
     if not ratios:
         return {}

@@ -181,26 +181,17 @@ def estimate_survey(
 ) -> tuple[Estimates, NaiveBayesParameters]:
     """Compute all estimates of a survey, and the probabilities that its classifier uses.
 
+    Questions without totals count as zero reports. Raw estimates do not depend on the estimator, except that
+    "paper" takes the prior from the label question alone.
+
+    `validation` has the counters of a round that validated an earlier model: features that it does not select
+    become uninformative for the classifier. `silos` are further surveys of silos with the same label and
+    features, whose estimates are pooled, see :mod:`pooling`. `poisoning` checks the reports of people for
+    fake ones; this takes up to twice as long, or several times if each person answers all questions.
+
     Raises EstimationError if the estimator is unknown or needs a question that the survey does not ask, if
     the validated model is not a model of this survey, or if a survey of silos has another label or other
     features.
-
-    Parameters
-    ----------
-    snapshot : Snapshot or SiloSnapshot
-        The plan and the totals of its questions; questions without totals count as zero reports.
-    estimator : {"default", "paper"}
-        The estimator of the classifier's probabilities; raw estimates do not depend on it, except that
-        "paper" takes the prior from the label question alone.
-    validation : Snapshot, optional
-        The counters of a round that validated an earlier model. Features that it does not select become
-        uninformative for the classifier.
-    poisoning : bool
-        Whether to check the reports of people for fake ones. This takes up to twice as long, or several
-        times if each person answers all questions.
-    silos : sequence of SiloSnapshot
-        The counters of further surveys of silos with the same label and features, whose estimates are pooled
-        with those of `snapshot`, see :mod:`pooling`.
     """
     stages, plan = _find_estimator(estimator), snapshot.plan
     # 1. Raw estimates: unbiased frequencies and moments of every question, with their covariances.

@@ -77,14 +77,8 @@ class FeatureResult:
     ) -> Self:
         """Build the result of one feature.
 
-        Parameters
-        ----------
-        raw : TableEstimate, optional
-            Frequencies of values and classes, (A k,); None without a question.
-        prior : (k,) array
-            P(label), a distribution.
-        shares : TableEstimate, optional
-            Frequencies of values, (A,), by default the sums of `raw`.
+        `raw` has the frequencies of values and classes, (A k,), or is None without a question. `prior` is
+        P(label), (k,). `shares` has the frequencies of values, (A,), by default the sums of `raw`.
         """
         k, values = len(prior), feature.size
         shares = sum_classes(raw, k) if raw and not shares else shares

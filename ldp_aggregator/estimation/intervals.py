@@ -226,21 +226,14 @@ def invert_test(
 
     Where the top is unknown (NaN), or the bottom is not above 0, the interval is the whole range.
 
-    Parameters
-    ----------
-    find_moments : callable
-        Takes possible true ratios, with one more axis at the front. Returns the variance and the third
-        cumulant of top - ratio bottom. They must be polynomials of the ratio, of degree 4 at most.
-    count : float
-        The number of simultaneous intervals.
-    kurtosis : array or float
-        Excess kurtosis of top - ratio bottom, see `find_quantiles`.
-    step : float
-        The change of the top by one supporting report. Half of it is the margin with which the test includes
-        the whole probability of the estimate (Clopper and Pearson 1934).
-    is_count : bool
-        Whether this is so for the single intervals too. A ratio of two sums has many more values than a
-        count, so a quarter is enough, which includes about half of the probability (mid-P).
+    `find_moments` takes possible true ratios, with one more axis at the front. It returns the variance and
+    the third cumulant of top - ratio bottom, which must be polynomials of the ratio, of degree 4 at most.
+    `count` is the number of simultaneous intervals, and `kurtosis` the excess kurtosis of top - ratio bottom.
+
+    `step` is the change of the top by one supporting report. Half of it is the margin with which the test
+    includes the whole probability of the estimate (Clopper and Pearson 1934); `is_count` says whether this is
+    so for the single intervals too. A ratio of two sums has many more values than a count, so a quarter is
+    enough, which includes about half of the probability (mid-P).
     """
     known = np.isfinite(top) & (bottom > 0)
     bottom = np.where(known, bottom, 1.0)

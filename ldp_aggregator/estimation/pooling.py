@@ -187,7 +187,6 @@ def _find_difference(first: Plan | SiloPlan, silos: SiloPlan) -> str | None:
 
 
 def _describe_difference(first: Feature | Label, silos: Feature | Label) -> str:
-    """Return the first entry that differs."""
     of_first, of_silos = first.as_dict(), silos.as_dict()
     for key in dict.fromkeys([*of_first, *of_silos]):
         if of_first.get(key) != of_silos.get(key):

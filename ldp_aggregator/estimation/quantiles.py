@@ -293,5 +293,4 @@ def _count_independent(covariance: FloatArray, k: int) -> float:
 
 @lru_cache(maxsize=4)
 def _draw(size: int) -> FloatArray:
-    """Return independent standard normal variables."""
     return np.random.default_rng(0).standard_normal((_DRAWS, size))

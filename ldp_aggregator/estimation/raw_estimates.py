@@ -153,13 +153,11 @@ def find_moment_questions(plan: Plan) -> dict[int, list[Question]]:
 def _estimate_questions(
     snapshot: Snapshot, questions: Sequence[Question], index: int, population: Population
 ) -> tuple[Moments, ...]:
-    """Return the moments of one number from each question about it that has reports."""
     totals = [(each, total_of(snapshot, each)) for each in questions]
     return tuple(estimate_moments(each, total, index, population) for each, total in totals if total.n)
 
 
 def _moment_label_shares(numbers: Iterable[Sequence[Moments]]) -> list[LabelShares]:
-    """Return the estimate of P(label) of each question about numbers that has one."""
     by_question = {each.question.index: each for number in numbers for each in number if each.estimates_prior}
     return [LabelShares.from_moments(each) for each in by_question.values()]
 

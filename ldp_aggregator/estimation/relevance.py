@@ -132,7 +132,6 @@ def estimate_number_relevance(
 
 
 def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevance:
-    """Return the relevance of whether a number is missing."""
     k = len(prior)
     if not np.isfinite(missing.stderr).all():
         return UNKNOWN

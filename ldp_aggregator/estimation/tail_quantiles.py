@@ -47,7 +47,6 @@ def _normal_quantile(error: float) -> float:
 
 
 def _laplace_quantile(error: float, terms: int) -> float:
-    """Return the quantile of a standardised sum of Laplace noises."""
     return invert_tail(lambda z: laplace_tail(z, terms), error)
 
 

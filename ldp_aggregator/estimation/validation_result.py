@@ -40,8 +40,6 @@ _RIGHT = 1
 
 
 class _Named(Protocol):
-    """A feature, or its result."""
-
     @property
     def name(self) -> str: ...
 

@@ -37,26 +37,14 @@ def render_page(
     codes: bool = False,
     words: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return the HTML of the page on which people answer a survey.
+    """Return the HTML of the page on which people answer a survey, with a strict content security policy.
 
-    It is in UTF-8, with a strict content security policy.
-
-    Parameters
-    ----------
-    plan : Plan
-        The page accepts only this plan, by its digest. Its texts are the title and the language.
-    survey_url : str
-        The survey at its collector, https://HOST/v1/surveys/ID, or at its relay; the page connects to nothing
-        else. It may be relative to the page. The caller checks that its host is one.
-    public_key : str
-        If given, the page accepts only a plan that was signed with this key.
-    max_epsilon : float, optional
-        The largest epsilon that the page accepts; 2 without it.
-    codes : bool
-        Whether only people with a code of the relay are asked.
-    words : Mapping, optional
-        What the form itself says in further languages: for each language, words by their name. They are not
-        checked.
+    The page accepts only this plan, by its digest, and with `public_key` only if it was signed with this key.
+    It connects to nothing but `survey_url`, the survey at its collector or relay, https://HOST/v1/surveys/ID
+    or relative to the page; the caller checks that its host is one. `max_epsilon` is the largest epsilon that
+    the page accepts; 2 without it. With `codes`, only people with a code of the relay are asked. `words` is
+    what the form itself says in further languages: for each language, words by their name. They are not
+    checked.
     """
     texts = display_texts(plan)
     attributes = {

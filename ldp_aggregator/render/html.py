@@ -60,6 +60,5 @@ def _write_value(value: object) -> str:
 
 
 def _write_words(words: str, tags: Iterator[Markup]) -> Iterator[Markup]:
-    """Yield words of a text file, in which a backtick begins or ends code."""
     for index, part in enumerate(words.split("`")):
         yield (next(tags) if index else Markup("")) + escape(part)

@@ -123,7 +123,6 @@ def distinct_questions(questions: IntArray) -> list[int]:
 
 
 def _copy_windows(data: bytes, starts: IntArray, length: int) -> NDArray[np.void]:
-    """Copy `length` bytes from each offset."""
     count = max(len(data) - length + 1, 0)
     overlapping: NDArray[np.void] = np.ndarray(count, f"V{length}", data, strides=(1,))
     return overlapping[starts]

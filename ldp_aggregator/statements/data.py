@@ -40,7 +40,6 @@ def is_of_people(estimates: Estimates) -> bool:
 
 
 def _describe_rejected(rejected: Mapping[str, int]) -> SimpleNamespace | None:
-    """Return the facts about numbers of rejected reports by reason; None if there are none."""
     reasons = Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items()))
     return SimpleNamespace(count=Count(sum(rejected.values())), reasons=reasons) if rejected else None
 

@@ -137,7 +137,6 @@ def _find_noise(
 
 
 def _round_up(number: float) -> int:
-    """Return a number rounded up to two digits."""
     digits = max(len(str(int(number))) - 2, 0)
     return int(-(-number // 10**digits) * 10**digits)
 
@@ -201,7 +200,6 @@ def _describe_alarm(tests: SupportTests) -> Statement:
 
 
 def _power_above(p_value: float) -> str:
-    """Return the next power of ten above a p-value."""
     return f"1e{math.floor(math.log10(max(p_value, 1e-300))) + 1:d}"
 
 

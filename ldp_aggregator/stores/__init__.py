@@ -37,10 +37,7 @@ STORES = {
 def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
     """Return the identity of a SQLite store's file, which a move does not change; None for other stores.
 
-    Raises
-    ------
-    StoreError
-        If the file does not exist, or is another one than `former`.
+    Raises StoreError if the file does not exist, or is another one than `former`.
     """
     return identify(url.removeprefix("sqlite:///"), former) if url.startswith("sqlite:///") else None
 

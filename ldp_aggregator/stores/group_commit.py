@@ -22,8 +22,6 @@ from ldp_aggregator.stores.store import (
 
 
 class _Job:
-    """The batches of one request, and their result."""
-
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
         self.known: list[MarksById] | None = None

@@ -51,14 +51,8 @@ NO_LOSS = Loss()
 class SeenTotals:
     """The largest number of reports that was seen of each counter; processes that are forked later share it.
 
-    A smaller number later shows that an older copy of the store was restored.
-
-    Parameters
-    ----------
-    counters : mapping of survey id to iterable of str, optional
-        The counters that are shared.
-    former : SeenTotals, optional
-        Numbers that were seen before.
+    A smaller number later shows that an older copy of the store was restored. `counters` are those that are
+    shared, by survey id, and `former` has numbers that were seen before.
     """
 
     def __init__(

@@ -62,16 +62,10 @@ def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
 class RedisStore:
     """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 
-    Parameters
-    ----------
-    url : str
-        ``redis://[:password@]host:port/db``, ``rediss://...``, ``unix:///path``, or
-        ``redis+cluster://[:password@]host:port`` with any node of a cluster. With ``?rewrite_seconds=N``
-        Redis rewrites its append-only file N seconds after a report; 0: never; default 300.
-
-    Notes
-    -----
-    After a failover, the replica may lack what its primary acknowledged last, see docs/running.md.
+    The URL is ``redis://[:password@]host:port/db``, ``rediss://...``, ``unix:///path``, or
+    ``redis+cluster://[:password@]host:port`` with any node of a cluster. With ``?rewrite_seconds=N`` Redis
+    rewrites its append-only file N seconds after a report; 0: never; default 300. After a failover, the
+    replica may lack what its primary acknowledged last, see docs/running.md.
     """
 
     def __init__(self, url: str) -> None:
@@ -380,7 +374,6 @@ class RedisStore:
         return {each: hash_plan(mark) if each[1] == _PLANS_KEY else mark or b"" for each, mark in found}
 
     def _keys(self, survey: str, counter: str) -> list[str]:
-        """Return the keys of the scripts."""
         return [*counter_keys(survey, counter), marker_key(survey, counter, self._is_cluster)]
 
     def _marker_keys(self, survey: str, counters: Sequence[str]) -> set[str]:

@@ -39,13 +39,9 @@ _REWRITE_KEY = "ldp:rewriting"
 
 
 class AofRewriter:
-    """Makes Redis rewrite its append-only file some seconds after a report.
+    """Makes Redis rewrite its append-only file some seconds after a report; 0: never.
 
-    Parameters
-    ----------
-    servers : RedisServers
-    seconds : float
-        How long the file may show the order of reports; 0: for ever.
+    For so long the file may show the order of reports.
     """
 
     def __init__(self, servers: RedisServers, seconds: float) -> None:

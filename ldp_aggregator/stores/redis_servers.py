@@ -42,10 +42,7 @@ Node = Mapping[str, Any]
 class RedisServers:
     """The Redis servers of a store.
 
-    Raises
-    ------
-    StoreError
-        If the URL is invalid, or no server of a cluster can be reached.
+    Raises StoreError if the URL is invalid, or no server of a cluster can be reached.
     """
 
     def __init__(self, url: str) -> None:

@@ -61,10 +61,7 @@ class DurabilityCheck:
     ) -> list[dict[str, str]]:
         """Return the settings of each Redis server, from its replies to the commands of `add_queries`.
 
-        Raises
-        ------
-        StoreError
-            If a server's settings do not keep counters durably, or its file is not yet written.
+        Raises StoreError if a server's settings do not keep counters durably, or its file is not yet written.
         """
         per_node = len(replies) // len(nodes) if nodes else 1
         settings_by_node: list[dict[str, str]] = [{} for _ in nodes]

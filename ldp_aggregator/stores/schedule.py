@@ -91,13 +91,7 @@ class Schedule:
 
     @classmethod
     def from_json(cls, data: bytes) -> Schedule:
-        """Return the schedule in the JSON that a store keeps.
-
-        Raises
-        ------
-        StoreError
-            If the data are not a schedule.
-        """
+        """Return the schedule in the JSON that a store keeps; raise StoreError if the data are none."""
         try:
             document: dict[str, Any] = json.loads(data)
             lost = {counter: Loss(*each) for counter, each in document.pop("lost", {}).items()}
@@ -129,15 +123,7 @@ def count_in_sums(store: Store, survey: str) -> int:
 
 
 def require_usable(store: Store, survey: str) -> Schedule:
-    """Return the schedule of a survey whose import is complete, and whose store is no backup.
-
-    Raises
-    ------
-    IncompleteImportError
-        If an import is running or was interrupted.
-    BackupError
-        If the store is a backup.
-    """
+    """Return a survey's schedule; raise IncompleteImportError during its import, BackupError in a backup."""
     schedule = read_schedule(store, survey)
     if schedule.import_run:
         raise IncompleteImportError(

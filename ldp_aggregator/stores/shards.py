@@ -44,14 +44,7 @@ def _slot(survey: str, counter: str) -> int:
 
 
 def choose_shards(ids: ByteArray, shards: int) -> IntArray:
-    """Return the sub-shard of each id, from its last two bytes: the first bytes of all tokens are equal.
-
-    Parameters
-    ----------
-    ids : ByteArray
-        Shape (m, 16).
-    shards : int
-    """
+    """Return the sub-shard of each id, (m, 16), from its last two bytes: all tokens start alike."""
     return (ids[:, -2].astype("i8") << 8 | ids[:, -1]) * shards >> 16
 
 

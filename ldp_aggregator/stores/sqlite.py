@@ -86,14 +86,8 @@ def open_url(url: str, read_only: bool, create: bool) -> SQLiteStore:
 class SQLiteStore:
     """Counters in one file; see :class:`~ldp_aggregator.stores.store.Store`.
 
-    Parameters
-    ----------
-    path : str
-        Path of the file, which is created if absent. Cells are stored as little-endian 64-bit integers.
-    read_only : bool
-        Whether the file, which must be a store already, stays unchanged.
-    create : bool
-        Whether the file is created if it does not exist.
+    The file is created if it is missing, unless `create` is false; with `read_only` it must be a store and
+    stays unchanged. Cells are stored as little-endian 64-bit integers.
     """
 
     def __init__(self, path: str, read_only: bool = False, create: bool = True) -> None:

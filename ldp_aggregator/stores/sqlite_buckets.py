@@ -45,16 +45,7 @@ _BUCKETS_PER_DELETION = 1000
 
 
 class Buckets:
-    """The report ids of one counter, within one transaction.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-    counter : int
-        Row number of the counter.
-    reports : int
-        Number of reports that the counter has.
-    """
+    """The report ids of one counter with so many reports, given by its row number, within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, counter: int, reports: int) -> None:
         self._connection = connection
@@ -81,10 +72,7 @@ class Buckets:
     def add(self, ids: ByteArray, marks: ByteArray) -> MarksById:
         """Add reports, or none if some ids are known; return the known ids with their marks.
 
-        Raises
-        ------
-        CounterError
-            If a bucket is missing that the ids of earlier reports are in.
+        Raises CounterError if a bucket is missing that the ids of earlier reports are in.
         """
         self._split(_bucket_count(self._reports + len(ids)))
         known: MarksById = {}

@@ -28,10 +28,8 @@ _ROWS = "counters"
 def record_batch(connection: sqlite3.Connection, batch: Batch, seen: SeenTotals) -> tuple[MarksById, int]:
     """Count a batch; return its known ids, or none if it was counted, and its counter's number of reports.
 
-    Raises
-    ------
-    CounterError
-        If its counter has lost reports, for example if it has fewer than were seen, or would overflow.
+    Raises CounterError if its counter has lost reports, for example if it has fewer than were seen, or would
+    overflow.
     """
     counter, old = _get_or_create_counter(connection, batch)
     if loss := find_loss(connection, counter, old.n, seen.get(batch.survey, batch.counter)):
@@ -92,7 +90,6 @@ def find_counter(
 
 
 def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
-    """Return a counter's row number and total; create it if it is new."""
     row = find_counter(connection, batch.survey, batch.counter)
     if row and row[2] is not None:
         return row[0], Total(row[1], unpack_cells(row[2]))

@@ -58,15 +58,10 @@ FileIdentity = tuple[int, int]
 
 
 def identify(path: str, former: FileIdentity | None = None) -> FileIdentity:
-    """Return the identity of the file.
+    """Return the identity of the file; raise StoreError if it is missing, or another one than `former`.
 
     A connection to a moved or deleted file still writes to it, and what it writes may be lost. A new
     connection to another file would read the log of the old one, which has the same name.
-
-    Raises
-    ------
-    StoreError
-        If there is no such file, or if it is another one than `former`.
     """
     try:
         status = os.stat(path)
@@ -96,14 +91,8 @@ def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connect
 def create_private(path: str) -> bool:
     """Create the file with access for its owner only; return False if it exists.
 
-    SQLite gives its log the same mode.
-
-    A dangling symbolic link is not followed, because an attacker may have placed it.
-
-    Raises
-    ------
-    StoreError
-        If the folder does not exist.
+    SQLite gives its log the same mode. A dangling symbolic link is not followed, because an attacker may have
+    placed it. Raises StoreError if the folder does not exist.
     """
     folder = Path(path).parent
     if not folder.is_dir():
@@ -169,10 +158,7 @@ def classify_failure(error: Exception) -> StoreFailure:
 def is_store(connection: sqlite3.Connection) -> bool:
     """Return whether a file has the tables of a store; False if it is empty.
 
-    Raises
-    ------
-    StoreError
-        If another version or another program wrote the file.
+    Raises StoreError if another version or another program wrote the file.
     """
     # one statement: another process may create the tables meanwhile
     version, tables, has_counters = connection.execute(

@@ -87,23 +87,14 @@ class Store(Protocol):
     """The numbers of reports that this store has seen; several processes can share them."""
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Keep a survey's plan; publishing the same bytes again does not hide a loss.
+        """Keep a survey's plan, in canonical JSON; publishing the same bytes again does not hide a loss.
 
         If another plan is stored, and no report of the survey was counted, the new plan replaces the old plan
-        and its texts in one atomic step: reports are counted under the old plan before it, or never.
+        and its texts in one atomic step: reports are counted under the old plan before it, or never. A Redis
+        Cluster marks each of the survey's counters as published, on its own server.
 
-        Parameters
-        ----------
-        survey : str
-        plan : bytes
-            Canonical JSON.
-        counters : sequence of str
-            The counters of the survey. A Redis Cluster marks each of them as published, on its own server.
-
-        Raises
-        ------
-        StoreError
-            If the survey has another plan, and reports; or (DeletedSurveyError) if it was deleted.
+        Raises StoreError if the survey has another plan, and reports; or (DeletedSurveyError) if it was
+        deleted.
         """
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:
@@ -115,14 +106,8 @@ class Store(Protocol):
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this plan.
 
-        Parameters
-        ----------
-        survey : str
-            The survey, or the namespace of its tokens.
-        plan : bytes
-            Empty for tokens, of which `check_ready` compares the numbers only.
-        counters : sequence of str
-            The counters with which the survey was published.
+        `counters` are those with which the survey was published. `survey` may be the namespace of its tokens:
+        then the plan is empty, and `check_ready` compares their numbers only.
         """
 
     def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
@@ -131,10 +116,7 @@ class Store(Protocol):
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
         """Write or replace a note, unchecked; with `once`, keep a note that exists.
 
-        Raises
-        ------
-        StoreError
-            If the kind is one of `SURVEY_KINDS`, and there is no survey with this name.
+        Raises StoreError if the kind is one of `SURVEY_KINDS`, and there is no survey with this name.
         """
 
     def unpublish(self, survey: str) -> None:
@@ -147,25 +129,15 @@ class Store(Protocol):
         """
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Count each batch atomically, and make all of them durable together.
+        """Count each batch atomically, and make all of them durable together; several may be of one counter.
 
-        Parameters
-        ----------
-        batches : sequence of Batch
-            Any number of batches, of any surveys; several may be of one counter.
+        Returns a dict of report id to mark for each batch. It is empty if the batch was counted: its ids are
+        stored, ``len(ids)`` is added to n and `tally` to the cells. Otherwise it has the known ids, and no
+        report of the batch counted.
 
-        Returns
-        -------
-        list of dict of report id to mark
-            One per batch. It is empty if the batch was counted: its ids are stored, ``len(ids)`` is added to
-            n and `tally` to the cells. Otherwise it has the known ids, and no report of the batch counted.
-
-        Raises
-        ------
-        StoreError
-            If the store cannot be reached, lacks a required survey, has lost reports of a counter, or a
-            counter would overflow. Each batch was counted completely or not at all; recording them again is
-            safe.
+        Raises StoreError if the store cannot be reached, lacks a required survey, has lost reports of a
+        counter, or a counter would overflow. Each batch was counted completely or not at all; recording them
+        again is safe.
         """
 
     def server_of(self, survey: str, counter: str) -> str:
@@ -197,14 +169,9 @@ class Store(Protocol):
     ) -> dict[str, Loss]:
         """Return what each counter has lost, without the counters that have lost nothing.
 
-        Parameters
-        ----------
-        survey : str
-        counters : collection of str
-            The counters with which the survey was published. In Redis each is marked, or has lost data.
-        thorough : bool
-            Whether SQLite reads all ids. Otherwise it takes a time that does not depend on their number, and
-            does not notice all losses of ids.
+        In Redis each of `counters`, with which the survey was published, is marked, or has lost data. If
+        `thorough`, SQLite reads all ids. Otherwise it takes a time that does not depend on their number, and
+        does not notice all losses of ids.
         """
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
@@ -230,11 +197,7 @@ class Store(Protocol):
         """Return, as text, what an acknowledgement guarantees: what could still lose a recorded report.
 
         From then on `record` and `check_ready` raise StoreError if the store guarantees less than the policy.
-
-        Raises
-        ------
-        StoreError
-            If the store's settings guarantee less than the policy requires, or cannot be read.
+        So does this method, or if the settings cannot be read.
         """
 
     def close(self) -> None:
@@ -267,13 +230,7 @@ def byte_rows(matrix: ByteArray) -> list[bytes]:
 
 
 def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
-    """Add two vectors of counters.
-
-    Raises
-    ------
-    CounterError
-        If they differ in length, or a sum exceeds 64 bits.
-    """
+    """Add two vectors; raise CounterError if they differ in length, or a sum exceeds 64 bits."""
     if cells.shape != tally.shape:
         raise CounterError(
             f"a batch has {tally.shape[0]} cells, not {cells.shape[0]}: make it from the survey's plan"
@@ -285,17 +242,9 @@ def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
 
 
 def merge_batches(batches: Sequence[Batch]) -> Batch:
-    """Merge batches into one, sorted by id, so that the order of arrival is lost.
+    """Merge batches of one counter, whose ids all differ, sorted by id, so that the order of arrival is lost.
 
-    Parameters
-    ----------
-    batches : sequence of Batch
-        Batches of one counter; all ids differ.
-
-    Raises
-    ------
-    CounterError
-        If the tallies differ in length, or a sum exceeds 64 bits.
+    Raises CounterError if the tallies differ in length, or a sum exceeds 64 bits.
     """
     ids = np.concatenate([batch.ids for batch in batches])
     order = np.lexsort(ids.view(">u8").T[::-1])

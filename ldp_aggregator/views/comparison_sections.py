@@ -91,5 +91,4 @@ def _is_share(each: Difference) -> bool:
 
 
 def _is_impossible(each: Difference) -> bool:
-    """Return whether a raw estimate is not a possible probability."""
     return _is_share(each) and not all(0 <= number <= 1 for number in (each.first, each.second))

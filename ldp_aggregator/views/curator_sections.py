@@ -69,7 +69,6 @@ def _build_estimates(results: Results) -> Iterator[Section]:
 
 
 def _divide(kind: str, tables: Mapping[str, list[EstimateTable]]) -> list[Section]:
-    """Return a section for each entry of the rows."""
     return [
         Section(id=f"{kind}-{index}", heading=name, parts=parts)
         for index, (name, parts) in enumerate(tables.items(), 1)

@@ -186,7 +186,6 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
 
 
 def _list_count_rows(estimates: Estimates, counts: IntervalEstimate) -> Iterator[EstimateRow]:
-    """Yield the number of rows of each class."""
     for index, name in enumerate(estimates.classes):
         yield EstimateRow.from_estimate(
             counts,
@@ -304,7 +303,6 @@ def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Ite
 
 
 def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
-    """Yield the cumulative shares and the quantiles of ordered features."""
     is_of_all = classes[0] is None
     for feature in features:
         if isinstance(feature, NumberResult) or not (ordered := feature.ordered):

@@ -39,8 +39,6 @@ _STATISTICS = {MEAN: "mean", DEVIATION: "standard deviation", MISSING_SHARE: "mi
 
 @dataclass(frozen=True, kw_only=True)
 class _RowScale:
-    """How the rows of one table are drawn and formatted."""
-
     axis: Axis
     write: Format
     write_axis: Format

@@ -138,7 +138,6 @@ def _render(
 
 
 def _list_tiles(results: Results) -> list[tuple[str, str]]:
-    """Return the names and values of the tiles."""
     estimates, plan, rejected = results.estimates, results.plan, results.privacy.rejected
     silos, reports = estimates.silos, estimates.reports
     tiles: list[tuple[str, str]] = []

@@ -231,7 +231,6 @@ def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
 
 
 def _list_validation(validation: Estimates, privacy: ReportsPrivacy | None) -> list[Part]:
-    """Return the parts about one validation round, with the table of gains before the selection."""
     assert validation.validation_result is not None
     *statements, selection = find_validation(validation, privacy.rejected if privacy else {})
     return [*statements, _list_gains(validation.validation_result), selection]

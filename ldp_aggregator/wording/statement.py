@@ -170,8 +170,6 @@ class Texts:
 
 @dataclass(frozen=True)
 class _TextFile:
-    """A text file."""
-
     statements: list[TextEntry]
     words: list[TextEntry]
 
@@ -251,7 +249,6 @@ def _fill(entry: TextEntry, facts: object, words: list[TextEntry]) -> Statement:
 
 
 def _look_up(facts: object, name: str) -> object:
-    """Return the fact of this name; None if it is in a field that is None."""
     for part in name.split("."):
         if facts is not None and not hasattr(facts, part):
             raise KeyError(f"there is no fact {name!r}")

@@ -50,11 +50,8 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
     output, the output's name ends with an underscore. The ONNX runtime raises an error for every value that
     `predict` refuses; the model's `handle_unknown` is not exported.
 
-    Raises
-    ------
-    ModelError
-        If the package onnx (extra [onnx]) is not installed, the model is a linear model or a tree, or a
-        feature has several answers.
+    Raises ModelError if the package onnx (extra [onnx]) is not installed, the model is a linear model or a
+    tree, or a feature has several answers.
     """
     if isinstance(model, SurveyEstimates):
         raise no_classifier(model.plan_, "there is nothing to export")

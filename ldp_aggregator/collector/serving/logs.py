@@ -43,16 +43,9 @@ _GUNICORN_EVENTS = {
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Write an event.
+    """Write an event; docs/monitoring.md lists all events.
 
-    Parameters
-    ----------
-    event : str
-        A stable name; docs/monitoring.md lists all.
-    level : int
-        A level of :mod:`logging`.
-    fields : Any
-        JSON values; from a request, only the survey's id and a reason.
+    Fields are JSON values; from a request, only the survey's id and a reason.
     """
     log.log(level, event, extra={"fields": fields})
 
@@ -148,7 +141,6 @@ def install_exception_hooks() -> None:
 
 
 def _entry(record: logging.LogRecord) -> dict[str, Any] | None:
-    """Return the fields of a record to log, or None if it is not logged."""
     if record.name == log.name:
         return {"event": record.msg, **getattr(record, "fields", {})}
     if record.name == _SERVER.name:

@@ -75,7 +75,6 @@ class StoreReader:
 
 
 def _attempt(read: Callable[[], list[Metric] | None]) -> _Attempt:
-    """Return the metrics that are read, or the reason why the store cannot be used."""
     try:
         return read() or [], None
     except StoreError as error:
@@ -83,7 +82,6 @@ def _attempt(read: Callable[[], list[Metric] | None]) -> _Attempt:
 
 
 def _read_store(store: Store) -> list[Metric]:
-    """Return the metrics of the surveys and of the store's space, and the time of the last backup."""
     reports = CounterMetricFamily("ldp_reports", "Reports counted", labels=["survey"])
     rejections = CounterMetricFamily("ldp_rejections", "Reports rejected", labels=["survey", "reason"])
     tokens = GaugeMetricFamily("ldp_tokens", "Invitations made", labels=["survey"])
@@ -114,7 +112,6 @@ def _read_store(store: Store) -> list[Metric]:
 
 
 def _dates(name: str, what: str, label: str, days: Mapping[str, date | None]) -> Metric:
-    """Return the beginnings of days in UTC."""
     times = GaugeMetricFamily(f"{name}_timestamp_seconds", what, labels=[label])
     for key, day in days.items():
         if day:

@@ -166,17 +166,8 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 def require_addresses(addresses: Mapping[str, str]) -> None:
     """Raise SettingsError unless this process can listen at the addresses; gunicorn would retry for seconds.
 
-    Parameters
-    ----------
-    addresses : mapping of str to str
-        HOST:PORT by option.
-
-    Raises
-    ------
-    SettingsError
-        With the option, the address, the reason and the fix.
-    LdpError
-        If systemd has passed sockets.
+    `addresses` are HOST:PORT by option. The error has option, address, reason and fix. If systemd has passed
+    sockets, LdpError is raised.
     """
     require_no_passed_sockets(" and ".join(addresses))
     with ExitStack() as listeners:  # all open at once: two equal addresses fail
@@ -214,13 +205,8 @@ def serve(
 ) -> None:
     """Serve until stopped (SIGTERM, SIGINT).
 
-    Parameters
-    ----------
-    published : PublishedSurveys
-    publish_again : callable
-        Reads the settings and the surveys again on SIGHUP; if it raises, the old ones are served.
-    print_addresses : callable
-        Called with the addresses when the sockets listen; the operator's address is last.
+    `publish_again` reads settings and surveys again on SIGHUP; if it raises, the old ones are served.
+    `print_addresses` is called when the sockets listen; the operator's address is last.
     """
 
     def when_ready(master: Arbiter) -> None:
@@ -268,7 +254,6 @@ def _end_on_stop_signals() -> None:
 
 
 def _start_worker(worker: _Worker, traffic: Traffic) -> None:
-    """Log a worker's start, share its counts, and set the operator's address, with the actual port."""
     if worker.sockets[1:]:
         worker.operator_address = worker.sockets[1].getsockname()
         worker.wsgi.config[OPERATOR_ADDRESS] = tuple(map(str, worker.operator_address[:2]))

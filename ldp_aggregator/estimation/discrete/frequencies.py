@@ -108,17 +108,7 @@ class Frequencies:
 
 
 def estimate_frequencies(question: Question, total: Total) -> Frequencies:
-    """Return F = (totals/n - off) / (on - off), unbiased for every mechanism.
-
-    Yilmaz et al. 2019, section 2.2.1.
-
-    Parameters
-    ----------
-    question : Question
-        The question, with its mechanism.
-    total : Total
-        Number of reports and their (d,) counters.
-    """
+    """Return F = (totals/n - off) / (on - off), unbiased for every mechanism (Yilmaz et al. 2019, 2.2.1)."""
     oracle, n = oracle_of(question), total.n
     if n == 0:
         return _frequencies(question, 0, np.full(oracle.domain, math.nan))

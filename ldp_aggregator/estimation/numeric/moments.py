@@ -144,25 +144,14 @@ class Population:
         even: float,
         higher: FloatArray | None = None,
     ) -> Self:
-        """Return a population near raw estimates that is possible, mixed with the uniform population.
+        """Return a possible population near raw estimates, mixed with a share `even` of the uniform one.
 
-        The shares are projected on the simplex and the moments clipped to what these shares allow. Without
-        estimates, the third and the fourth moment are a normal distribution's, E[x^3] = mu^3 + 3 mu v and
-        E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the uniform part no share is exactly zero, as in
-        :class:`FrequencyCovariance`.
-
-        Parameters
-        ----------
-        prior : (k,) array
-            P(c), raw.
-        missing : (k,) array or None
-            P(missing, c), raw; None if the number cannot be missing.
-        first, second : (k,) arrays or None
-            E[x 1(c)] and E[x^2 1(c)], raw; None without reports, which counts as the noisiest case.
-        even : float
-            The share of the uniform population.
-        higher : (2, k) array, optional
-            E[x^3 1(c)] and E[x^4 1(c)], raw.
+        The raw estimates, (k,), are P(c), P(missing, c), E[x 1(c)] and E[x^2 1(c)]. P(missing, c) is None if
+        the number cannot be missing, and the moments are None without reports, which counts as the noisiest
+        case. The shares are projected on the simplex and the moments clipped to what these shares allow.
+        Without `higher`, the raw E[x^3 1(c)] and E[x^4 1(c)], (2, k), these moments are a normal
+        distribution's, E[x^3] = mu^3 + 3 mu v and E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the
+        uniform part no share is exactly zero, as in :class:`FrequencyCovariance`.
         """
         k = len(prior)
         raw = prior if missing is None else np.concatenate([prior - missing, missing])
@@ -300,7 +289,6 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
 
 
 def _evaluate_noise(question: Question, n: int, population: Population) -> tuple[FloatArray, FloatArray]:
-    """Return the covariance and the class factor of `Moments` for n reports of a population."""
     mechanism = mechanism_of(question)
     arguments = present, first, second, missing, *_ = population.moments(question.moment or MEAN)
     noise = mechanism.covariance(*arguments) / n

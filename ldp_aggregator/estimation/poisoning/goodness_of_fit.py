@@ -243,7 +243,6 @@ def compute_pair_p_value(support: SupportCounts, pairs: PairDeviations) -> float
 
 
 def _group_sizes(bits: SupportCounters) -> FloatArray:
-    """Return the number of positions in each group."""
     return np.bincount(np.arange(bits.length) % bits.groups).astype(np.float64)
 
 

@@ -130,7 +130,6 @@ class SoftMoments(ClassMoments):
 
     @cached_property
     def _population(self) -> Population:
-        """The population at which the noise is evaluated."""
         if self.cautious is not None:
             return self.cautious
         first, second, missing, share = self.sums

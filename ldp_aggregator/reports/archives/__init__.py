@@ -51,29 +51,17 @@ def count_archives(
 ) -> AnySnapshot:
     """Count the reports of archives, each once across all of them.
 
-    Of two reports with the same id the first counts, in the order of `paths`. If the second has the same
-    bytes, it is skipped as a duplicate, otherwise it is rejected as ``id-reused``.
+    Archives are files of concatenated reports, like request bodies; gzip is recognised by content, not by
+    name. Of two reports with the same id the first counts, in the order of `paths`. If the second has the
+    same bytes, it is skipped as a duplicate, otherwise it is rejected as ``id-reused``. `warn` is called for
+    each damage that the totals do not show.
 
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-        The plan that the reports must answer.
-    paths : sequence of str
-        Files of concatenated reports, like request bodies; gzip is recognised by content, not by name.
-    warn : callable
-        Called with a warning for each damage that the totals do not show.
-    workers : int or str
-        Number of processes, ALL_PROCESSORS, or the address of a Dask cluster. Small archives are counted in
-        this process. The workers of a cluster must see the archives, and the folder for temporary files,
-        under the same paths.
-    show : callable
-        Shows the progress, see :data:`~encoders.progress.ShowProgress`.
+    `workers` is the number of processes, ALL_PROCESSORS, or the address of a Dask cluster. Small archives are
+    counted in this process. The workers of a cluster must see the archives, and the folder for temporary
+    files, under the same paths.
 
-    Raises
-    ------
-    ArchiveError
-        If a file cannot be read or contains no reports, the cluster cannot be reached, Dask is not
-        installed, a worker dies, or the temporary files cannot be written.
+    Raises ArchiveError if a file cannot be read or contains no reports, the cluster cannot be reached, Dask
+    is not installed, a worker dies, or the temporary files cannot be written.
     """
     sections = [section for path in paths for section in divide_archive(path)]
     partition = Partition(sum(section.unpacked_bytes for section in sections))

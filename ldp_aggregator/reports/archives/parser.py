@@ -61,16 +61,9 @@ class ParseSummary:
 
 
 class ArchiveParser:
-    """Parses a section of an archive.
+    """Parses a section of an archive; the outcome is added to `summary`, which says where the section starts.
 
-    Parameters
-    ----------
-    plan_format : PlanFormat
-        The formats of the plan that the reports must answer.
-    summary : ParseSummary
-        Where the section starts; the outcome is added to it.
-    stop : int
-        Byte offset of the next section, to which everything from there on belongs.
+    `stop` is the byte offset of the next section, to which everything from there on belongs.
     """
 
     def __init__(self, plan_format: PlanFormat, summary: ParseSummary, stop: int = sys.maxsize) -> None:
@@ -80,12 +73,7 @@ class ArchiveParser:
         self.summary = summary
 
     def parse(self, chunk: bytes, is_last: bool = False) -> Iterator[tuple[int, Records]]:
-        """Parse the next bytes, and yield the reports that they complete.
-
-        Yields
-        ------
-        index of a question, and records of it in the order of the archive.
-        """
+        """Parse the next bytes; yield the reports that they complete, in order: question and records."""
         data = self._rest + chunk
         limit = min(len(data), self._stop - self.summary.end)
         starts, ends, questions = self._plan_format.find_reports(data)

@@ -69,12 +69,8 @@ def read_section(
     """Yield the reports of a section that a device could have sent, with duplicates, in their order.
 
     Each item is the index of a question, and records of it. The outcome is added to the summary; `progress`
-    takes the number of bytes that were read since its last call.
-
-    Raises
-    ------
-    ArchiveError
-        If the file cannot be read, is not an archive of reports, or its compression is damaged.
+    takes the number of bytes that were read since its last call. Raises ArchiveError if the file cannot be
+    read, is not an archive of reports, or its compression is damaged.
     """
     stop, position = sys.maxsize if section.is_gzip else section.stop, section.start
     parser = ArchiveParser(plan_format, summary, stop)

@@ -25,17 +25,9 @@ Run = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
 
 @contextmanager
 def open_workers(workers: int | str) -> Iterator[Run]:
-    """Return a function that spreads its calls over the workers.
+    """Return a function that spreads its calls over the workers, given as to :func:`count_archives`.
 
-    Parameters
-    ----------
-    workers : int or str
-        Number of processes of this machine, ALL_PROCESSORS, or the address of a Dask cluster.
-
-    Raises
-    ------
-    ArchiveError
-        If Dask is not installed, the cluster cannot be reached or fails, or a process dies.
+    Raises ArchiveError if Dask is not installed, the cluster cannot be reached or fails, or a process dies.
     """
     if workers == 1:
         yield map

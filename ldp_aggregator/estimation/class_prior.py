@@ -62,7 +62,7 @@ class LabelShares:
         """Return the estimate G of P(label) in the moments of a mean or square question."""
         between = ClassCovariance.from_offset(moments.class_offset, moments.n)
         likely = moments.population.present + moments.population.missing
-        covariance = FrequencyCovariance.from_coefficients(
+        covariance = FrequencyCovariance(
             likely,
             moments.n,
             floor=0.0,

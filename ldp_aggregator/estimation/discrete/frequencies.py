@@ -293,7 +293,7 @@ def _describe_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> Fr
     noise = variance - (likely - likely**2) / n
     cell = float(noise.mean())
     shared = (whole - size * cell) / (size * (size - 1))
-    return FrequencyCovariance.from_coefficients(
+    return FrequencyCovariance(
         likely,
         n,
         floor=cell - shared,

@@ -19,7 +19,6 @@ from functools import cached_property
 import numpy as np
 
 from encoders.mechanisms.count_table import CountTable
-from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
@@ -28,7 +27,7 @@ from ldp_aggregator.estimation.discrete.covariance import (
     FrequencyCovariance,
     excess_kurtosis,
 )
-from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, find_likely_frequencies
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 
 COUNT_TABLE = CountTable.name
@@ -172,51 +171,22 @@ def estimate_shares(
     return IntervalEstimate(value, np.sqrt(variance), *intervals)
 
 
-@dataclass(frozen=True)
-class CellFrequencies:
-    """Raw frequencies of a table's cells, with their covariance."""
+def estimate_table(table: NoisyTable, classes: ClassCounts) -> CombinedFrequencies:
+    """Return counts / rows; noise and sampling are evaluated at likely frequencies, as for reports.
 
-    n: int
-    """Number of rows."""
-    raw: FloatArray
-    """Shape (A k,)."""
-    covariance: FrequencyCovariance
-
-    @classmethod
-    def from_table(cls, table: NoisyTable, classes: ClassCounts) -> CellFrequencies:
-        """Return counts / rows; noise and sampling are evaluated at likely frequencies, as for reports."""
-        rows = classes.rows
-        raw = (table.counts / rows).ravel()
-        floor = table.variance / rows**2
-        covariance = FrequencyCovariance.from_coefficients(
-            find_likely_frequencies(raw, math.sqrt(floor)),
-            round(rows),
-            floor=floor,
-            growth=1 / rows,
-            shared=0.0,
-            slope=-classes.variance / (len(table.cells) * rows**2),
-            product=1 / rows - classes.total_variance / rows**2,
-            fourth=table.fourth / rows**4,
-        )
-        return cls(round(rows), raw, covariance)
-
-    @classmethod
-    def unknown(cls, size: int) -> CellFrequencies:
-        """Return the frequencies of a table without rows."""
-        covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
-        return cls(0, np.full(size, math.nan), covariance)
-
-    @property
-    def mechanism(self) -> str:
-        """The name of the mechanism."""
-        return COUNT_TABLE
-
-    @property
-    def asked_features(self) -> tuple[Feature, ...]:
-        """None: a message about all features is no reason to name them."""
-        return ()
-
-    @property
-    def stderr(self) -> FloatArray:
-        """Standard errors of `raw`."""
-        return np.sqrt(self.covariance.variance)
+    They name no features that are asked together, although a message is about all.
+    """
+    rows = classes.rows
+    raw = (table.counts / rows).ravel()
+    floor = table.variance / rows**2
+    covariance = FrequencyCovariance(
+        find_likely_frequencies(raw, math.sqrt(floor)),
+        round(rows),
+        floor=floor,
+        growth=1 / rows,
+        shared=0.0,
+        slope=-classes.variance / (len(table.cells) * rows**2),
+        product=1 / rows - classes.total_variance / rows**2,
+        fourth=table.fourth / rows**4,
+    )
+    return CombinedFrequencies(round(rows), raw, covariance, COUNT_TABLE, ())

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+import numpy as np
+
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import (
+    COUNT_TABLE,
+    ClassCounts,
+    NoisyTable,
+    estimate_table,
+)
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.snapshot import SiloSnapshot
 
@@ -79,9 +88,11 @@ class SiloTables:
     def _estimate_feature(self, index: int) -> TableEstimate | ClassMoments:
         table, is_number = self.tables[index], self.tables[index].unit > 1
         if self.classes:
-            kind = SoftMoments if is_number else CellFrequencies
-            return kind.from_table(table, self.classes)
+            estimate = SoftMoments.from_table if is_number else estimate_table
+            return estimate(table, self.classes)
         if is_number:
             can_be_missing = self.plan.features[index].missing == "category"
             return ClassMoments((), self.prior, can_be_missing)
-        return CellFrequencies.unknown(table.cells.size)
+        size = table.cells.size
+        covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
+        return CombinedFrequencies(0, np.full(size, math.nan), covariance, COUNT_TABLE, ())

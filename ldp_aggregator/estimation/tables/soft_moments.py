@@ -8,7 +8,7 @@ shifted so that they add up to its pooled count.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -83,15 +83,13 @@ class TableNoise:
         return np.array([-1.0, 1.0, math.copysign(1.0, shared)]), factors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SoftMoments(ClassMoments):
     """Raw estimates of the moments of one number, per class, from a noisy table instead of two questions."""
 
-    sums: FloatArray = field(default_factory=lambda: np.zeros((4, 0)))
+    sums: FloatArray
     """Shares of all rows: E[x 1(c)], E[x^2 1(c)], P(missing, c) and P(c). Shape (4, k)."""
-    table_noise: TableNoise = field(
-        default_factory=lambda: TableNoise(1.0, np.zeros((4, 4)), np.zeros(4), 0.0)
-    )
+    table_noise: TableNoise
     cautious: Population | None = None
     """The population at which the noise is evaluated; None means a likely one."""
 

@@ -9,7 +9,6 @@ counts twice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
@@ -19,8 +18,8 @@ from encoders.survey import Feature, Label, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate, excess_kurtosis
-from ldp_aggregator.estimation.discrete.frequencies import pool_covariances
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate, excess_kurtosis
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, pool_covariances
 from ldp_aggregator.estimation.estimators import EstimationError
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
@@ -31,54 +30,6 @@ from ldp_aggregator.estimation.tail_quantiles import find_quantiles
 
 CONTRADICTION_LEVEL = 1e-3
 """Probability, at most, that two samples of one population are said to contradict each other."""
-
-
-@dataclass(frozen=True)
-class PooledFrequencies:
-    """Raw frequencies of a discrete feature from a survey of silos, and from other surveys."""
-
-    silos: TableEstimate
-    others: TableEstimate
-    """Of people, of silos, or pooled. Both have rows or reports."""
-    weight: float
-    """The weight of the silos."""
-    covariance: FrequencyCovariance
-    """Of the pooled frequencies."""
-
-    @classmethod
-    def from_estimates(cls, silos: TableEstimate, others: TableEstimate) -> PooledFrequencies:
-        """Weight both by the inverse of the mean variance of their cells, at the same frequencies."""
-        return cls(silos, others, *pool_covariances(silos.covariance, others.covariance))
-
-    @property
-    def n(self) -> int:
-        """Number of rows and reports."""
-        return self.silos.n + self.others.n
-
-    @property
-    def raw(self) -> FloatArray:
-        """Unbiased frequencies, (A k,)."""
-        raw: FloatArray = self.weight * self.silos.raw + (1 - self.weight) * self.others.raw
-        return raw
-
-    @property
-    def mechanism(self) -> str:
-        """The names of all mechanisms; silos have one."""
-        names = self.others.mechanism
-        return names if names.endswith(COUNT_TABLE) else f"{names} + {COUNT_TABLE}"
-
-    @property
-    def asked_features(self) -> tuple[Feature, ...]:
-        """The features that the same reports of people ask about."""
-        return self.others.asked_features
-
-    @property
-    def differences(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Per cell the difference, and its variance and fourth cumulant if both are of one population."""
-        likely = self.covariance.distribution
-        parts = [each.covariance.evaluate_at(likely) for each in (self.silos, self.others)]
-        variance, fourth = parts[0].variance + parts[1].variance, parts[0].fourth + parts[1].fourth
-        return self.silos.raw - self.others.raw, variance, np.full(len(likely), fourth)
 
 
 def pool_estimates(first: RawEstimates, silos: Sequence[RawEstimates]) -> RawEstimates:
@@ -153,7 +104,15 @@ def _pool_feature(others: _FeatureEstimate, silos: _FeatureEstimate, prior: Pool
         return others
     if others is None or isinstance(others, ClassMoments) or not others.n:
         return silos
-    return PooledFrequencies.from_estimates(silos, others)
+    weight, covariance = pool_covariances(silos.covariance, others.covariance)
+    names = others.mechanism
+    return CombinedFrequencies(
+        n=silos.n + others.n,
+        raw=weight * silos.raw + (1 - weight) * others.raw,
+        covariance=covariance,
+        mechanism=names if names.endswith(COUNT_TABLE) else f"{names} + {COUNT_TABLE}",
+        asked_features=others.asked_features,
+    )
 
 
 def check_same_features(first: Plan | SiloPlan, silos: SiloPlan) -> None:
@@ -218,10 +177,21 @@ def _list_differences(others: RawEstimates, silos: RawEstimates) -> Iterator[tup
     if others.k > 1 and others.prior.known and silos.prior.known:
         yield None, _compare_priors(others, silos)
     pairs = zip(others.feature_estimates, silos.feature_estimates, strict=True)
-    for index, pair in enumerate(pairs):
-        pooled = _pool_feature(*pair, others.prior)
-        if isinstance(pooled, PooledFrequencies | PooledMoments):
-            yield index, pooled.differences
+    for index, (other, own) in enumerate(pairs):
+        if isinstance(own, SoftMoments):
+            pooled = _pool_feature(other, own, others.prior)
+            if isinstance(pooled, PooledMoments):
+                yield index, pooled.differences
+        elif not isinstance(other, ClassMoments) and not isinstance(own, ClassMoments):
+            if other and own and other.n and own.n:
+                yield index, _compare_tables(own, other)
+
+
+def _compare_tables(silos: TableEstimate, others: TableEstimate) -> Differences:
+    _, pooled = pool_covariances(silos.covariance, others.covariance)
+    one, other = (each.covariance.evaluate_at(pooled.distribution) for each in (silos, others))
+    fourth = np.full(len(silos.raw), one.fourth + other.fourth)
+    return silos.raw - others.raw, one.variance + other.variance, fourth
 
 
 def _compare_priors(others: RawEstimates, silos: RawEstimates) -> Differences:

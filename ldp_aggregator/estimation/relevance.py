@@ -118,14 +118,9 @@ def estimate_number_relevance(
         """Return odds / (1 + odds), or odds if they are negative, divided by k - 1."""
         return np.asarray((1 - 1 / (1 + np.maximum(odds, 0)) + np.minimum(odds, 0)) / (k - 1))
 
-    estimate = IntervalEstimate(
-        value=to_share(ratio.value),
-        stderr=np.asarray(ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1)),
-        low=to_share(ratio.low),
-        high=to_share(ratio.high),
-        simultaneous_low=to_share(ratio.simultaneous_low),
-        simultaneous_high=to_share(ratio.simultaneous_high),
-    )
+    stderr = np.asarray(ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1))
+    ends = (ratio.low, ratio.high, ratio.simultaneous_low, ratio.simultaneous_high)
+    estimate = IntervalEstimate(to_share(ratio.value), stderr, *map(to_share, ends))
     noise = between.expected_noise / max(within, math.sqrt(within_variance)) / (k - 1)
     present = Relevance(estimate, noise, 1 / (k - 1))
     return present if missing is None else _add(present, _missing_relevance(missing, prior))
@@ -160,14 +155,9 @@ def _add(one: Relevance, other: Relevance) -> Relevance:
     high = np.asarray(np.clip(sum(inside) + above, 0.0, maximum))
     if any(each.estimate.low <= 0 and each.estimate.high >= each.maximum for each in (one, other)):
         low, high = np.zeros(()), np.asarray(maximum)
-    total = IntervalEstimate(
-        value=np.asarray(one.estimate.value + other.estimate.value),
-        stderr=np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr)),
-        low=low,
-        high=high,
-        simultaneous_low=low,
-        simultaneous_high=high,
-    )
+    value = np.asarray(one.estimate.value + other.estimate.value)
+    stderr = np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr))
+    total = IntervalEstimate(value, stderr, low, high, low, high)
     return Relevance(total, one.noise + other.noise, maximum)
 
 

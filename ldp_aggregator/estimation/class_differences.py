@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,16 +70,15 @@ class Contrasts:
 
     def select(self, rows: BoolArray | slice) -> Contrasts:
         """Return some of the rows."""
-        return Contrasts(
+        return replace(
+            self,
             top=self.top[rows],
             bottom=self.bottom[rows],
             own=self.own[:, rows],
             growth=self.growth[rows],
             top_factors=self.top_factors[rows],
             bottom_factors=self.bottom_factors[rows],
-            signs=self.signs,
             informative=self.informative[rows],
-            kurtosis=self.kurtosis,
         )
 
     def products(self, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

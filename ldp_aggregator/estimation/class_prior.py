@@ -116,10 +116,3 @@ def pool_prior(shares: Sequence[LabelShares], k: int, people: int = 0) -> Pooled
     between = ClassCovariance(covariance.shared, covariance.slope, covariance.product)
     by_question = {each.question: float(weight) for each, weight in zip(shares, weights, strict=True)}
     return PooledPrior(estimate_cells(value, covariance), by_question, between, people)
-
-
-def label_prior(label: Frequencies) -> IntervalEstimate:
-    """Return the (k,) raw prior from the label question alone (Yilmaz et al. 2019, section 3.1.1)."""
-    if label.n == 0:
-        return IntervalEstimate.unknown(label.raw.shape)
-    return estimate_cells(label.raw, label.covariance)

@@ -39,8 +39,7 @@ from ldp_aggregator.estimation.table_result import TableResult, describe_tables
 from ldp_aggregator.estimation.validation_result import (
     ValidationResult,
     check_same_survey,
-    find_validation_result,
-    mask_unselected_features,
+    make_uninformative,
 )
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
@@ -100,7 +99,8 @@ class Estimates:
     def used_features(self) -> frozenset[int]:
         """Indices of the features that the classifier uses: all, or those that a validation round selects."""
         result = self.validation.validation_result if self.validation else None
-        return result.find_selected(self.features) if result else frozenset(range(len(self.features)))
+        names = [each.name for each in self.features]
+        return result.find_selected(names) if result else frozenset(range(len(names)))
 
     @property
     def people(self) -> int:
@@ -198,16 +198,16 @@ def estimate_survey(
     surveys, raw = _estimate_raw(snapshot, silos)
 
     # 2. The class prior: raw for people, smoothed for the classifier.
-    prior = stages.estimate_prior(raw)
+    raw_prior, prior = stages.estimate_prior(raw)
 
     # 3. Per feature, P(value | class) for the classifier: a table, or a normal distribution per class.
-    conditionals = stages.estimate_conditionals(raw, prior.smoothed)
+    conditionals = stages.estimate_conditionals(raw, prior)
 
     # 4. If there was a validation round: features that it does not select become uninformative.
-    conditionals = _mask_unselected(conditionals, prior.smoothed, snapshot, validation)
+    conditionals = _mask_unselected(conditionals, prior, snapshot, validation)
 
     # 5. Per feature and table, the raw estimates with confidence intervals, for people.
-    features = describe_features(snapshot, raw, conditionals, prior.smoothed)
+    features = describe_features(snapshot, raw, conditionals, prior)
 
     # 6. On request: tests for fake reports, and how far such reports could move the estimates.
     described = features if raw is surveys[0] else None
@@ -221,15 +221,21 @@ def estimate_survey(
         classes=tuple(plan.label.values),
         label_n=raw.label.n if raw.label else None,
         reports=raw.reports,
-        raw_prior=prior.raw,
+        raw_prior=raw_prior,
         features=features,
         poisoning=summary,
         tables=describe_tables(raw.tables),
-        validation_result=find_validation_result(snapshot),
+        validation_result=_find_result(snapshot),
         validation=estimate_snapshot(validation, poisoning=poisoning) if validation else None,
         silos=SiloSummary.from_estimates(surveys),
     )
-    return estimates, NaiveBayesParameters(prior.smoothed, conditionals)
+    return estimates, NaiveBayesParameters(prior, conditionals)
+
+
+def _find_result(snapshot: AnySnapshot) -> ValidationResult | None:
+    if isinstance(snapshot, Snapshot) and snapshot.plan.validation:
+        return ValidationResult.from_snapshot(snapshot)
+    return None
 
 
 def _mask_unselected(
@@ -238,8 +244,12 @@ def _mask_unselected(
     if validation is None:
         return conditionals
     check_same_survey(snapshot, validation)
-    selected = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
-    return mask_unselected_features(conditionals, prior, selected)
+    names = [each.name for each in snapshot.plan.features]
+    selected = ValidationResult.from_snapshot(validation).find_selected(names)
+    return tuple(
+        each if index in selected else make_uninformative(each, prior)
+        for index, each in enumerate(conditionals)
+    )
 
 
 def _estimate_raw(
@@ -262,11 +272,11 @@ def _check_reports(
     """Check the reports of people; their features are described here unless they are given."""
     if not isinstance(snapshot, Snapshot):
         return None
-    prior = stages.estimate_prior(raw)
+    raw_prior, prior = stages.estimate_prior(raw)
     if features is None:
-        features = describe_features(snapshot, raw, conditionals, prior.smoothed)
+        features = describe_features(snapshot, raw, conditionals, prior)
     return check_poisoning(
-        PublishedEstimates(snapshot, raw, features, describe_tables(raw.tables), prior.raw)
+        PublishedEstimates(snapshot, raw, features, describe_tables(raw.tables), raw_prior)
     )
 
 
@@ -279,7 +289,7 @@ def estimate_parameters(
     """Estimate what a classifier needs: stages 1 to 4 of :func:`estimate_survey`, in half the time."""
     stages = _find_estimator(estimator)
     _, raw = _estimate_raw(snapshot, silos)
-    prior = stages.estimate_prior(raw).smoothed
+    _, prior = stages.estimate_prior(raw)
     conditionals = stages.estimate_conditionals(raw, prior)
     return NaiveBayesParameters(prior, _mask_unselected(conditionals, prior, snapshot, validation))
 

@@ -20,10 +20,8 @@ from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import reading, require, require_probabilities
 from ldp_aggregator.estimation.bayes.posterior import shrink, smooth_prior, smooth_tables
-from ldp_aggregator.estimation.class_prior import label_prior
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, replace_negatives
-from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.intervals import IntervalEstimate, estimate_cells
 from ldp_aggregator.estimation.numeric.moments import ABSENT
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
@@ -204,14 +202,8 @@ def check_missing(missing: object, feature: NumericFeature) -> None:
     require(not can_be_missing or missing is not None, "lacks the shares of missing values")
 
 
-@dataclass(frozen=True)
-class PriorEstimate:
-    """The class prior P(label), (k,), as a raw estimate and as a distribution."""
-
-    raw: IntervalEstimate
-    """Unbiased."""
-    smoothed: FloatArray
-    """The distribution for the classifier."""
+PriorEstimate = tuple[IntervalEstimate, FloatArray]
+"""The class prior P(label), (k,): the unbiased estimate, and the distribution for the classifier."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +217,7 @@ class Estimator:
 
 def _default_prior(raw: RawEstimates) -> PriorEstimate:
     """Return the pooled prior and its posterior mean, which noise alone never makes zero for a class."""
-    return PriorEstimate(raw.prior.estimate, smooth_prior(raw.prior.estimate))
+    return raw.prior.estimate, smooth_prior(raw.prior.estimate)
 
 
 def _default_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
@@ -257,24 +249,20 @@ def _paper_prior(raw: RawEstimates) -> PriorEstimate:
             "about some in several: use the default estimator"
         )
     counts = _positive_counts(raw.label, raw.k)
-    return PriorEstimate(label_prior(raw.label), counts / counts.sum())
+    return estimate_cells(raw.label.raw, raw.label.covariance), counts / counts.sum()
 
 
 def _paper_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
     """Return ratios of counts; negative counts become 1 (Yilmaz et al. 2019, sections 3.1.2 and 3.2)."""
-    assert raw.label is not None  # or _paper_prior has raised an error
+    # _paper_prior has raised an error unless these are frequencies of questions
+    assert raw.label is not None
     class_counts = _positive_counts(raw.label, raw.k)
     return tuple(
         paper_gaussian(each, class_counts)
         if isinstance(each, ClassMoments)
-        else _count_ratios(_require_reports(each), feature.size, raw.k)
+        else _count_ratios(cast("Frequencies | None", each), feature.size, raw.k)
         for each, feature in zip(raw.feature_estimates, raw.features, strict=True)
     )
-
-
-def _require_reports(estimate: TableEstimate | None) -> Frequencies | None:
-    assert estimate is None or isinstance(estimate, Frequencies)  # or _paper_prior has raised an error
-    return estimate
 
 
 def _count_ratios(frequencies: Frequencies | None, size: int, k: int) -> FloatArray:

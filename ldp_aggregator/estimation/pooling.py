@@ -182,12 +182,13 @@ def _list_differences(others: RawEstimates, silos: RawEstimates) -> Iterator[tup
             pooled = _pool_feature(other, own, others.prior)
             if isinstance(pooled, PooledMoments):
                 yield index, pooled.differences
-        elif not isinstance(other, ClassMoments) and not isinstance(own, ClassMoments):
-            if other and own and other.n and own.n:
-                yield index, _compare_tables(own, other)
+        elif not (isinstance(other, ClassMoments) or isinstance(own, ClassMoments)) and other and own:
+            yield index, _compare_tables(own, other)
 
 
 def _compare_tables(silos: TableEstimate, others: TableEstimate) -> Differences:
+    if not (silos.n and others.n):
+        return np.zeros(0), np.zeros(0), np.zeros(0)
     _, pooled = pool_covariances(silos.covariance, others.covariance)
     one, other = (each.covariance.evaluate_at(pooled.distribution) for each in (silos, others))
     fourth = np.full(len(silos.raw), one.fourth + other.fourth)

@@ -8,10 +8,9 @@ of single features do not show this; a validation round does.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -21,12 +20,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.estimators import (
-    ClassConditional,
-    ClassConditionals,
-    EstimationError,
-    Gaussian,
-)
+from ldp_aggregator.estimation.estimators import ClassConditional, EstimationError, Gaussian
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
@@ -37,11 +31,6 @@ GAIN_BOUNDS = (-1.0, 1.0)
 """The possible range of a gain in accuracy."""
 _RIGHT = 1
 """The class of a validation round that means "the prediction was right"."""
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -104,10 +93,9 @@ class ValidationResult:
         """Names of the features that the model keeps: all validated ones, or the selected top-k set."""
         return self.features if self.selected is None else self.features[: self.top_k[self.selected]]
 
-    def find_selected(self, features: Iterable[_Named]) -> frozenset[int]:
-        """Return the indices of the selected features among these."""
-        names = set(self.selected_features)
-        return frozenset(index for index, each in enumerate(features) if each.name in names)
+    def find_selected(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the indices of the selected features among those with these names."""
+        return frozenset(index for index, name in enumerate(names) if name in self.selected_features)
 
     def check_entries(self) -> None:
         """Raise ValueError unless there is one accuracy, and a gain for each set."""
@@ -128,23 +116,6 @@ def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
     gain, expected = (float(each[1, 0] - each[0, 1]) for each in (raw, likely))
     # variance that all cells share cancels in a difference
     return gain, float(np.sqrt(independent[1, 0] + independent[0, 1] - covariance.product * expected**2))
-
-
-def find_validation_result(snapshot: AnySnapshot) -> ValidationResult | None:
-    """Return the validation result of a snapshot; None if it is not one of a validation round."""
-    if isinstance(snapshot, Snapshot) and snapshot.plan.validation:
-        return ValidationResult.from_snapshot(snapshot)
-    return None
-
-
-def mask_unselected_features(
-    conditionals: ClassConditionals, prior: FloatArray, selected: AbstractSet[int]
-) -> ClassConditionals:
-    """Make features uninformative whose index a validation result did not select."""
-    return tuple(
-        each if place in selected else make_uninformative(each, prior)
-        for place, each in enumerate(conditionals)
-    )
 
 
 def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> ClassConditional:

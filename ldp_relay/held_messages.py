@@ -67,17 +67,13 @@ class Passage:
     """The records that a collector gets in one request; a record has a message of each column."""
 
     pool: str
-    """The name of their pool."""
     batch: int
-    """The number of their batch."""
     size: int
-    """The number of records of the batch."""
     rejected: list[int]
     """How many messages of each column of the batch the collector has rejected before."""
     first: int
     """How many records of the batch were passed on before."""
     records: int
-    """How many records are in the body."""
     is_last: bool
     """Whether no records of the batch are left."""
     body: bytes = field(repr=False)

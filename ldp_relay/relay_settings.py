@@ -62,11 +62,8 @@ class RelayedSurvey:
 
     plan: Plan
     key: PrivateKey
-    """The relay's private key of this survey."""
     collector: str
-    """The survey's URL at its collector."""
     token: str = field(repr=False)
-    """The relay's token at the collector."""
     messages_per_network: int
     """Most messages from one network in the whole survey, or in each wave; 0 means no limit."""
     codes: bool
@@ -102,7 +99,6 @@ class RelaySettings:
     proxies: tuple[Network, ...]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
-    """The surveys by id."""
     metrics_token: str = field(default="", repr=False)
     """Opens the metrics; they are closed without one."""
     proxy_refusals: Path | None = None

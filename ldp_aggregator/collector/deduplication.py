@@ -28,7 +28,6 @@ class ReportOutcome:
     status: str
     """One of "recorded", "duplicate" (the same bytes were counted before: success) or "rejected"."""
     error: Rejection | None = None
-    """Why it was rejected."""
 
 
 _ID_REUSED = ReportOutcome(

@@ -170,7 +170,6 @@ class _Page:
     """The role of the token that the page requires; a gateway's is optional, and an operator may do all that
     analysts and metrics may."""
     body: dict[str, Any] | None = None
-    """The body of a request."""
     etag: bool = False
 
 

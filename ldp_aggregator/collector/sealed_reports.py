@@ -36,7 +36,6 @@ class OpenedMessages(NamedTuple):
     reports: list[bytes]
     """In the order of the body. Each is one report in the wire format, which may still be invalid."""
     columns: list[int]
-    """The column of each report."""
     refused: list[tuple[int, Reason]]
     """Column and reason of each message that does not open, or has not one report of its column and wave."""
 

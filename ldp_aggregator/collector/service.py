@@ -69,28 +69,19 @@ class Service:
     plans: Mapping[str, Plan | SiloPlan]
     """The plans in the store when the application was made."""
     intakes: Mapping[str, Intake]
-    """The intake of each survey."""
     texts: Mapping[str, CachedResponse]
-    """The texts of the surveys that have some."""
     signatures: Mapping[str, bytes]
     """The authors' signatures, served unchecked."""
     keys: Mapping[str, PrivateKey] = field(repr=False)
-    """The private keys of the surveys with a relay."""
     lost: Collection[str]
-    """The surveys whose plans were lost."""
     guarantee: str
     """What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`."""
     rate_limit: RateLimit
-    """Limits the reports of each address."""
     wrong_token_limit: RateLimit
-    """Limits the wrong tokens of each address."""
     schedules: CachedSchedules
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
-    """The sections of the dashboard, by survey."""
     readiness: TtlCache[StoreError | None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
-    """Whether the store can record reports."""
     store_reader: StoreReader = field(default_factory=StoreReader)
-    """Reads the store for metrics."""
     traffic: Traffic = field(default_factory=Traffic)
     """The counts of requests; the server makes all workers count in shared memory."""
 

@@ -46,7 +46,6 @@ class CollectorSettings:
     surveys: tuple[Path, ...] = ()
     """Survey files or compiled plans."""
     store: str = "sqlite:///ldp.db"
-    """The URL of the store."""
     bind: str = "127.0.0.1:8000"
     """HOST:PORT; port 0 chooses a free port."""
     operator_bind: str | None = None
@@ -65,7 +64,6 @@ class CollectorSettings:
     operator_token: str | None = field(default=None, repr=False)
     """Gives access to the operator's pages, like each token of the role operator in `tokens`."""
     tokens: tuple[AccessToken, ...] = ()
-    """The tokens of the file of tokens."""
     proxy_refusals: Path | None = None
     """The file to which the proxy adds one byte for each request that it refuses with 429."""
     page: bool = False

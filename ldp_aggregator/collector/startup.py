@@ -58,7 +58,6 @@ class PublishedSurveys:
     guarantee: str
     """What the store guarantees for an acknowledged report."""
     keys: dict[str, PrivateKey] = field(default_factory=dict, repr=False)
-    """The private keys of those surveys that have a relay."""
     stored_plans: Mapping[str, bytes] = field(default_factory=dict)
     """The plan of each survey in the store, when it was read; also of surveys without a file, and of those
     that the store has lost since then."""
@@ -67,7 +66,6 @@ class PublishedSurveys:
     seen: SeenTotals = field(default_factory=SeenTotals)
     """The largest numbers of reports that the workers have seen, also before a reload."""
     report_counts: Mapping[str, int] = field(default_factory=dict)
-    """The number of reports of each of these surveys."""
     deleted: Mapping[str, str] = field(default_factory=dict)
     """The surveys whose files are left out because the surveys were deleted, with the dates."""
     new_store: bool = False

@@ -34,7 +34,6 @@ class RawEstimates:
     """Raw estimates of all questions of a survey."""
 
     k: int
-    """Number of classes."""
     features: Sequence[Feature]
     label: Frequencies | None
     """Frequencies of the label question; None if the survey does not ask it."""
@@ -175,7 +174,6 @@ class QuestionSummary:
     mechanism: str | None
     """None if the survey does not ask it."""
     n: int
-    """Number of reports."""
 
     def add_silos(self, silos: Sequence[SiloTables]) -> QuestionSummary:
         """Return the summary of this question and of tables of silos, which count as a mean question."""

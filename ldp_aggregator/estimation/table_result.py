@@ -49,7 +49,6 @@ class TableResult:
     """One value of each of these."""
     mechanism: str
     n: int
-    """Number of reports."""
     cells: IntervalEstimate
     """P(row, column), raw."""
     row_shares: IntervalEstimate

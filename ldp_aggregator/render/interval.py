@@ -59,7 +59,6 @@ class Mark:
     simultaneous: tuple[float, float] | None = None
     """The low and high ends of the intervals."""
     colour: int = 0
-    """The index of the class."""
     from_zero: bool = True
     """Whether it is drawn as a bar from the axis' low end; otherwise as a dot."""
     trend: tuple[float, float, float] | None = None

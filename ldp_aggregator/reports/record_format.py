@@ -36,7 +36,6 @@ class QuestionFormat:
     separator: bytes
     """The bytes before the id, and the bytes between id and payload."""
     length: int
-    """Length of the whole report in bytes."""
     id_prefix: bytes = b""
     """The bytes that the id begins with, if it is a token."""
 

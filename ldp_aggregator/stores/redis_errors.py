@@ -22,7 +22,6 @@ _OUT_OF_MEMORY_ADVICE = (
     " Raise maxmemory in the settings of Redis: nothing can be written or deleted until then."
 )
 SCRIPT_COMMANDS = ("BITFIELD", "DEL", "GETRANGE", "HGET", "HLEN", "HMGET", "HSET", "STRLEN")
-"""The commands that scripts run."""
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 

@@ -25,7 +25,6 @@ class Total:
     """The sums over the reports of one question."""
 
     n: int
-    """Number of reports."""
     cells: IntArray
     """Sum of the reports' tallies. Shape (d,)."""
 

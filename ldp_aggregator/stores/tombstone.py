@@ -25,7 +25,6 @@ class Tombstone(NamedTuple):
     """What a store keeps of a deleted survey."""
 
     digest: str
-    """Digest of its plan."""
     time: int
     """When its deletion began, in Unix seconds."""
     complete: bool = False

@@ -116,7 +116,6 @@ class Difference:
     high: float
     """The simultaneous interval of the difference, second minus first, cut to its possible range."""
     differs: bool
-    """Whether the difference is significant."""
 
     @property
     def difference(self) -> float:

@@ -32,7 +32,6 @@ class Supports:
     off: tuple[float, float, float]
     """The probabilities that one, two and three counters of other values are all 1."""
     n: int
-    """Number of reports."""
     size: int = 1
     """Number of counters that are summed to one frequency."""
     weight: float = 1.0
@@ -94,7 +93,6 @@ class FrequencyCovariance:
     distribution: FloatArray
     """Frequencies at which the noise is evaluated. Shape (d,)."""
     n: int
-    """Number of reports."""
     floor: float
     growth: float
     """A cell's independent variance is floor + growth f, at frequency f."""

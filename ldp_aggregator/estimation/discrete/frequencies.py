@@ -76,7 +76,6 @@ class Frequencies:
 
     question: Question
     n: int
-    """Number of reports."""
     raw: FloatArray
     """Unbiased frequencies, possibly negative; NaN without reports. For one feature of a question about
     several features, summed over the values of the others. Shape (d,)."""

@@ -119,7 +119,6 @@ class QuestionCheck:
     question: str
     mechanism: str
     n: int
-    """Number of reports."""
     support: SupportTests | Untested
     influences: tuple[Influence, ...]
     """On each estimate that depends on the question."""

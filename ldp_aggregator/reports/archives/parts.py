@@ -58,7 +58,6 @@ class SpilledSection:
     """A section whose accepted reports are in a temporary file."""
 
     path: str
-    """The archive."""
     start: int
     """Byte offset from which the section was read."""
     summary: ParseSummary

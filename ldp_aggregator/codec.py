@@ -112,11 +112,7 @@ def _write_array(array: FloatArray | BoolArray | IntArray) -> Any:
 
 
 def from_json(kind: type[T], entry: Any) -> T:
-    """Convert the JSON of a dataclass to an object.
-
-    Raises ValueError if an entry is missing, has a wrong type, or does not fit the others; the message begins
-    with its name.
-    """
+    """Convert JSON to a dataclass; ValueError begins with the name of a missing or wrong entry."""
     require(isinstance(entry, Mapping), "needs an object")
     values: dict[str, Any] = {}
     a_dataclass: Any = kind

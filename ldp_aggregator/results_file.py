@@ -135,10 +135,7 @@ def parse_results(data: bytes, name: str = "model") -> Results:
 
 
 def read_results(path: Path) -> Results:
-    """Read the results in a model file, or those of a snapshot, whose estimates are computed.
-
-    Raises ResultsError if the file is neither, and ModelError or SnapshotError if it is damaged.
-    """
+    """Read the results in a model file, or compute those of a snapshot; ResultsError for other files."""
     data = path.read_bytes()
     kind, _ = find_kind(data)
     if kind == "model":
@@ -152,10 +149,7 @@ def read_results(path: Path) -> Results:
 
 
 def read_trained(data: bytes, name: str) -> tuple[Plan, Results]:
-    """Read the results of people's reports in the bytes of a model file, and their plan.
-
-    Raises ModelError as :func:`read_classifier`, and if a curator or silos alone trained the model.
-    """
+    """Read the plan and results of people's reports from a model file; ModelError for any other."""
     results = parse_results(data, name)
     if results.is_curator:
         raise ModelError(

@@ -286,10 +286,7 @@ def sum_snapshots(snapshots: Iterable[SnapshotT]) -> SnapshotT:
 
 
 def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
-    """Raise SnapshotError if two snapshots, given by their names, have the same plan and equal counters.
-
-    Counters without reports are equal without being copies.
-    """
+    """Raise SnapshotError if two named snapshots have one plan and equal counters with reports."""
     names: dict[tuple[str, str], str] = {}
     for name, snapshot in snapshots.items():
         counters = {key: (total.n, total.cells.tolist()) for key, total in snapshot.totals.items()}
@@ -321,10 +318,7 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
 
 
 def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
-    """Read one survey's plan from a store.
-
-    Raises StoreError if the store has no such survey, or (DeletedSurveyError) if it was deleted.
-    """
+    """Read a survey's plan; StoreError if there is none, DeletedSurveyError if it was deleted."""
     plans = store.plans(survey)
     if survey not in plans:
         require_living(store, survey)

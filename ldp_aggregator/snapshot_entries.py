@@ -61,10 +61,7 @@ def dump_plan_entry(plan: Plan | SiloPlan) -> dict[str, Any]:
 
 
 def read_plan_entry(content: Mapping[str, Any]) -> Plan | SiloPlan:
-    """Return the plan of a snapshot or a model file, with its texts.
-
-    Raises SurveyError if the plan is invalid, or the texts are not its texts.
-    """
+    """Return the plan of a snapshot or model file with its texts; SurveyError if one is invalid."""
     # the plan was canonical when it was written; sorting its keys restores those bytes
     plan = ANY_PLANS.from_json(dump_canonical_json(content["plan"]))
     texts = content.get("texts")

@@ -170,10 +170,7 @@ class NaiveBayes(SurveyClassifier):
         return self._predictor.compute_scores(self._predictor.encode(columns), unknown)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
-
-        A score is log P(label) plus the sum of log P(value | label) over the features.
-        """
+        """Return log P(label) plus the sum of log P(value | label), (m, k), columns as in `classes_`."""
         return super().predict_joint_log_proba(X)
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:

@@ -52,10 +52,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
             return self._predictor.encode(self._to_columns(self._read_table(X)))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
-
-        A score is log P(label | row) up to a constant of the row.
-        """
+        """Return log P(label | row) up to a constant of the row, (m, k), columns as in `classes_`."""
         with name_rows_by_index(X):
             return self._compute_scores(self._read_table(X))
 
@@ -75,10 +72,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose label is predicted; labels of a survey may have any spelling.
-
-        Raises RowError if a row or label does not fit the survey.
-        """
+        """Return the share of rows whose label is predicted; RowError for one that does not fit."""
         check_is_fitted(self)
         with name_rows_by_index(y):
             y = read_labels(y)

@@ -24,10 +24,7 @@ def require_operator_listener(service: Service) -> None:
 
 
 def require_operator(service: Service, other: Role) -> AccessToken:
-    """Return the token of an operator, or of another role; keep the response out of shared caches.
-
-    A request without such a token is refused.
-    """
+    """Return the token of an operator or of another role, else refuse; keep out of shared caches."""
     require_operator_listener(service)
     token = require_token(service, Role.OPERATOR, other)
     after_this_request(_forbid_shared_caching)
@@ -35,10 +32,7 @@ def require_operator(service: Service, other: Role) -> AccessToken:
 
 
 def has_gateway_token(service: Service) -> bool:
-    """Return whether a request has the token of a gateway; refuse any other bearer token.
-
-    Return False if this collector has no token for gateways.
-    """
+    """Return whether a request has a gateway's token; refuse other tokens if there are any for gateways."""
     is_bearer = _authorization().lower().startswith(_PREFIX)
     if not is_bearer or Role.GATEWAY not in service.settings.roles:
         return False

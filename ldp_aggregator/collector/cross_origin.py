@@ -27,10 +27,7 @@ _EXPOSED_HEADERS = "Access-Control-Expose-Headers"
 
 
 def open_to_web_pages(app: Flask) -> None:
-    """Add the CORS headers to all responses of the endpoints for devices, and answer their preflights.
-
-    The endpoints must be registered before.
-    """
+    """Add the CORS headers to the responses of registered endpoints for devices; answer their preflights."""
     for rule in list(app.url_map.iter_rules()):
         if rule.endpoint in OPEN_ENDPOINTS:
             (method,) = (rule.methods or set()) - {"HEAD"}

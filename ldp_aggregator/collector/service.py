@@ -31,10 +31,7 @@ RESULT_TTL_SECONDS = 2.0
 
 
 class CachedSchedules:
-    """When each survey is open, and which were deleted, as read within the last seconds.
-
-    While the store fails, or does not respond within PATIENCE_SECONDS, as last read.
-    """
+    """When each survey is open, and which were deleted; as last read while the store fails or is slow."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._seconds = store, SCHEDULE_TTL_SECONDS

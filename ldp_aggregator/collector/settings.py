@@ -38,10 +38,7 @@ _RANGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class CollectorSettings:
-    """The settings of a collector, with the names of the options of `ldp-collector serve`.
-
-    Raises SettingsError, which names the setting, if one cannot be used.
-    """
+    """The settings of a collector, named like the options of `serve`; SettingsError names a wrong one."""
 
     surveys: tuple[Path, ...] = ()
     """Survey files or compiled plans."""

@@ -182,10 +182,7 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) ->
 def _leave_out_deleted(
     store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]
 ) -> tuple[CollectorSettings, list[Plan | SiloPlan], dict[str, str]]:
-    """Return the settings and plans without deleted surveys, and the dates of their deletion.
-
-    Another plan under the id of a deleted survey raises DeletedSurveyError.
-    """
+    """Leave out deleted surveys; DeletedSurveyError if one of these ids has another plan now."""
     tombstones = read_tombstones(store)
     living = []
     for path, plan in zip(settings.surveys, plans, strict=True):

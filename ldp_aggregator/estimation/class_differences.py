@@ -82,10 +82,7 @@ class Contrasts:
         )
 
     def products(self, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return T'C^-1 T, T'C^-1 B and B'C^-1 B of top T, bottom B and the covariance C at candidates r.
-
-        `r` and each result have the shape (rows, candidates); they follow by the Woodbury identity.
-        """
+        """Return T'C^-1 T, T'C^-1 B and B'C^-1 B (Woodbury) at candidates r, each (rows, candidates)."""
         ratio = r[..., None]
         constant, linear, quadratic = self.own[:, :, None]
         variance = constant + ratio * (linear + ratio * quadratic)
@@ -255,10 +252,7 @@ def _detect(number: ClassMoments) -> dict[str, bool]:
 
 
 def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:
-    """Return the ratios that are equal in equal classes, without those that have no reports.
-
-    Of the variances, only those of classes with a known mean are compared.
-    """
+    """Return ratios that are equal in equal classes; variances of classes with a known mean only."""
     if not number.prior.known:
         return {}
     ratios = {}

@@ -17,10 +17,7 @@ from ldp_aggregator.estimation.numeric.moments import Moments
 
 @dataclass(frozen=True)
 class ClassCovariance:
-    """Covariance of the estimated P(c) and P(d) of two different classes.
-
-    It is constant + linear (P(c) + P(d)) - product P(c) P(d).
-    """
+    """Covariance of the estimated P(c) and P(d): constant + linear (P(c) + P(d)) - product P(c) P(d)."""
 
     constant: float = 0.0
     linear: float = 0.0

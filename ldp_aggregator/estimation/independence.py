@@ -41,10 +41,7 @@ class Independence:
 
 
 def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> Independence:
-    """Test whether rows and columns are independent; the same table gives the same p-value.
-
-    `table`, (rows, columns), has unbiased frequencies from one question, and `covariance` is theirs.
-    """
+    """Test the independence of rows and columns of unbiased frequencies; the p-value is reproducible."""
     table = table if len(table) >= len(table.T) else table.T
     [statistic] = measure_dependence(table[None], covariance)
     simulated = measure_dependence(simulate_independent_tables(table, covariance), covariance)
@@ -53,11 +50,7 @@ def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> I
 
 
 def measure_dependence(tables: FloatArray, covariance: FrequencyCovariance) -> FloatArray:
-    """Return the statistic of each table, (tables,).
-
-    `tables`, (tables, rows, columns), have unbiased frequencies from one question, and `covariance` is that
-    of the cells of one table.
-    """
+    """Return the statistic of each table, (tables, rows, columns), whose cells have this covariance."""
     rows, columns = (find_likely_margins(tables, covariance, axis) for axis in (2, 1))
     expected = rows[:, :, None] * columns[:, None]
     residual = tables - expected

@@ -83,10 +83,7 @@ class IntervalEstimate:
         return cls.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
     def stretch(self, single: float, simultaneous: float, bounds: Bounds = PROBABILITY) -> IntervalEstimate:
-        """Return the estimates with the sides of their intervals multiplied, cut to `bounds`.
-
-        The factors are at least 1; an interval that is the whole range stays.
-        """
+        """Multiply the sides of the intervals by factors of at least 1, and cut them to `bounds`."""
         # an unknown estimate has its whole range as interval
         value = np.clip(np.nan_to_num(self.value), *bounds)
         ends = []
@@ -141,10 +138,7 @@ def simultaneous_z(intervals: int) -> float:
 def estimate_joint_intervals(
     frequencies: TableEstimate, k: int, count: int | None = None
 ) -> IntervalEstimate:
-    """Return P(value, label) of a coupled question, (A, k), with its intervals.
-
-    `count` is the number of simultaneous intervals, by default that of the cells.
-    """
+    """Return P(value, label), (A, k), with intervals, of which `count`, by default all, are simultaneous."""
     return estimate_cells(frequencies.raw.reshape(-1, k), frequencies.covariance, count)
 
 
@@ -362,9 +356,6 @@ def compute_typical_margins(estimate: IntervalEstimate) -> FloatArray:
 
 
 def forecast_margins(estimate: IntervalEstimate) -> dict[int, FloatArray]:
-    """Return the margins per class with the reports so far, and with 2 and 10 times as many.
-
-    Every standard error falls with the square root of the number of reports.
-    """
+    """Return the margins per class with 1, 2 and 10 times the reports; they fall with the square root."""
     margins = compute_typical_margins(estimate)
     return {growth: margins / math.sqrt(growth) for growth in REPORT_GROWTHS}

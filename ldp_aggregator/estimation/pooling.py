@@ -33,10 +33,7 @@ CONTRADICTION_LEVEL = 1e-3
 
 
 def pool_estimates(first: RawEstimates, silos: Sequence[RawEstimates]) -> RawEstimates:
-    """Return the pooled raw estimates of a survey, of people or of silos, and of further ones of silos.
-
-    A survey without reports does not change the estimates of the others.
-    """
+    """Return the pooled raw estimates of a survey and further ones of silos; empty ones change nothing."""
     surveys = [first, *silos]
     prior = _pool_priors(surveys)
 
@@ -80,10 +77,7 @@ def _pool_priors(surveys: Sequence[RawEstimates]) -> PooledPrior:
 
 
 def _describe_shares(survey: RawEstimates) -> tuple[float, FloatArray, float]:
-    """Return the people or rows, the coefficients, (3, k), and the fourth cumulant of the class shares.
-
-    These are parameters of :func:`estimate_shares`.
-    """
+    """Return the parameters of :func:`estimate_shares`: people or rows, coefficients (3, k), cumulant."""
     if not survey.silos:
         zeros = np.zeros(survey.k)
         return survey.reports, np.stack([survey.prior.estimate.stderr**2, zeros, zeros]), 0.0
@@ -116,10 +110,7 @@ def _pool_feature(others: _FeatureEstimate, silos: _FeatureEstimate, prior: Pool
 
 
 def check_same_features(first: Plan | SiloPlan, silos: SiloPlan) -> None:
-    """Check that a survey and one of silos have the same label and features.
-
-    Raises EstimationError with the first difference.
-    """
+    """Raise EstimationError with the first difference of the labels and features of two surveys."""
     why = _find_difference(first, silos)
     if why:
         raise EstimationError(f"{first.id} and {silos.id} cannot be pooled: {why}. Train on them separately")

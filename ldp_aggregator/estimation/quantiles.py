@@ -194,10 +194,7 @@ def fit_cumulative(estimate: TableEstimate | None, values: int, k: int) -> Float
 
 
 def _make_monotone(cumulative: FloatArray) -> FloatArray:
-    """Return the mean of the least rising curve above, and the greatest below, cut to [0, 1]; first axis.
-
-    If the true curve rises, both have at most the largest error of the given one.
-    """
+    """Return the mean of the nearest rising curves above and below, cut to [0, 1], along the first axis."""
     rising = np.maximum.accumulate(cumulative)
     falling = np.minimum.accumulate(cumulative[::-1])[::-1]
     return np.clip((rising + falling) / 2, 0.0, 1.0)
@@ -217,10 +214,7 @@ def _estimate_cumulative(estimate: TableEstimate | None, values: int, k: int) ->
 
 
 def list_sums(values: int, size: int, k: int) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of frequencies, (values, size), in the cumulative sums of a class, and constants.
-
-    The last sum is that of all values that are not missing.
-    """
+    """Return weights (values, size) and constants of a class's cumulative sums; the last is of all values."""
     weights, constant = np.zeros((values, size)), np.zeros(values)
     weights[:, :values] = np.tri(values)
     if k == 1:  # all shares add up to one, which makes every sum more accurate
@@ -277,10 +271,7 @@ def _invert(
 
 
 def _count_independent(covariance: FloatArray, k: int) -> float:
-    """Return the number of independent intervals whose simultaneous 95% intervals are as wide as the band.
-
-    The greatest of correlated normal variables is simulated, with a fixed seed.
-    """
+    """Return how many independent 95% intervals are as wide as the band, by simulation with a fixed seed."""
     deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
     correlation = covariance / np.outer(deviation, deviation)
     try:

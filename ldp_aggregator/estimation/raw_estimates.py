@@ -185,10 +185,7 @@ NOT_ASKED = QuestionSummary(None, 0)
 
 
 def summarise_questions(snapshot: Snapshot) -> dict[int, tuple[QuestionSummary, QuestionSummary]]:
-    """Return the mean and the square question of each numeric feature, by the feature's index.
-
-    A question about both counts as the mean question.
-    """
+    """Return each number's mean question, which may be about both moments, and its square question."""
 
     def summarise(questions: Sequence[Question]) -> QuestionSummary:
         found = (QuestionSummary(each.mechanism.name, total_of(snapshot, each).n) for each in questions)

@@ -141,10 +141,7 @@ def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevanc
 
 
 def _add(one: Relevance, other: Relevance) -> Relevance:
-    """Return the sum of two relevances; the distances to the ends of the intervals add up in squares.
-
-    If either interval is the whole range, so is that of the sum.
-    """
+    """Return the sum of two relevances; distances to the ends of their intervals add up in squares."""
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
         return UNKNOWN
     estimates, maximum = (one.estimate, other.estimate), one.maximum
@@ -204,10 +201,7 @@ def _unbiased_square(
 def _ratio_estimate(
     square: _UnbiasedSquare, total: float, total_variance: float, *, maximum: float, scale: int
 ) -> IntervalEstimate:
-    """Return square / (total * scale), where the total has the given variance.
-
-    An infinite maximum means odds, whose share odds / (1 + odds) has the range 0 to 1.
-    """
+    """Return square / (total * scale); an infinite maximum means odds, with shares odds / (1 + odds)."""
     top = square.value / scale
     intervals = ratio_intervals(
         np.asarray(top),

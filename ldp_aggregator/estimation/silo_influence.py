@@ -143,10 +143,7 @@ class SiloSummary:
 
     @classmethod
     def from_estimates(cls, surveys: Sequence[RawEstimates]) -> SiloSummary | None:
-        """Summarise the tables of silos in surveys before they are pooled; None if there are none.
-
-        All but the first are surveys of silos.
-        """
+        """Summarise the silos in surveys, of which the first may be of people; None without silos."""
         tables = [each for survey in surveys for each in survey.silos]
         if not tables:
             return None

@@ -24,10 +24,7 @@ _TERMS = (32, 24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 
 
 def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
-    """Return the z for which an estimate is more than z standard errors wrong with probability `error`.
-
-    `error` is the probability of both sides together. An excess kurtosis below 0 counts as 0, above 3 as 3.
-    """
+    """Return the z that is exceeded on either side with probability `error`; kurtosis is cut to [0, 3]."""
     if np.all(np.less_equal(kurtosis, 0)):  # reports of devices: no table is needed
         return np.full(np.shape(kurtosis), _normal_quantile(error))
     return np.asarray(np.interp(kurtosis, *_quantile_table(error)))

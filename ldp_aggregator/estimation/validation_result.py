@@ -129,11 +129,7 @@ def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> Clas
 
 
 def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
-    """Check that a validation round is of the same survey and spends the same epsilon.
-
-    If each person answers all questions, a round with fewer questions spends less.
-    Raises EstimationError if not.
-    """
+    """Raise EstimationError unless a round validates this survey, with its epsilon or, of all, less."""
     plan, other = snapshot.plan, validation.plan
     if isinstance(plan, SiloPlan):
         raise EstimationError(

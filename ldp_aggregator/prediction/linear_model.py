@@ -87,10 +87,7 @@ class Design:
         return np.concatenate([*parts, self.constant * residuals.sum(axis=0)[None, :]])
 
     def gram(self, columns: Sequence[IntArray], weights: FloatArray) -> FloatArray:
-        """Return the sum over the rows of h_i x_i x_i', (columns, columns), for weights h, (m,).
-
-        For each pair of features, the weights are summed by the pair of codes.
-        """
+        """Return the sum of h_i x_i x_i', (columns, columns), over rows with weights h, (m,)."""
         blocks = [*self.blocks, np.array([[self.constant]])]
         codes = [*columns, np.zeros(len(weights), dtype=np.int64)]
         ends = np.cumsum([block.shape[1] for block in blocks])

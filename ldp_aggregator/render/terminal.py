@@ -29,11 +29,7 @@ _MARK = "*"
 
 
 def write_document(sections: Sequence[Section], how_to_see_all: str) -> str:
-    """Return a document of sections.
-
-    `how_to_see_all` completes the line that follows a table that was cut: "... and 3 more values:
-    <how_to_see_all>".
-    """
+    """Return a document of sections; `how_to_see_all` ends the lines that say what was cut."""
     lines: list[str] = []
     for section in sections:
         lines += ["", str(section.heading), *_write_parts(section.parts, how_to_see_all)]

@@ -60,10 +60,7 @@ class QuestionFormat:
         return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
 
     def matches_at(self, data: bytes, starts: IntArray) -> BoolArray:
-        """Return whether a report of this question starts at each offset.
-
-        Every offset is at least `length` bytes before the end of the data.
-        """
+        """Return whether a report starts at each offset, which is `length` or more before the end."""
         id_starts = starts + len(self.prefix)
         matches = _equals_at(data, starts, self.prefix)
         matches &= _equals_at(data, id_starts + ID_BYTES, self.separator)
@@ -90,10 +87,7 @@ class PlanFormat:
         self._shortest = int(self._lengths.min())
 
     def find_reports(self, data: bytes) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the starts (ascending), ends and question indices of complete canonical reports in data.
-
-        Some may be inside others, because a payload may contain any bytes.
-        """
+        """Return ascending starts, ends and questions of canonical reports; some may be inside payloads."""
         searched = np.frombuffer(data, np.uint8)[: max(len(data) - self._shortest + 1, 0)]
         starts = np.flatnonzero(searched == _FIRST_BYTE)
         questions = self._read_questions(data, starts)

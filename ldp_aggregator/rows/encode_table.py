@@ -39,10 +39,7 @@ def encode_table(plan: Plan | SiloPlan, columns: Mapping[str, Any]) -> IntArray:
 
 
 def encode_numbers(feature: BinnedFeature | NumericFeature, numbers: FloatArray) -> IntArray:
-    """Return the codes of m doubles, shape (m,), the same as `feature.code` returns for each.
-
-    NaN is a missing value. Raises RowError with the number, from 1, of the first row that does not fit.
-    """
+    """Return codes of doubles, (m,), as `feature.code`; NaN is missing. RowError names the row, from 1."""
     gaps = np.flatnonzero(~np.isfinite(numbers))
     refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]
     if len(refused):
@@ -104,10 +101,7 @@ _MAX_TABLE_SPAN = 1 << 16
 
 
 def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> IntArray:
-    """Return the codes of the columns of some features, shape (m, number of features).
-
-    Raises RowError as :func:`encode_table`.
-    """
+    """Return the codes of some features' columns, (m, features); RowError as :func:`encode_table`."""
     tables = map_collecting_errors(lambda entry: _encode_entry(entry, columns), row_entries(features))
     by_name = dict(chain.from_iterable(tables))
     coded = [by_name[each.name] for each in features]

@@ -141,10 +141,7 @@ def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
 
 
 def read_labels(y: Any) -> NDArray[Any]:
-    """Return the labels of m rows, shape (m,).
-
-    Raises ValueError if a label is missing or infinite; names the first row without a label, counted from 1.
-    """
+    """Return labels, (m,); ValueError names the first row, from 1, whose label is missing or infinite."""
     # the import is slow: commands that only read rows start without it
     from sklearn.utils.validation import assert_all_finite, column_or_1d
 
@@ -174,10 +171,7 @@ def to_array(rows: Any) -> Any:
 
 
 def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
-    """Return numbers as one array of doubles, NaN where one is missing.
-
-    Raises RowError if a value is infinite or not a number; names the first such row, counted from 1.
-    """
+    """Return doubles, NaN if missing; RowError names the first row, from 1, with another value."""
     if type(column) is np.ndarray and column.dtype.kind in "fiu":
         numbers = column.astype(np.float64, copy=False)
         if not np.isinf(numbers).any():

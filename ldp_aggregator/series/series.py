@@ -117,10 +117,7 @@ def _list_courses(
 
 
 def pool_waves(snapshot: Snapshot, wave: str, discount: float) -> Snapshot:
-    """Return the totals of all waves, weighted by `discount` to the power of their distance from a wave.
-
-    n reports with weights g are as precise as (sum g n)^2 / sum g^2 n, so many are in the result.
-    """
+    """Return the totals of all waves, weighted by g = discount^distance: (sum g n)^2 / sum g^2 n reports."""
     waves = snapshot.plan.waves
     if waves is None or discount == 1:
         return snapshot.select(ALL_WAVES)

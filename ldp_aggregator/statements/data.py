@@ -104,10 +104,7 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
 def find_classes_and_features(
     estimates: Estimates, features: Sequence[FeatureResult | NumberResult]
 ) -> list[Statement]:
-    """Return the most frequent class, and the features in which the classes are distinguishable.
-
-    `features` are those of the estimates; several answers to one question are one feature.
-    """
+    """Return the most frequent class, and the joined features that distinguish the classes."""
     majority, prior, largest = estimates.majority, estimates.raw_prior, None
     if majority:
         low, high, stderr = (float(each[majority.place]) for each in (prior.low, prior.high, prior.stderr))
@@ -132,10 +129,7 @@ def find_classes_and_features(
 
 
 def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[Statement]:
-    """Return the statements about the results of a validation round.
-
-    `rejected` has the numbers of the round's rejected reports by reason.
-    """
+    """Return the statements about a validation round with these numbers of rejected reports."""
     result = validation.validation_result
     assert result is not None
     accuracy, low, high = (

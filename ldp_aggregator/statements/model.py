@@ -19,10 +19,7 @@ from ldp_aggregator.wording.values import Names, RoundShare, Share
 
 
 def _describe_uselessness(usefulness: Usefulness | None, *, people: bool) -> SimpleNamespace | None:
-    """Return why a model is useless, see :class:`Useless`; None if it is not.
-
-    `people` is true if more people could help, not more silos.
-    """
+    """Return why a model is useless, or None; more `people` could help, or more silos."""
     if not (usefulness and usefulness.useless):
         return None
     share = Share(usefulness.majority_share or 0.0)
@@ -65,10 +62,7 @@ def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement
 
 
 def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleNamespace:
-    """Return what results were made from: the facts of method.md, reading.md and limits.md.
-
-    `all_looks` is true if the intervals are valid at all looks, while the survey is open.
-    """
+    """Return the facts of method.md, reading.md and limits.md; `all_looks` while a survey is open."""
     estimates = results.estimates
     return SimpleNamespace(
         people=results.has_people,

@@ -127,10 +127,7 @@ def find_privacy(statement: PrivacyStatement) -> list[Statement]:
 
 
 def find_report_privacy(epsilon: str, asks_all: bool = False) -> Statement:
-    """Return the statement that explains the guarantee of this epsilon to the person who sends a report.
-
-    `asks_all` says that the person sends a report to each question, and that this is the epsilon of all.
-    """
+    """Return the guarantee for a person who sends a report, or with `asks_all` one to each question."""
     facts = PrivacyFacts(report=_describe_report(epsilon, simulated=False), asks_all=asks_all)
     return TEXTS.find("privacy.report", facts)
 

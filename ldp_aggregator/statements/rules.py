@@ -48,10 +48,7 @@ def find_useful_margin(typical: float, *, is_share: bool) -> float:
 
 
 def find_margins(result: FeatureResult | NumberResult | TableResult) -> tuple[FloatArray, float]:
-    """Return the margins of shares or of a mean in each class, and the largest one that is not noise.
-
-    Of a table, they are those of shares in each row. They are root mean squares over the values.
-    """
+    """Return margins per class, or per row of a table, and the largest that is not noise."""
     if isinstance(result, NumberResult):
         typical = min(result.spread, _MAX_DEVIATION * result.width)
         return compute_typical_margins(result.by_class.means), find_useful_margin(typical, is_share=False)

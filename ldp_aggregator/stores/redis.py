@@ -188,10 +188,7 @@ class RedisStore:
         self._rewriter.request()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Record batches with one script each, in one round trip per server; see :meth:`Store.record`.
-
-        The same round trip then reads the settings, so that no report is acknowledged under weak settings.
-        """
+        """Record batches with a script each, and read the settings, in one round trip per server."""
         with self._servers.errors():
             # EVAL, not EVALSHA: a restarted server lacks the script, and the other batches would fail
             pipeline = self._servers.pipeline()

@@ -43,10 +43,7 @@ def number_field(survey: str, counter: str) -> str:
 
 
 def script_arguments(batch: Batch, plan_hash: bytes, seen: int) -> list[bytes | int | str]:
-    """Return a script's arguments for a batch, in few strings, because each argument costs time.
-
-    An empty hash stands for any plan; the counter must have at least the reports that were `seen`.
-    """
+    """Return few strings for a batch; any plan fits an empty hash, and `seen` is the least number."""
     batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
     entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
     changed = np.flatnonzero(batch.tally)

@@ -40,10 +40,7 @@ Node = Mapping[str, Any]
 
 
 class RedisServers:
-    """The Redis servers of a store.
-
-    Raises StoreError if the URL is invalid, or no server of a cluster can be reached.
-    """
+    """The Redis servers of a store; StoreError for a wrong URL or a cluster that is not reached."""
 
     def __init__(self, url: str) -> None:
         self.is_cluster = url.startswith(_CLUSTER_SCHEME)

@@ -59,10 +59,7 @@ class DurabilityCheck:
     def check_replies(
         self, nodes: Sequence[Node], replies: Sequence[Mapping[str, str]]
     ) -> list[dict[str, str]]:
-        """Return the settings of each Redis server, from its replies to the commands of `add_queries`.
-
-        Raises StoreError if a server's settings do not keep counters durably, or its file is not yet written.
-        """
+        """Return each server's settings from replies; StoreError for weak ones or an unwritten file."""
         per_node = len(replies) // len(nodes) if nodes else 1
         settings_by_node: list[dict[str, str]] = [{} for _ in nodes]
         for position, reply in enumerate(replies):

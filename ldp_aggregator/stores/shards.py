@@ -74,11 +74,7 @@ def read_shards(store: Store, survey: str) -> int:
 
 
 def fix_shards(store: Store, survey: str, shards: int | None) -> int:
-    """Fix the number of sub-shards of a survey before it is published, and return it.
-
-    Without a number, it is the one that the survey has already, or 1.
-    Raises StoreError if the survey has another number.
-    """
+    """Fix a survey's number of sub-shards before publishing, by default as it is; StoreError if another."""
     if not store.notes(_KIND, survey):
         found = read_shards(store, survey)
         number = found if found > 1 or store.plans(survey) else shards or 1

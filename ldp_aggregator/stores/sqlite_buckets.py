@@ -70,10 +70,7 @@ class Buckets:
         return marks_by_id
 
     def add(self, ids: ByteArray, marks: ByteArray) -> MarksById:
-        """Add reports, or none if some ids are known; return the known ids with their marks.
-
-        Raises CounterError if a bucket is missing that the ids of earlier reports are in.
-        """
+        """Add reports, or none if some are known; return those. CounterError if an old bucket is missing."""
         self._split(_bucket_count(self._reports + len(ids)))
         known: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()

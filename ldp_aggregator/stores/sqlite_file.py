@@ -156,10 +156,7 @@ def classify_failure(error: Exception) -> StoreFailure:
 
 
 def is_store(connection: sqlite3.Connection) -> bool:
-    """Return whether a file has the tables of a store; False if it is empty.
-
-    Raises StoreError if another version or another program wrote the file.
-    """
+    """Return whether a file has a store's tables, or is empty; StoreError for any other content."""
     # one statement: another process may create the tables meanwhile
     version, tables, has_counters = connection.execute(
         "SELECT user_version, (SELECT count(*) FROM sqlite_master), "

@@ -113,19 +113,13 @@ class Store(Protocol):
         """Return the notes of a kind by name, such as the texts of surveys by survey id; or only one note."""
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        """Write or replace a note, unchecked; with `once`, keep a note that exists.
-
-        Raises StoreError if the kind is one of `SURVEY_KINDS`, and there is no survey with this name.
-        """
+        """Write a note, with `once` only a new one; StoreError if its survey (SURVEY_KINDS) is unknown."""
 
     def unpublish(self, survey: str) -> None:
         """Remove a survey's plan: from then on, no collector that requires the plan counts a report."""
 
     def erase(self, survey: str) -> None:
-        """Delete all else of a survey: its counters with their ids, rejections and notes of `SURVEY_KINDS`.
-
-        It may be interrupted at any time, and run again.
-        """
+        """Delete all else of a survey, in any number of tries: counters, rejections and SURVEY_KINDS."""
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
         """Count each batch atomically, and make all of them durable together; several may be of one counter.
@@ -140,10 +134,7 @@ class Store(Protocol):
         """
 
     def server_of(self, survey: str, counter: str) -> str:
-        """Return the name of the server that has a counter; empty if the store is one server or file.
-
-        A server that hangs must delay only its own batches.
-        """
+        """Return the server of a counter, which alone may delay its batches; empty if there is only one."""
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Return which of these ids were recorded, with their marks, by counter; records nothing."""
@@ -158,10 +149,7 @@ class Store(Protocol):
         """Return every counter of the store, by survey or namespace of tokens."""
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """Yield all ids of a counter with their marks, in parts.
-
-        A report may be in two parts; a report that is recorded meanwhile may be in none.
-        """
+        """Yield ids with marks in parts; new reports may be in none, and others twice."""
 
     def find_losses(
         self, survey: str, counters: Collection[str] = (), thorough: bool = True
@@ -180,10 +168,7 @@ class Store(Protocol):
         """Return a survey's number of rejections by reason."""
 
     def check_ready(self, closed: Collection[str] = ()) -> None:
-        """Raise StoreError if the store cannot take a report now, or has lost some of a required survey.
-
-        Deleted surveys are not missing. Of those that are `closed`, nothing is checked.
-        """
+        """Raise StoreError unless it can take a report, and no required survey but `closed` has lost any."""
 
     def space(self) -> dict[str, int]:
         """Return the space of the store in bytes; empty if it cannot be read.

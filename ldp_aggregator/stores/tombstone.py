@@ -59,10 +59,7 @@ def require_living(store: Store, survey: str, undo: Sequence[str] = ()) -> None:
 
 
 def read_deletion_dates(store: Store) -> dict[str, date]:
-    """Return the day on which each survey is to be deleted, by survey id: the first in `about.retention`.
-
-    Surveys are left out if this text has no date in the form YYYY-MM-DD.
-    """
+    """Return the first date YYYY-MM-DD in each survey's `about.retention`, if there is one."""
     found = {}
     for survey, texts in store.notes(TEXTS).items():
         dates = []

@@ -28,10 +28,7 @@ _MIN_VARIANCE = 1e-12
 
 
 def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
-    """Return the posterior mean of P(label), shape (k,), for a uniform prior over all distributions.
-
-    A class of `raw_prior`, (k,), with an infinite standard error has no reports.
-    """
+    """Return the posterior mean of P(label), (k,), for a uniform prior over all distributions."""
     if len(raw_prior.value) == 1:
         return np.ones(1)
     known = np.isfinite(raw_prior.stderr)

@@ -156,10 +156,7 @@ class FrequencyCovariance:
     def ratio_kurtosis(
         self, ratio: FloatArray, coefficients: Sequence[FloatArray], size: int
     ) -> FloatArray | float:
-        """Return the excess kurtosis of F[a, c] - r G[c], (A, k), at the ratios r.
-
-        `coefficients`, three (A, k) or (k,) arrays, are those of `ratio_variance_coefficients`; `size` is A.
-        """
+        """Return the excess kurtosis of F[a, c] - r G[c], (A, k); see `ratio_variance_coefficients`."""
         if not self.fourth:
             return 0.0
         r = np.clip(ratio, 0.0, 1.0)

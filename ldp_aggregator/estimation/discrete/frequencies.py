@@ -54,11 +54,7 @@ def project_columns(raw: FloatArray) -> FloatArray:
 
 
 def replace_negatives(counts: FloatArray) -> FloatArray:
-    """Set negative estimated counts to 1, as Yilmaz et al. 2019 (end of section 3.1.2) does.
-
-    An estimate of exactly zero, which the paper does not mention, would rule out a class forever; it is
-    set to 1 too.
-    """
+    """Set estimated counts of 0 or less to 1 (Yilmaz et al. 2019, end of section 3.1.2)."""
     return np.where(counts > 0, counts, 1.0)
 
 
@@ -124,10 +120,7 @@ def _frequencies(question: Question, n: int, raw: FloatArray) -> Frequencies:
 
 
 def find_likely_frequencies(raw: FloatArray, noise: float) -> FloatArray:
-    """Return possible frequencies near raw ones, at which covariances are evaluated; see UNIFORM_SHARE.
-
-    `raw` has the shape (..., d), and `noise` is the standard error of a frequency.
-    """
+    """Return possible frequencies near raw ones, (..., d), with this standard error; see UNIFORM_SHARE."""
     size = raw.shape[-1]
     share = UNIFORM_SHARE * min(1.0, size * noise)
     likely: FloatArray = (1 - share) * project_simplex(raw) + share / size

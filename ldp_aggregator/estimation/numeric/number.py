@@ -104,10 +104,7 @@ class ClassMoments:
         return Quantity(self.prior.estimate.value, slopes)
 
     def _corrected(self, moments: Moments, own: slice, part: int) -> Quantity:
-        """Return one of a question's raw estimates, corrected for the error of its G.
-
-        s' = s - Cov(s, G)/Var(G) (G - P).
-        """
+        """Return one raw estimate, corrected for the error of its G: s' = s - Cov(s, G)/Var(G) (G - P)."""
         raw = Quantity.from_source(moments.raw[part], own.start + part, self.sources)
         if not moments.estimates_prior:
             return raw
@@ -186,10 +183,7 @@ class ClassMoments:
 
     @property
     def second_order_variance(self) -> FloatArray:
-        """The part of the variance of m^2 beyond the delta method, and the bias of E[x^2].
-
-        Var(m^2) = 4 m^2 Var(m) + 2 Var(m)^2.
-        """
+        """The variance of m^2 beyond the delta method, 2 Var(m)^2, and the squared bias of E[x^2]."""
         return 2 * self.mean_variance**2 + self.second_bias**2
 
     @cached_property
@@ -230,10 +224,7 @@ class ClassMoments:
     def _ratio_estimate(
         self, top: Quantity | None, bottom: Quantity, bounds: Bounds, extra: FloatArray | float = 0.0
     ) -> IntervalEstimate:
-        """Return a ratio with Fieller's intervals, cut to `bounds`.
-
-        The simultaneous intervals cover a mean, a variance and, if any, a missing share per class.
-        """
+        """Return a ratio with Fieller's intervals in `bounds`; all of a number are simultaneous."""
         value, variance = self._ratio(top, bottom, extra)
         if top is None or not self.prior.known:
             return IntervalEstimate.unknown(value.shape, bounds)
@@ -276,10 +267,7 @@ class ClassMoments:
         return found.add_ends(measured.n) if measured else found
 
     def with_cautious_noise(self) -> ClassMoments:
-        """Return the same estimates with noise that depends less on what few people of a class sent.
-
-        See :meth:`Population.shrink_to_equal_classes`.
-        """
+        """Return the same with noise as if classes were alike, see `Population.shrink_to_equal_classes`."""
         n = min((each.n for each in self.questions), default=0)
         population = self.likely_population().shrink_to_equal_classes(n)
         return replace(self, questions=tuple(each.at_population(population) for each in self.questions))

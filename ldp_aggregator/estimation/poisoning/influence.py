@@ -185,10 +185,7 @@ def reach_cumulative(source: Source, shares: FloatArray, ratios: FloatArray) -> 
 
 
 def find_moment_steps(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
-    """Return how far sums of the moments of one question about a number can move down and up, (2, m).
-
-    `slopes`, (m, 3, k) or (m, 4, k), are the weights of each class's raw estimates.
-    """
+    """Return how far sums of moments with weights (m, 3 or 4, k) can move down and up, (2, m)."""
     weights = np.einsum("mik,ikb->mbk", slopes, _counter_slopes(moments)).reshape(len(slopes), -1)
     ends = np.stack(mechanism_of(moments.question).contribution_range(weights))
     steps: FloatArray = abs(ends - weights @ (total.cells / total.n))

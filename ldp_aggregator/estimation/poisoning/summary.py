@@ -165,10 +165,7 @@ class PoisoningSummary:
 
 
 def check_poisoning(published: PublishedEstimates) -> PoisoningSummary:
-    """Test every question of a survey, and compute the influence of fake reports on its estimates.
-
-    The tests need the support counters of the snapshot, if the store has them.
-    """
+    """Test every question that has support counters; compute the influence of fake reports."""
     influences: dict[int, list[Influence]] = defaultdict(list)
     for index, influence in published.find_influences():
         influences[index].append(influence)

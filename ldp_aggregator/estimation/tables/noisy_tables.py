@@ -125,10 +125,7 @@ class ClassCounts:
 
     @cached_property
     def shares(self) -> IntervalEstimate:
-        """Raw estimates of P(label), (k,), with the standard error of noise and sampling.
-
-        The intervals are Wilson's, see :func:`estimate_shares`.
-        """
+        """Raw estimates of P(label), (k,), with Wilson's intervals, see :func:`estimate_shares`."""
         return estimate_shares(self.counts / self.rows, self.rows, self.share_variance, self.share_fourth)
 
     @property
@@ -172,10 +169,7 @@ def estimate_shares(
 
 
 def estimate_table(table: NoisyTable, classes: ClassCounts) -> CombinedFrequencies:
-    """Return counts / rows; noise and sampling are evaluated at likely frequencies, as for reports.
-
-    They name no features that are asked together, although a message is about all.
-    """
+    """Return counts / rows, as if no features were asked together; noise is at likely frequencies."""
     rows = classes.rows
     raw = (table.counts / rows).ravel()
     floor = table.variance / rows**2

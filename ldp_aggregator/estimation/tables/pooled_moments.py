@@ -35,10 +35,7 @@ class PooledMoments(ClassMoments):
     def from_estimates(
         cls, silos: SoftMoments, others: ClassMoments, prior: PooledPrior
     ) -> Self | SoftMoments:
-        """Pool the moments; those of silos alone if the others lack reports of one of the two questions.
-
-        `prior` is the pooled prior of all features.
-        """
+        """Pool the moments; those of silos alone if the others lack reports about one of the moments."""
         if others.first is None or others.second is None or not others.prior.known:
             return silos
         mean = np.clip(np.nan_to_num(silos.first.over(silos.present).value), -1.0, 1.0)

@@ -173,10 +173,7 @@ class SoftMoments(ClassMoments):
 
 
 def _row_moments(people: Population) -> tuple[FloatArray, FloatArray]:
-    """Return the mean products, (4, 4, k), and the means, (4, k), of what a row adds to the four sums.
-
-    Third and fourth moments are those of normal distributions.
-    """
+    """Return mean products, (4, 4, k), and means, (4, k), of a row's sums; E[x^3], E[x^4] are normal's."""
     mean = people.first / np.where(people.present > 0, people.present, 1.0)
     third = np.clip(3 * mean * people.second - 2 * mean**2 * people.first, -people.second, people.second)
     absent, zeros = people.missing, np.zeros_like(mean)

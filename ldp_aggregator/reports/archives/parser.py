@@ -61,10 +61,7 @@ class ParseSummary:
 
 
 class ArchiveParser:
-    """Parses a section of an archive; the outcome is added to `summary`, which says where the section starts.
-
-    `stop` is the byte offset of the next section, to which everything from there on belongs.
-    """
+    """Parses a section, which ends at the byte offset `stop`; `summary` has its start, and the outcome."""
 
     def __init__(self, plan_format: PlanFormat, summary: ParseSummary, stop: int = sys.maxsize) -> None:
         self._plan_format = plan_format
@@ -122,10 +119,7 @@ class ArchiveParser:
         return taken, position
 
     def _reject_piece(self, data: bytes, position: int, is_last: bool) -> int:
-        """Reject a piece that is not a canonical report; return its length, or 0 to wait for more bytes.
-
-        The mark of simulated reports is such a piece, but nothing is rejected for it.
-        """
+        """Reject a piece, unless it is the mark of simulated reports; return its length, 0 if incomplete."""
         head = data[position : position + len(SIMULATED_MARK)]
         if head == SIMULATED_MARK:
             self.summary.simulated, self.summary.in_damage = True, False

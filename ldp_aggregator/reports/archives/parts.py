@@ -122,10 +122,7 @@ def _write_blocks(
 def count_part(
     plan_json: bytes, sections: Sequence[tuple[str, IntArray]]
 ) -> tuple[Mapping[str, Total], Mapping[str, int]]:
-    """Count each accepted report of a part once; return the totals, and rejections by reason.
-
-    `sections` has the temporary file of each section, in order, and its blocks of this part.
-    """
+    """Count each report of a part once, from sections in order; return totals and rejections by reason."""
     from threadpoolctl import threadpool_limits
 
     plan = _load_plan(plan_json)

@@ -25,10 +25,7 @@ Run = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
 
 @contextmanager
 def open_workers(workers: int | str) -> Iterator[Run]:
-    """Return a function that spreads its calls over the workers, given as to :func:`count_archives`.
-
-    Raises ArchiveError if Dask is not installed, the cluster cannot be reached or fails, or a process dies.
-    """
+    """Return a function that spreads calls over workers; ArchiveError if they cannot be used or die."""
     if workers == 1:
         yield map
     elif isinstance(workers, int):

@@ -52,7 +52,6 @@ def write_atomically(
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names of files in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

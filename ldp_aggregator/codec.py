@@ -68,7 +68,6 @@ def reading(entry: str) -> Iterator[None]:
 
 
 def require(holds: bool, why: str) -> None:
-    """Raise ValueError with this explanation unless a condition holds."""
     if not holds:
         raise ValueError(why)
 
@@ -83,7 +82,6 @@ def require_probabilities(array: FloatArray, name: str) -> None:
 
 
 def to_json(value: Any) -> Any:
-    """Convert an object to dicts, lists, numbers, texts and None."""
     if is_dataclass(value):
         kind: Any = type(value)
         omitted = [name for name, default in _list_defaults(kind).items() if getattr(value, name) == default]
@@ -169,7 +167,6 @@ def _read(kind: Any, value: Any) -> Any:
 
 
 def read_one_of(kinds: Any, value: Any) -> Any:
-    """Convert the JSON of one of several types: the first whose form it has."""
     for kind in kinds:
         if len(kinds) == 1 or _has_form(kind, value):
             return _read(kind, value)
@@ -223,7 +220,6 @@ def _read_float(number: Any) -> float:
 
 
 def read_count(number: Any) -> int:
-    """Return a whole number from 0 to less than 2^63."""
     require(type(number) is int and 0 <= number < 2**63, "needs a whole number below 2^63")
     return int(number)
 

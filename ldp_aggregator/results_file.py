@@ -61,7 +61,6 @@ class ResultsError(LdpError):
 
 
 def no_classifier(plan: Plan | SiloPlan | Survey, instead: str) -> ModelError:
-    """Return the error of a survey without a label, which has no classifier."""
     return ModelError(f"{plan.id}: this survey has no label, so there is no classifier: {instead}")
 
 
@@ -80,7 +79,6 @@ def save_results(path: str | os.PathLike[str], results: Results) -> None:
 
 
 def dump_results(results: Results) -> bytes:
-    """Return the bytes of a model file."""
     plan = results.plan
     if isinstance(plan, Plan):
         refuse_validation(plan)
@@ -108,8 +106,6 @@ def _compute_checksum(content: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredClassifier:
-    """What a prediction needs of a model file."""
-
     plan: Plan | SiloPlan
     classifier: Classifier
     usefulness: Usefulness | None
@@ -125,12 +121,10 @@ def read_classifier(path: str | os.PathLike[str]) -> StoredClassifier:
 
 
 def load_results(path: str | os.PathLike[str]) -> Results:
-    """Read the results in a model file; the errors are those of :func:`read_classifier`."""
     return parse_results(_read_bytes(path), str(path))
 
 
 def parse_results(data: bytes, name: str = "model") -> Results:
-    """Return the results in the bytes of a model file; errors begin with `name`."""
     return _read(data, name, _read_results)
 
 

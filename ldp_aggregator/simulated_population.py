@@ -88,7 +88,6 @@ def simulate_reports(
 
 
 def simulate_total(question: Question, values: IntArray, rng: RandomSource) -> Total:
-    """Return the total of one question after one report for each true value in `values`."""
     mechanism = question.mechanism
     if not len(values):
         return Total(0, np.zeros(question.cells, dtype=np.int64))
@@ -111,8 +110,6 @@ _PEOPLE_PER_CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class SyntheticPopulation:
-    """A population: the distribution of the labels, and of each feature given the label."""
-
     prior: FloatArray
     """P(label). Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
@@ -160,7 +157,6 @@ class SyntheticPopulation:
 def simulate_survey(
     plan: Plan, population: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
 ) -> Snapshot:
-    """Simulate one survey; return its totals. Only the features that a person is asked about are drawn."""
     groups = [(plan.questions, users)]
     if not plan.asks_all:
         counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
@@ -184,7 +180,6 @@ def simulate_series(
     rng: np.random.Generator,
     devices: RandomSource,
 ) -> Snapshot:
-    """Simulate a survey with waves, which have a population each; each person draws one wave."""
     counts = rng.multinomial(users, np.full(len(populations), 1 / len(populations)))
     totals: dict[str, Total] = {}
     for wave, (population, count) in enumerate(zip(populations, counts.tolist(), strict=True)):

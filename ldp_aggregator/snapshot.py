@@ -189,7 +189,6 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
 
     @property
     def messages(self) -> int:
-        """Number of messages."""
         return self.total()
 
     @property
@@ -222,7 +221,6 @@ def make_snapshot(
     simulated: bool = False,
     losses: Loss = NO_LOSS,
 ) -> AnySnapshot:
-    """Return a snapshot of the plan's kind."""
     if isinstance(plan, SiloPlan):
         return SiloSnapshot(plan, totals, rejections or {}, simulated, losses)
     return Snapshot(plan, totals, rejections or {}, simulated, losses)

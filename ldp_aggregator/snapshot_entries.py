@@ -55,7 +55,6 @@ def _shared_definition(plan: Plan) -> tuple[Any, ...]:
 
 
 def dump_plan_entry(plan: Plan | SiloPlan) -> dict[str, Any]:
-    """Return the entries of a snapshot or a model file: the plan, and its texts if they are at hand."""
     texts = {"texts": json.loads(plan.texts.json)} if plan.texts else {}
     return {"plan": json.loads(plan.json), **texts}
 
@@ -78,14 +77,12 @@ class FieldError(Exception):
 
 
 def cell_counts(plan: AnyPlan) -> dict[str, int]:
-    """Return the number of cells of each counter of a plan: one per question, and its support counters."""
     support = {each.support_key: each.mechanism.support_counters for each in plan.counted_questions}
     questions = {each.key: each.cells for each in plan.counted_questions}
     return questions | {key: counters.cells for key, counters in support.items() if counters}
 
 
 def counter_names(plan: AnyPlan, shards: int = 1) -> list[str]:
-    """Return the names of all counters of a plan; support counters have no sub-shards."""
     questions = [
         each for question in plan.counted_questions for each in divide_counter(plan.id, question.key, shards)
     ]
@@ -93,7 +90,6 @@ def counter_names(plan: AnyPlan, shards: int = 1) -> list[str]:
 
 
 def stored_counters(store: Store, survey: str, plan: bytes) -> list[str]:
-    """Return the names of a survey's counters in a store, or none if another version made its plan."""
     try:
         return counter_names(ANY_PLANS.from_json(plan), read_shards(store, survey))
     except SurveyError:
@@ -101,20 +97,17 @@ def stored_counters(store: Store, survey: str, plan: bytes) -> list[str]:
 
 
 def read_totals(entries: Mapping[str, Any], plan: AnyPlan) -> dict[str, Total]:
-    """Return the totals of a document; raise FieldError or KeyError if they do not fit the plan."""
     counts = cell_counts(plan)
     return {key: _read_total(entry, counts[key], f"totals.{key}") for key, entry in entries.items()}
 
 
 def read_rejections(entries: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of rejections by reason; raise FieldError for anything else."""
     if not all(map(_REASON.fullmatch, entries)):
         raise FieldError("rejections: needs reasons of lower-case letters and hyphens, such as wrong-plan")
     return {reason: _read_count(number, f"rejections.{reason}") for reason, number in entries.items()}
 
 
 def read_losses(entry: Mapping[str, Any]) -> Loss:
-    """Return what is missing in totals; raise FieldError for anything else."""
     try:
         return from_json(Loss, entry)
     except ValueError as error:

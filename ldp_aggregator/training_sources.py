@@ -41,8 +41,6 @@ _MAX_PROBLEM_BYTES = 4096
 
 
 class TrainingData(NamedTuple):
-    """The snapshots that a model is trained on."""
-
     snapshot: AnySnapshot
     """The sum of all rounds of a survey of people; without people, the sum of all messages of the survey of
     silos with the largest epsilon."""

@@ -97,7 +97,6 @@ class HourlyRelease:
         self._difference = now - monotonic()
 
     def run(self) -> None:
-        """Release until the process ends."""
         while True:
             sleep(min(CHECK_SECONDS, max(self._next_hour - time(), 0.01)))
             self.release_if_due()
@@ -135,7 +134,6 @@ class HourlyRelease:
             log_event("release-failed", survey=survey.plan.id, kind=type(error).__name__)
 
     def write_refusals(self) -> None:
-        """Add the refusals since the last call to the counts that the operator reads."""
         for digest, found in self._refusals.items():
             refused = {f"refused, {reason}": found.pop(reason) for reason in list(found)}
             with suppress(sqlite3.Error):  # a full disk; these counts are not worth more

@@ -99,7 +99,6 @@ class HeldMessages:
         return find_failure(self._path, self._file)
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._database.close()
 
@@ -292,7 +291,6 @@ class HeldMessages:
         self._empty_log()
 
     def count_events(self, digest: str, events: Mapping[str, int]) -> None:
-        """Add to counts that the operator reads."""
         with self._lock, transaction(self._database):
             for event, count in events.items():
                 self._count(self._number(digest), event, count)
@@ -318,7 +316,6 @@ class HeldMessages:
         return [(hour, size, max(map(int, counts.split()), default=0)) for hour, size, counts in rows]
 
     def digests(self) -> set[str]:
-        """Return the digests of the plans that have messages which wait or leave."""
         with self._lock:
             held = "SELECT survey FROM messages WHERE content NOT NULL"
             sql = f"SELECT digest FROM surveys WHERE number IN ({held})"  # noqa: S608
@@ -365,5 +362,4 @@ def _give_back(tickets: list[_Ticket]) -> Iterator[None]:
 
 
 def name_of(inner: bytes) -> bytes:
-    """Return the name of a message."""
     return hashlib.sha256(inner).digest()[:16]

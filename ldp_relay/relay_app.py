@@ -238,7 +238,6 @@ def _read_message(survey: str, digest: str, wave: str) -> _Message:
 
 
 def preflight(**_: str) -> Response:
-    """Tell a browser what pages of every origin may send; only DELETE needs it."""
     allowed = {"Methods": "DELETE, POST", "Headers": "Content-Type"}
     headers = {f"Access-Control-Allow-{name}": value for name, value in allowed.items()}
     return Response(status=204, headers=headers | {"Access-Control-Max-Age": "86400"})

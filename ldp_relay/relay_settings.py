@@ -73,7 +73,6 @@ class RelayedSurvey:
 
     @property
     def relay(self) -> Relay:
-        """The promise in the plan."""
         assert self.plan.relay is not None
         return self.plan.relay
 
@@ -91,8 +90,6 @@ class RelayedSurvey:
 
 @dataclass(frozen=True)
 class RelaySettings:
-    """The settings of a relay."""
-
     database: Path
     bind: str
     """HOST:PORT to listen at."""

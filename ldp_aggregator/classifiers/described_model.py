@@ -54,7 +54,6 @@ class DescribedModel(BaseEstimator):
 
     @property
     def notices(self) -> list[Statement]:
-        """What a user of predictions must not miss: a useless model, or fake reports."""
         return find_notices(self.results_.plan, self.results_.usefulness)
 
     def _describe(self) -> ModelDescription:

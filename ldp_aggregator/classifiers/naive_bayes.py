@@ -110,7 +110,6 @@ class NaiveBayes(SurveyClassifier):
 
     @classmethod
     def from_results(cls, results: Results) -> Self:
-        """Return a fitted classifier from the results in a model file."""
         plan, estimates = results.plan, results.estimates
         model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates.estimator)
         model._set_stored(Predictor.from_parameters(plan, results.classifier))

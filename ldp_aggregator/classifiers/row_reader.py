@@ -110,7 +110,6 @@ _HANDLINGS = (ERROR, IGNORE)
 
 
 def check_handling(handle_unknown: str) -> None:
-    """Raise ValueError unless `handle_unknown` is "error" or "ignore"."""
     if handle_unknown not in _HANDLINGS:
         raise ValueError(f"handle_unknown must be one of {', '.join(_HANDLINGS)}, not {handle_unknown!r}")
 

@@ -31,7 +31,6 @@ class ReloadableCommand(Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Make a context that keeps a copy of the arguments, because parsing consumes them."""
         arguments = list(args)
         context = super().make_context(info_name, args, parent, **extra)
         context.meta[_ARGUMENTS] = arguments
@@ -111,7 +110,6 @@ def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
 
 
 def setting_origins(context: click.Context) -> dict[str, str]:
-    """Return the source of each setting's value, as text."""
     source_by_name = {}
     for parameter in context.command.params:
         name = str(parameter.name)

@@ -39,7 +39,6 @@ class OutputFile(click.Path):
         super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; raise an error that names the option if the path cannot be written."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         option = param.opts[-1] if param else "output"
         if not path.parent.is_dir():

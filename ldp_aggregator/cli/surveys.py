@@ -122,7 +122,6 @@ def status(url: str, as_json: bool) -> None:
 
 
 def describe_losses(survey: str, damage: CounterError | None, schedule: Schedule) -> Iterator[str]:
-    """Yield sentences on what a survey lost, now or before it was imported."""
     if damage:
         yield str(damage).replace("the store has lost", "THE STORE HAS LOST")
     if schedule.lost:

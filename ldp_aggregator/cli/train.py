@@ -225,7 +225,6 @@ _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
 
 def format_summary(results: Results) -> str:
-    """Return the summary of a training."""
     table, unknown = build_table(results.estimates, results.plan), RoundShare(UNKNOWN_SHARE)
     sections = [
         _append(
@@ -245,7 +244,6 @@ def format_summary(results: Results) -> str:
 
 
 def dump_summary(results: Results) -> str:
-    """Return the content of the summary for JSON."""
     document = {
         "survey": results.plan.id,
         "plan_digest": results.plan.digest,
@@ -280,5 +278,4 @@ def _append(section: Section, *notes: Note) -> Section:
 
 
 def format_rejection_counts(rejections: Mapping[str, int]) -> str:
-    """Return the numbers of rejected reports by reason."""
     return ", ".join(f"{count} {reason}" for reason, count in sorted(rejections.items()))

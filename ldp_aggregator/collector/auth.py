@@ -41,7 +41,6 @@ def has_gateway_token(service: Service) -> bool:
 
 
 def require_rate(service: Service) -> None:
-    """Count a request; refuse it if its address is over the rate limit."""
     if seconds := service.rate_limit.acquire(*_request_origin()):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,

@@ -26,8 +26,6 @@ MAX_BUFFERED_PAYLOADS = 5_000
 
 
 class BufferedWrites:
-    """Buffers the delayed writes of one survey, and writes them to the store some seconds later."""
-
     def __init__(self, survey: str, store: Store) -> None:
         self._survey, self._store = survey, store
         self._lock = threading.Lock()
@@ -38,14 +36,12 @@ class BufferedWrites:
         self._payload_task = BackgroundTask(self._write_support_counters)
 
     def add_rejections(self, reasons: Iterable[Reason]) -> None:
-        """Buffer rejections, given by their reasons, or as a Counter of them."""
         with self._lock:
             self._rejections.update(reasons)
         if self._rejections:
             self._rejection_task.request(REJECTION_SECONDS)
 
     def add_recorded(self, batch: QuestionBatch) -> None:
-        """Buffer the payloads of recorded reports, if their mechanism has support counters."""
         if batch.question.mechanism.support_counters is None:
             return
         with self._lock:

@@ -14,19 +14,15 @@ _MIN_GZIP_BYTES = 1000
 
 @dataclass(frozen=True)
 class CachedResponse:
-    """A body with its media type, ready to send."""
-
     body: bytes
     media_type: str
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the body, in hexadecimal."""
         return hashlib.sha256(self.body).hexdigest()
 
     @cached_property
     def gzipped(self) -> bytes:
-        """The body as gzip."""
         return gzip.compress(self.body, mtime=0)
 
     def make_response(self, cache_control: str) -> Response:

@@ -23,8 +23,6 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class ReportOutcome:
-    """The outcome of one report."""
-
     status: str
     """One of "recorded", "duplicate" (the same bytes were counted before: success) or "rejected"."""
     error: Rejection | None = None

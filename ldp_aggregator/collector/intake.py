@@ -97,11 +97,9 @@ class Intake:
         return [outcomes[position] for position in range(len(outcomes))]
 
     def count_rejection(self, *reasons: Reason) -> None:
-        """Count the rejections of bodies or sealed messages whose reports were not read."""
         self._buffered_writes.add_rejections(reasons)
 
     def flush(self) -> None:
-        """Write the buffered counts to the store."""
         self._buffered_writes.flush()
 
     def _reject_uninvited(

@@ -50,7 +50,6 @@ def create_tokens(
 
 
 def count_tokens(store: Store, survey: str) -> int:
-    """Return the number of tokens of a survey."""
     return count_reports(store.totals(token_namespace(survey)))
 
 

@@ -13,7 +13,6 @@ from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
 
 def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
-    """Return the numbers of reports, by question, and of rejections; for silos, of tokens, and the noise."""
     plan, totals = snapshot.plan, snapshot.totals
     document = {
         "survey": plan.id,

@@ -54,7 +54,6 @@ pages = Blueprint("collector", __name__)
 
 
 def service() -> Service:
-    """Return the shared state of the current application."""
     current: Service = current_app.extensions["ldp"]
     return current
 

@@ -26,7 +26,6 @@ DELIVERY_SECONDS = 86_400
 
 
 def has_relay(plan: AnyPlan) -> bool:
-    """Return whether the reports of a survey arrive through a relay."""
     return isinstance(plan, Plan) and plan.relay is not None
 
 

@@ -40,7 +40,6 @@ class CachedSchedules:
         self._end = 0.0
 
     def read(self) -> tuple[dict[str, Schedule], Collection[str]]:
-        """Return the schedules and the deleted surveys; raise StoreError if they were never read."""
         if self._found is None:
             self._found = self._read()
         elif time.monotonic() >= self._end:
@@ -59,8 +58,6 @@ class CachedSchedules:
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """State that all requests of one collector share."""
-
     settings: CollectorSettings
     store: Store
     plans: Mapping[str, Plan | SiloPlan]
@@ -83,7 +80,6 @@ class Service:
     """The counts of requests; the server makes all workers count in shared memory."""
 
     def check_ready(self) -> None:
-        """Raise StoreError if the store could not take a report within the last seconds."""
         if error := self.readiness.get("", self._find_error):  # cached, because each check writes
             raise error.with_traceback(None)
 
@@ -96,13 +92,10 @@ class Service:
         return None
 
     def schedule(self, survey: str) -> Schedule:
-        """Return when a survey is open."""
         return self.schedules.read()[0].get(survey, Schedule())
 
     def phase(self, survey: str) -> Phase:
-        """Return the current phase of a survey: waiting, open, in its grace period, or closed."""
         return self.schedule(survey).phase(time.time())
 
     def is_deleted(self, survey: str) -> bool:
-        """Return whether a survey was deleted from the store."""
         return survey in self.schedules.read()[1]

@@ -94,7 +94,6 @@ class CollectorSettings:
 
     @cached_property
     def all_tokens(self) -> tuple[AccessToken, ...]:
-        """The tokens of the file, and the operator's token that was set without it."""
         if self.operator_token is None:
             return self.tokens
         simple = AccessToken(name="operator", role=Role.OPERATOR, sha256=hash_secret(self.operator_token))
@@ -102,18 +101,15 @@ class CollectorSettings:
 
     @cached_property
     def roles(self) -> frozenset[Role]:
-        """The roles of all tokens."""
         return frozenset(each.role for each in self.all_tokens)
 
     @property
     def addresses(self) -> dict[str, str]:
-        """The addresses to listen at, by option."""
         named = {"--bind": self.bind, "--operator-bind": self.operator_bind}
         return {option: address for option, address in named.items() if address}
 
     @property
     def store_policy(self) -> StorePolicy:
-        """What the operator requires of the store."""
         return StorePolicy(self.durability, self.allow_open_redis)
 
 
@@ -127,7 +123,6 @@ def check_address(text: str | None, name: str = "") -> str | None:
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Parse networks; an address is a network of one address."""
     try:
         return tuple(ip_network(text) for text in texts)
     except ValueError as error:

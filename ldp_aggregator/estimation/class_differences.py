@@ -69,7 +69,6 @@ class Contrasts:
     """Excess kurtosis of the contrasts, at most."""
 
     def select(self, rows: BoolArray | slice) -> Contrasts:
-        """Return some of the rows."""
         return replace(
             self,
             top=self.top[rows],
@@ -221,8 +220,6 @@ def value_contrasts(tables: FloatArray, covariance: FrequencyCovariance, values:
 
 @dataclass(frozen=True)
 class ClassRatio:
-    """A ratio of two estimates for each class."""
-
     top: Quantity
     bottom: Quantity
     informative: BoolArray
@@ -268,7 +265,6 @@ def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:
 
 
 def ratio_contrasts(number: ClassMoments, ratios: Sequence[ClassRatio]) -> Contrasts:
-    """Return the contrasts top - r bottom, with a row for each of the ratios."""
     own_noise, factors, signs = number.split_noise()
     known = np.array([each.informative for each in ratios])
     extra = np.where(known, [each.extra for each in ratios], 0.0)

@@ -25,7 +25,6 @@ class ClassCovariance:
 
     @classmethod
     def from_offset(cls, offset: float, n: int) -> Self:
-        """Return -(P(c) + offset) (P(d) + offset) / n, see :attr:`NumericMechanism.class_offsets`."""
         return cls(-(offset**2) / n, -offset / n, 1 / n)
 
     def __add__(self, other: ClassCovariance) -> ClassCovariance:
@@ -34,14 +33,11 @@ class ClassCovariance:
         )
 
     def times(self, factor: float) -> ClassCovariance:
-        """Multiply by a constant."""
         return ClassCovariance(self.constant * factor, self.linear * factor, self.product * factor)
 
 
 @dataclass(frozen=True)
 class LabelShares:
-    """P(label), estimated by one question."""
-
     question: int
     """Index of the question in the plan."""
     value: FloatArray
@@ -56,7 +52,6 @@ class LabelShares:
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
-        """Return the estimate G of P(label) in the moments of a mean or square question."""
         between = ClassCovariance.from_offset(moments.class_offset, moments.n)
         likely = moments.population.present + moments.population.missing
         covariance = FrequencyCovariance(
@@ -74,8 +69,6 @@ class LabelShares:
 
 @dataclass(frozen=True)
 class PooledPrior:
-    """P(label), pooled from several questions."""
-
     estimate: IntervalEstimate
     """The pooled estimate, (k,), unbiased."""
     weights: Mapping[int, float]
@@ -87,7 +80,6 @@ class PooledPrior:
 
     @property
     def known(self) -> bool:
-        """Whether any question estimates the prior, or there is only one class."""
         return bool(np.isfinite(self.estimate.stderr).all())
 
 

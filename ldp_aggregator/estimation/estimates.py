@@ -47,8 +47,6 @@ _ONE_CLASS = pool_prior([], 1).estimate
 
 
 class Majority(NamedTuple):
-    """The most frequent class, and its estimated share."""
-
     place: int
     """The index among the classes."""
     name: str
@@ -125,12 +123,10 @@ class Estimates:
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store."""
         return () if self.has_label else _OF_LABEL
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the entries of a survey without a label, in which all people are one class."""
         if not values.keys() & set(_OF_LABEL):
             values.update(label="", classes=("",), label_n=None, raw_prior=_ONE_CLASS)
 
@@ -140,7 +136,6 @@ class Estimates:
         return found
 
     def check_entries(self) -> None:
-        """Raise ValueError unless all estimates are of the same classes."""
         k = len(self.classes)
         require(self.raw_prior.value.shape == (k,), f"raw_prior: needs the shares of {k} classes")
         for each in self.features:
@@ -306,7 +301,6 @@ def _find_estimator(name: str) -> Estimator:
 def describe_features(
     snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
 ) -> tuple[FeatureResult | NumberResult, ...]:
-    """Return the result of each feature: raw estimates with intervals, relevance, and the smoothed ones."""
     found: list[FeatureResult | NumberResult] = []
     asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
     parts = zip(snapshot.plan.features, raw.feature_estimates, raw.share_estimates, conditionals, strict=True)

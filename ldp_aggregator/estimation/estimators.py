@@ -40,7 +40,6 @@ UNIFORM_VARIANCE = 1 / 3
 
 
 def clip_variance(variance: FloatArray) -> FloatArray:
-    """Clip noisy variances, which may be negative, to the possible range."""
     return np.clip(variance, MIN_VARIANCE, MAX_VARIANCE)
 
 
@@ -55,7 +54,6 @@ class Gaussian:
     """P(missing | label); None if the number cannot be missing."""
 
     def check_entries(self) -> None:
-        """Raise ValueError unless these are distributions that exclude no label."""
         shapes = {each.shape for each in vars(self).values() if each is not None}
         require(len(shapes) == 1, "mean, variance and missing: need one shape")
         require(bool(np.isfinite(self.mean).all()), "a mean is not a number")
@@ -196,7 +194,6 @@ class NaiveBayesParameters:
 
 
 def check_missing(missing: object, feature: NumericFeature) -> None:
-    """Raise ValueError unless a number has shares of missing values exactly if it can be missing."""
     can_be_missing = feature.missing != "error"
     require(can_be_missing or missing is None, "has shares of missing values, but cannot be missing")
     require(not can_be_missing or missing is not None, "lacks the shares of missing values")
@@ -208,8 +205,6 @@ PriorEstimate = tuple[IntervalEstimate, FloatArray]
 
 @dataclass(frozen=True)
 class Estimator:
-    """The two stages of an estimator."""
-
     estimate_prior: Callable[[RawEstimates], PriorEstimate]
     estimate_conditionals: Callable[[RawEstimates, FloatArray], ClassConditionals]
     """Takes the raw estimates and the smoothed prior. Each column of a returned table is a distribution."""

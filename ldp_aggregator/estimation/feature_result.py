@@ -150,13 +150,11 @@ class FeatureResult:
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store: all people are one class."""
         ordered = () if self.ordered else ("ordered",)
         return (*ordered, *_OF_CLASSES) if self.conditionals.value.shape[1] == 1 else ordered
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the entries of the only class, if they are missing."""
         if isinstance(values.get("shares"), IntervalEstimate) and "conditionals" not in values:
             shares = values["shares"].reshape(-1, 1)
             apart = np.zeros(len(shares.value), dtype=bool)
@@ -165,7 +163,6 @@ class FeatureResult:
         values.setdefault("ordered", None)
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is an estimate for each value and class."""
         values = len(self.values)
         k = self.conditionals.value.shape[-1]
         shapes = {each.value.shape for each in (self.conditionals, self.frequencies)}

@@ -40,7 +40,6 @@ class Figures(NamedTuple):
 
 
 def list_figures(estimates: Estimates, features: Sequence[Feature]) -> Iterator[Figures]:
-    """Yield the figures of a survey with these features: of all people, and of each class."""
     yield from _list_features(estimates, features, ("",))
     if estimates.has_label:
         classes, prior = estimates.classes, estimates.raw_prior.reshape(1, -1)

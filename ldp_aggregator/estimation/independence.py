@@ -32,8 +32,6 @@ _TAIL = 10
 
 @dataclass(frozen=True)
 class Independence:
-    """The result of a test of independence."""
-
     statistic: float
     degrees: int
     """Degrees of freedom of the chi-square distribution that the statistic has with many reports."""
@@ -120,7 +118,6 @@ def draw_estimates(covariance: FrequencyCovariance, count: int, rng: np.random.G
 
 
 def find_likely_margins(tables: FloatArray, covariance: FrequencyCovariance, axis: int) -> FloatArray:
-    """Return possible frequencies near the sums of tables along an axis."""
     size, sums = tables.shape[axis], tables.sum(axis=axis)
     even, slope = 1 / sums.shape[1], covariance.growth + 2 * size * covariance.slope
     variance = size * (covariance.floor + size * covariance.shared) + slope * even
@@ -147,7 +144,6 @@ def find_p_value(statistic: float, simulated: FloatArray, degrees: int) -> float
 
 @lru_cache(maxsize=256)
 def chi_square_quantile(level: float, degrees: int) -> float:
-    """Return the x that a chi-square variable exceeds with probability `level`."""
     return invert_tail(lambda x: chi_square_tail(x, degrees), level)
 
 

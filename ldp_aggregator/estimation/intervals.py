@@ -98,11 +98,9 @@ class IntervalEstimate:
         return IntervalEstimate(self.value, self.stderr, *ends)
 
     def reshape(self, *shape: int) -> IntervalEstimate:
-        """Return the same estimates as arrays of another shape."""
         return IntervalEstimate(*(each.reshape(shape) for each in vars(self).values()))
 
     def transpose(self) -> IntervalEstimate:
-        """Return the same estimates with rows and columns exchanged."""
         return IntervalEstimate(*(each.T for each in vars(self).values()))
 
     def square_root(self) -> IntervalEstimate:
@@ -114,7 +112,6 @@ class IntervalEstimate:
         return IntervalEstimate(value, stderr, *map(np.sqrt, ends))
 
     def check_entries(self) -> None:
-        """Raise ValueError unless the arrays have one shape, and only estimates and errors are unknown."""
         shapes = {each.shape for each in vars(self).values()}
         require(len(shapes) == 1, "value, stderr, low and high: need one shape")
         require(bool((self.stderr >= 0).all()), "stderr: needs numbers of at least 0")
@@ -124,7 +121,6 @@ class IntervalEstimate:
 
 @lru_cache(maxsize=256)
 def simultaneous_z(intervals: int) -> float:
-    """Return the half-width, in standard errors, of this many simultaneous 95% intervals."""
     return NormalDist().inv_cdf(1 - SIMULTANEOUS_ERROR / (2 * max(intervals, 1)))
 
 
@@ -153,7 +149,6 @@ def estimate_share_intervals(
 def estimate_cells(
     value: FloatArray, covariance: FrequencyCovariance, count: int | None = None
 ) -> IntervalEstimate:
-    """Return frequencies, (d,) or (A, k), with their intervals."""
     if covariance.n == 0:
         return IntervalEstimate.unknown(value.shape)
     others = covariance.distribution.size - 1
@@ -336,7 +331,6 @@ def ratio_intervals(
 
 
 def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
-    """Return for which classes, (k,), the simultaneous interval of the prior does not contain 1/k."""
     k = len(prior.value)
     return (prior.simultaneous_low > 1 / k) | (prior.simultaneous_high < 1 / k)
 

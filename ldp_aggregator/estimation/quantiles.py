@@ -64,7 +64,6 @@ class OrderedResult:
         shares: TableEstimate | None,
         k: int,
     ) -> Self:
-        """Build the result from the frequencies of values and classes, (A k,), and of values, (A,)."""
         values = count_values(feature)
         edges = feature.edges if isinstance(feature, BinnedFeature) else ()
         shown = fit_cumulative(shares, values, 1)
@@ -90,7 +89,6 @@ class OrderedResult:
 
     @property
     def class_quantiles(self) -> IntervalEstimate:
-        """The quantiles of each class, (3, classes)."""
         return self._find_quantiles(self.by_class, self.consistent_by_class)
 
     def _find_quantiles(self, shares: IntervalEstimate, shown: FloatArray) -> IntervalEstimate:
@@ -137,18 +135,15 @@ class OrderedResult:
         return np.concatenate([values, missing])
 
     def include_shares(self, shares: IntervalEstimate) -> IntervalEstimate:
-        """Return raw shares, (A, groups), with intervals that contain the shown ones."""
         return include_shown(shares, self.divide_shares(shares.value))
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store: all people are one class."""
         of_classes = "by_class", "consistent_by_class", "class_quantiles"
         return of_classes if self.by_class.value.shape[1] == 1 else ()
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the shares of the only class, if they are missing, and the fit to files without one."""
         if "cumulative" in values:
             values.setdefault("by_class", values["cumulative"].reshape(-1, 1))
             values.setdefault("consistent", _make_monotone(values["cumulative"].value))
@@ -160,7 +155,6 @@ class OrderedResult:
             )
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is a share for each limit."""
         limits = len(self.limits)
         is_valid = self.cumulative.value.shape == self.consistent.shape == (limits,)
         is_valid &= self.by_class.value.shape == self.consistent_by_class.shape

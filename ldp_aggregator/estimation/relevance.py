@@ -31,8 +31,6 @@ Otherwise, only the few estimates that noise made far too large would have an in
 
 @dataclass(frozen=True)
 class Relevance:
-    """A feature's relevance, computed from raw estimates."""
-
     estimate: IntervalEstimate
     """Shape (). The mean contribution of noise is subtracted, so the value may be below 0."""
     noise: InfiniteNumber
@@ -42,7 +40,6 @@ class Relevance:
     classes."""
 
     def check_entries(self) -> None:
-        """Raise ValueError unless the estimate is one number."""
         require(self.estimate.value.shape == (), "estimate: needs numbers")
 
 
@@ -115,7 +112,6 @@ def estimate_number_relevance(
     ratio = _ratio_estimate(between, within, within_variance, maximum=math.inf, scale=1)
 
     def to_share(odds: FloatArray) -> FloatArray:
-        """Return odds / (1 + odds), or odds if they are negative, divided by k - 1."""
         return np.asarray((1 - 1 / (1 + np.maximum(odds, 0)) + np.minimum(odds, 0)) / (k - 1))
 
     stderr = np.asarray(ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1))

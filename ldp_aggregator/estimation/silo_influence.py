@@ -39,7 +39,6 @@ class SiloInfluence:
 
     @classmethod
     def from_tables(cls, silos: SiloTables, classes: ClassCounts) -> SiloInfluence:
-        """Return the influence on estimates from silos alone; on pooled estimates it is smaller."""
         rows, shares = silos.plan.rows, np.clip(classes.counts / classes.rows, 0.0, 1.0)
         several = float(silos.k > 1)  # the share of a single class is known
         tables = [_move_conditionals(silos, index) for index in range(len(silos.tables))]
@@ -51,14 +50,12 @@ class SiloInfluence:
         )
 
     def largest(self, other: SiloInfluence) -> SiloInfluence:
-        """Return the larger of each two moves."""
         names = self.__dataclass_fields__
         return SiloInfluence(
             **{name: np.maximum(getattr(self, name), getattr(other, name)) for name in names}
         )
 
     def check_entries(self) -> None:
-        """Raise ValueError unless all moves are shares."""
         for name, moves in vars(self).items():
             are_shares = moves.shape == self.prior.shape and bool(((moves >= 0) & (moves <= 1)).all())
             require(are_shares, f"{name}: needs numbers from 0 to 1, one for each class")
@@ -118,8 +115,6 @@ def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSummary:
-    """What the estimates contain from silos."""
-
     messages: int
     rows: float
     rows_stderr: InfiniteNumber
@@ -138,7 +133,6 @@ class SiloSummary:
 
     @property
     def pooled(self) -> bool:
-        """Whether the estimates are pooled from several surveys."""
         return self.surveys > 1 or self.people is not None
 
     @classmethod

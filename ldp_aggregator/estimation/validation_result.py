@@ -50,7 +50,6 @@ class ValidationResult:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Estimate accuracy and gains from the counters of a validation round."""
         raw = compute_raw_estimates(snapshot)
         prior = raw.prior.estimate
         value, stderr, low, high, *_ = (each[_RIGHT] for each in vars(prior).values())
@@ -69,7 +68,6 @@ class ValidationResult:
 
     @property
     def selected_k(self) -> int | None:
-        """Number of features of the selected set; None if the model keeps all its features."""
         return None if self.selected is None else self.top_k[self.selected]
 
     @property
@@ -90,15 +88,12 @@ class ValidationResult:
 
     @property
     def selected_features(self) -> tuple[str, ...]:
-        """Names of the features that the model keeps: all validated ones, or the selected top-k set."""
         return self.features if self.selected is None else self.features[: self.top_k[self.selected]]
 
     def find_selected(self, names: Iterable[str]) -> frozenset[int]:
-        """Return the indices of the selected features among those with these names."""
         return frozenset(index for index, name in enumerate(names) if name in self.selected_features)
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is one accuracy, and a gain for each set."""
         shapes = self.accuracy.value.shape, self.gains.value.shape
         is_valid = shapes == ((), (len(self.top_k),))
         require(is_valid, "accuracy and gains: need one number, and one for each set")

@@ -84,7 +84,6 @@ def _blank_texts(languages: Iterable[str], words: Mapping[str, Any]) -> str:
 
 
 def read_script() -> bytes:
-    """Return the script that defines `<ldp-survey>`."""
     return _read(SCRIPT)
 
 

@@ -31,8 +31,6 @@ _CELLS_PER_BLOCK = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class FastPredictor:
-    """Predicts the labels of most rows."""
-
     names: tuple[str, ...]
     groups: tuple[tuple[list[int], DiscreteGroup | NumericGroup], ...]
     """The indices of features that are scored in one step, and their group."""
@@ -82,7 +80,6 @@ class FastPredictor:
         )
 
     def predict(self, rows: NDArray[Any] | Columns) -> IntArray:
-        """Return the index of the most probable label of each row, or UNDECIDED; shape (m,)."""
         block = max(_CELLS_PER_BLOCK // len(self.names), 1)
         count = len(rows) if isinstance(rows, np.ndarray) else len(rows[self.names[0]])
         scorers = [(indices, group.prepare(min(block, count))) for indices, group in self.groups]

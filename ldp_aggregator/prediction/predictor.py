@@ -52,7 +52,6 @@ class Predictor:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels, sorted. Shape (k,)."""
         return self.labels[self.order]
 
     def read_columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:

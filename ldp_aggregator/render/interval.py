@@ -22,8 +22,6 @@ _MIDDLE, _HEIGHT, _BAR_HEIGHT, _CAP = 11, 22, 12, 4
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear axis from `low` to `high`."""
-
     low: float
     high: float
 
@@ -33,7 +31,6 @@ class Axis:
         return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
 
     def labels(self, write: Format) -> tuple[str, str, str]:
-        """Return the texts at the left end, the middle and the right end."""
         return write(self.low), write((self.low + self.high) / 2), write(self.high)
 
 
@@ -52,8 +49,6 @@ def choose_positive_axis(highest: float, maximum: float) -> Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One estimate with its intervals."""
-
     value: float
     single: tuple[float, float]
     simultaneous: tuple[float, float] | None = None

@@ -27,8 +27,6 @@ _Offsets = dict[int, tuple[list[int], list[int]]]
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionBatch:
-    """The reports of one question in a body."""
-
     question: CountedQuestion
     positions: IntArray
     """Position of each report in the body, counted in reports. Shape (m,)."""
@@ -45,7 +43,6 @@ class QuestionBatch:
         return compute_marks(self.payloads)
 
     def take(self, rows: BoolArray | IntArray, shard: int | None = None) -> QuestionBatch:
-        """Return a batch of the reports with the indices `rows`, of the same sub-shard or another one."""
         return QuestionBatch(
             question=self.question,
             positions=self.positions[rows],
@@ -64,8 +61,6 @@ class Rejection(NamedTuple):
 
 
 class BatchReader:
-    """Reads bodies of one plan's reports."""
-
     def __init__(self, plan: AnyPlan) -> None:
         self._plan = plan
         self._formats = PlanFormat(plan).questions

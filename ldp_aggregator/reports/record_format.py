@@ -29,8 +29,6 @@ QUESTION_CODE_BYTES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionFormat:
-    """The format of the canonical reports of one question."""
-
     question: CountedQuestion
     prefix: bytes
     separator: bytes
@@ -67,7 +65,6 @@ class QuestionFormat:
         return matches & _equals_at(data, id_starts, self.id_prefix) if self.id_prefix else matches
 
     def extract_records(self, data: bytes, starts: IntArray) -> Records:
-        """Copy the ids and payloads of the reports that start at some offsets."""
         reports = _copy_windows(data, starts, self.length).view(np.uint8).reshape(-1, self.length)
         id_end = len(self.prefix) + ID_BYTES
         payload_start = id_end + len(self.separator)
@@ -75,8 +72,6 @@ class QuestionFormat:
 
 
 class PlanFormat:
-    """The formats of all questions of a plan."""
-
     def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan
         self.questions = [QuestionFormat.from_question(plan, question) for question in plan.counted_questions]
@@ -111,7 +106,6 @@ class PlanFormat:
 
 
 def distinct_questions(questions: IntArray) -> list[int]:
-    """Return the different indices in an array of questions, ascending."""
     return np.flatnonzero(np.bincount(questions)).tolist()
 
 

@@ -37,7 +37,6 @@ def read_typed_columns(
 def parse_typed_columns(
     texts: Mapping[str, Sequence[str]], features: Iterable[Feature]
 ) -> dict[str, Sequence[object]]:
-    """Return columns of text as what `features` expect, see :func:`read_typed_columns`."""
     columns: dict[str, Sequence[object]] = dict(texts)
     known = [feature for feature in features if feature.name in columns]
     parsed = map_collecting_errors(lambda feature: _parse_cells(feature, columns[feature.name]), known)
@@ -66,7 +65,6 @@ def read_text_columns(path: str | os.PathLike[str], *, multiline: bool = False) 
 
 
 def read_table_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file; raise TableError if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -77,7 +75,6 @@ def read_table_file(path: str | os.PathLike[str]) -> bytes:
 def parse_text_columns(
     data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
 ) -> dict[str, list[str]]:
-    """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
     header, rows = read_records(data, path, multiline=multiline)
     for column, name in enumerate(header, 1):
         if (first := header.index(name) + 1) < column:  # a file without a header has cells here
@@ -88,7 +85,6 @@ def parse_text_columns(
 def read_records(
     data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a CSV file's bytes, see :func:`parse_text_columns`."""
     if other := describe_other(data, "csv", "empty", "text"):
         raise TableError(f"{path}: is not a CSV file{other}")
     try:

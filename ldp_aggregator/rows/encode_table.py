@@ -157,7 +157,6 @@ def _encode_whole_numbers(feature: Feature, values: NDArray[Any]) -> IntArray | 
 
 
 def encode_values(values: Sequence[object], code: Callable[[object], int], name: str) -> IntArray:
-    """Return the codes of m values, shape (m,); each distinct value is coded once."""
     # the type is part of the key: 1, 1.0 and True are equal, but their codes may differ
     plain = values.tolist() if hasattr(values, "tolist") else list(values)
     cells = list(zip(map(type, plain), plain, strict=True))

@@ -43,7 +43,6 @@ def drop_missing_codes(
 
 
 def blank_missing_codes(features: Sequence[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with None in place of codes."""
     found = _find_codes(features, columns)
     return {**columns, **{feature.name: _fill(cells, coded, None) for feature, cells, coded in found}}
 
@@ -66,7 +65,6 @@ def _fill(cells: list[Any], coded: BoolArray, value: object) -> list[Any]:
 
 
 def choose_value(feature: Feature) -> object:
-    """Return a value of a feature."""
     if isinstance(feature, CategoricalFeature):
         return [] if isinstance(feature, Choices) else feature.values[0]
     return feature.bounds[0]
@@ -87,7 +85,6 @@ def describe_rows(features: Sequence[Feature], columns: Mapping[str, Any]) -> It
 
 
 def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with the cells of boolean features replaced by "true" and "false"."""
     replaced = dict(columns)
     for feature in features:
         if (

@@ -44,7 +44,6 @@ def column_names(rows: Any) -> list[str] | None:
 
 
 def is_list_of_dicts(rows: object) -> bool:
-    """Return whether rows are a list or tuple of mappings."""
     return isinstance(rows, (list, tuple)) and len(rows) > 0 and isinstance(rows[0], Mapping)
 
 
@@ -136,7 +135,6 @@ def read_cells(column: Any) -> Any:
 
 
 def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
-    """Return the columns of an (m, n) array by name."""
     return {name: read_cells(table[:, index]) for index, name in enumerate(names)}
 
 
@@ -155,14 +153,12 @@ def read_labels(y: Any) -> NDArray[Any]:
 
 
 def take_rows(rows: Columns | NDArray[Any], indices: IntArray) -> Columns | NDArray[Any]:
-    """Return some of the rows of a table, or of columns that are arrays."""
     if isinstance(rows, np.ndarray):
         return rows[indices]
     return {name: column[indices] for name, column in rows.items()}
 
 
 def to_array(rows: Any) -> Any:
-    """Return lists and DataFrames as an array that keeps the type of each cell."""
     if hasattr(rows, "iloc") and getattr(rows, "ndim", 0) == 2:
         cells = [list(read_cells(rows.iloc[:, index])) for index in range(rows.shape[1])]
         return np.array(cells, dtype=object).T.reshape(rows.shape)

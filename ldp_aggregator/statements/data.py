@@ -18,7 +18,6 @@ from ldp_aggregator.wording.values import Count, FirstNames, Names, Share, forma
 
 
 def count_sent(estimates: Estimates) -> SimpleNamespace:
-    """Return the facts about what people and silos sent, for several text files."""
     silos = estimates.silos
     messages = silos.messages if silos else 0
     reports = estimates.reports - messages
@@ -35,7 +34,6 @@ def count_sent(estimates: Estimates) -> SimpleNamespace:
 
 
 def is_of_people(estimates: Estimates) -> bool:
-    """Return whether people reported, not silos alone."""
     return estimates.silos is None or estimates.silos.people is not None
 
 
@@ -45,7 +43,6 @@ def _describe_rejected(rejected: Mapping[str, int]) -> SimpleNamespace | None:
 
 
 def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Statement]:
-    """Return statements on the data of people and silos; `validation` is true for a validation round."""
     silos, people = estimates.silos, privacy.people
     all_of = people.questions if people and people.asks_all else ()
     lacks = [(each.question, people.reports - each.reports) for each in all_of] if people else []
@@ -80,7 +77,6 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
 
 
 def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Statement]:
-    """Return statements on the errors of estimates from silos, and on the influence of one lying silo."""
     influence = None
     if moves := silos.influence:
         pairs = zip(classes, moves.conditionals.tolist(), strict=True)

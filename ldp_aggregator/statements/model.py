@@ -33,7 +33,6 @@ def _describe_uselessness(usefulness: Usefulness | None, *, people: bool) -> Sim
 
 
 def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Statement]:
-    """Return statements on the model: its kind, whether it is useless, and the majority share."""
     majority, sent = estimates.majority, count_sent(estimates)
     return TEXTS.section(
         "model",
@@ -49,7 +48,6 @@ def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Stat
 
 
 def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement]:
-    """Return what a user of predictions must not miss: fake reports, and a useless model."""
     found: list[Statement] = []
     if usefulness and usefulness.alarms:
         questions = Counted(usefulness.questions, "question")
@@ -78,22 +76,18 @@ def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleName
 
 
 def find_method(results: Results) -> list[Statement]:
-    """Return statements on how the results were estimated."""
     return TEXTS.section("method", _describe_origin(results))
 
 
 def find_terms(results: Results, *, all_looks: bool = False) -> list[Statement]:
-    """Return statements that explain the terms of the results."""
     return TEXTS.section("reading", _describe_origin(results, all_looks=all_looks))
 
 
 def find_limits(results: Results) -> list[Statement]:
-    """Return the limits of a model, or of results without one."""
     return TEXTS.section("limits", _describe_origin(results))
 
 
 def find_citation(results: Results) -> list[Statement]:
-    """Return the statements that say how to cite the results, the software and the method."""
     plan, curator = results.plan, results.privacy.curator
     return TEXTS.section(
         "citation",

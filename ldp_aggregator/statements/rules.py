@@ -35,14 +35,12 @@ def is_known(low: float | None, high: float | None, span: float = 1.0, stderr: f
 
 
 def is_relevance_known(relevance: Relevance) -> bool:
-    """Return whether a relevance shows anything."""
     estimate = relevance.estimate
     low, high, stderr = float(estimate.low), float(estimate.high), float(estimate.stderr)
     return is_known(low, high, relevance.maximum, stderr)
 
 
 def find_useful_margin(typical: float, *, is_share: bool) -> float:
-    """Return the largest margin, half of a 95% interval, that is not noise."""
     largest = NOISE_RATIO * typical
     return min(largest, MAX_USEFUL_SHARE) if is_share else largest
 

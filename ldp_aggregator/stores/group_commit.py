@@ -41,7 +41,6 @@ class GroupCommit:
         self._lanes: dict[str, _Lane] = {}
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Record batches as :meth:`Store.record` does, in round trips shared with concurrent callers."""
         known: list[MarksById] = [{} for _ in batches]
         for server, positions in positions_by_server(self._store, batches).items():
             lane = self._lane(server)
@@ -52,7 +51,6 @@ class GroupCommit:
         return known
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """Look up ids as :meth:`Store.find_recorded` does."""
         ids_by_server: dict[str, dict[str, ByteArray]] = {}
         for counter, each in ids.items():
             ids_by_server.setdefault(self._store.server_of(survey, counter), {})[counter] = each

@@ -55,7 +55,6 @@ _PLANS_KEY = "ldp:plans"
 
 
 def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
-    """Open the store of a URL; opening writes nothing."""
     return RedisStore(url)
 
 
@@ -79,7 +78,6 @@ class RedisStore:
         self._rewriter = AofRewriter(self._servers, rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
             if tombstone := self._redis.hget(note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
@@ -127,7 +125,6 @@ class RedisStore:
         pipeline.execute()
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:
-        """Read the plans from Redis; see :meth:`Store.plans`."""
         stored = self._read_hash(_PLANS_KEY, survey)
         return {name: unmark_plan(plan) for name, plan in stored.items()}
 
@@ -138,7 +135,6 @@ class RedisStore:
         return {name.decode(): value for name, value in found.items() if value is not None}
 
     def lost_plans(self) -> set[str]:
-        """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
         with self._servers.errors():
             keys = self._servers.scan("ldp:{*:*}:*")
             fields = self._redis.hscan_iter("ldp:published", "*:*", count=1000)
@@ -154,28 +150,23 @@ class RedisStore:
         return {each for each, name in named if count_reports(self.totals(name)) or self.find_losses(name)}
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = hash_plan(plan), counters
 
     def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
-        """Read the hash of a kind from Redis; see :meth:`Store.notes`."""
         return self._read_hash(note_key(kind), name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        """Write a note to the hash of its kind; see :meth:`Store.set_note`."""
         if kind in SURVEY_KINDS and not self.plans(name):
             raise unknown_survey_error(name, self.plans())
         with self._servers.errors():
             (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 
     def unpublish(self, survey: str) -> None:
-        """Remove the marks of a plan, then the plan; see :meth:`Store.unpublish`."""
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
             self._mark(survey, self._find_marker_keys(survey), b"")
             self._redis.hdel(_PLANS_KEY, survey)
 
     def erase(self, survey: str) -> None:
-        """Delete the keys of a survey, then rewrite the append-only file; see :meth:`Store.erase`."""
         with self._servers.errors():
             for key in self._servers.scan(f"ldp:{{{survey}:*}}:*"):
                 if key.endswith((b":ids", b":sums", b":published")):  # no note of a survey "ldp"
@@ -218,12 +209,10 @@ class RedisStore:
         return self.seen.get(survey, counter) if self._check.policy.durability == "always" else 0
 
     def server_of(self, survey: str, counter: str) -> str:
-        """Return the node of a cluster that has the question; see :meth:`Store.server_of`."""
         with self._servers.errors():
             return node_name(self._servers.node_of_key(counter_keys(survey, counter)[0]))
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """Look up ids in the hash of each counter; see :meth:`Store.find_recorded`."""
         wanted = {counter: byte_rows(each) for counter, each in ids.items()}
         with self._servers.errors():
             pipeline = self._servers.pipeline()
@@ -236,11 +225,9 @@ class RedisStore:
         }
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
         return self._scan_totals(survey).get(survey, {})
 
     def all_totals(self) -> dict[str, dict[str, Total]]:
-        """Scan the keys once, for all surveys; see :meth:`Store.all_totals`."""
         return self._scan_totals("*")
 
     def _scan_totals(self, surveys: str) -> dict[str, dict[str, Total]]:
@@ -257,7 +244,6 @@ class RedisStore:
         return totals
 
     def counters(self, survey: str) -> set[str]:
-        """Scan the keys and, outside a cluster, the fields of numbers; see :meth:`Store.counters`."""
         prefix = f"ldp:{{{survey}:"
         with self._servers.errors():
             keys = self._servers.scan(f"{prefix}*}}:*")
@@ -304,7 +290,6 @@ class RedisStore:
                 yield arrays_from_entries(entries)
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""
         key = f"ldp:rejections:{survey}"
         with self._servers.errors():
             self._redis.hincrby(key, reason, count)
@@ -313,13 +298,11 @@ class RedisStore:
                 self._redis.delete(key)
 
     def rejections(self, survey: str) -> dict[str, int]:
-        """Read the rejections by reason from Redis; see :meth:`Store.rejections`."""
         with self._servers.errors():
             counts = self._redis.hgetall(f"ldp:rejections:{survey}")
             return {reason.decode(): int(count) for reason, count in counts.items()}
 
     def check_ready(self, closed: Collection[str] = ()) -> None:
-        """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
         with self._servers.errors():
             self._servers.write_probes()
             self._check.check_servers()
@@ -336,7 +319,6 @@ class RedisStore:
             require_whole({k: self.find_losses(k, each, False, True) for k, each in whole.items()}, missing)
 
     def space(self) -> dict[str, int]:
-        """Ask every server for its memory; see :meth:`Store.space`."""
         with suppress(StoreError), self._servers.errors():
             found = [self._redis.info("memory", **node) for node in self._servers.primaries()]
             sizes = [(one["used_memory"], one["maxmemory"] or one["total_system_memory"]) for one in found]
@@ -345,7 +327,6 @@ class RedisStore:
         return {}
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
         require_password(self._url, policy)
         self._check.policy = policy
         try:
@@ -379,6 +360,5 @@ class RedisStore:
         }
 
     def close(self) -> None:
-        """Start a pending rewrite of the append-only file, then close; see :meth:`Store.close`."""
         self._rewriter.close()
         self._servers.close()

@@ -65,11 +65,9 @@ class RedisServers:
             raise StoreError(message, classify_failure(error)) from error
 
     def node_of_key(self, key: str) -> Node:
-        """Return the server of a key as arguments of redis-py."""
         return {"target_nodes": self.client.get_node_from_key(key)} if self.is_cluster else {}
 
     def primaries(self) -> list[Node]:
-        """Return every server that keeps counters."""
         return [{"target_nodes": node} for node in self.client.get_primaries()] if self.is_cluster else [{}]
 
     def scan(self, pattern: str) -> set[bytes]:
@@ -84,7 +82,6 @@ class RedisServers:
         return found
 
     def pipeline(self) -> OneTryPipeline:
-        """Return an empty pipeline for any number of servers."""
         return OneTryPipeline(self)
 
     def write_probes(self) -> None:
@@ -121,7 +118,6 @@ class RedisServers:
             raise found from error
 
     def close(self) -> None:
-        """Close all connections."""
         self._map_reader.cancel()
         self.client.close()
 
@@ -132,7 +128,6 @@ class RedisServers:
                 client.connection_pool.disconnect(inuse_connections=False)
 
     def read_map(self) -> None:
-        """Read again which server of the cluster has which keys."""
         with suppress(*FAILURES):
             self.client.nodes_manager.initialize()
 
@@ -172,5 +167,4 @@ class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyp
 
 
 def node_name(node: Node) -> str:
-    """Return the name of a node in its cluster, or an empty string for a single server."""
     return getattr(node.get("target_nodes"), "name", "")

@@ -74,7 +74,6 @@ class DurabilityCheck:
         return settings_by_node
 
     def check_servers(self) -> list[dict[str, str]]:
-        """Return the settings of every server that keeps counters; raise StoreError for weak settings."""
         try:
             with self._servers.errors():
                 pipeline = self._servers.pipeline()
@@ -125,7 +124,6 @@ class DurabilityCheck:
 
 
 def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]) -> str:
-    """Return, as text, what an acknowledgement guarantees, for settings that satisfy the policy."""
     if policy.durability == "unchecked":
         return "Redis's settings were not checked: the operator is responsible for them"
     has_lists = any(
@@ -160,7 +158,6 @@ def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
 
 
 def require_password(url: str, policy: StorePolicy) -> None:
-    """Raise StoreError for a server that is open to everybody, unless the policy allows it."""
     parts = urlsplit(url)
     if parts.scheme != "unix" and not parts.password and not policy.allow_open:
         raise StoreError(

@@ -49,12 +49,10 @@ def choose_shards(ids: ByteArray, shards: int) -> IntArray:
 
 
 def whole_counter(name: str) -> str:
-    """Return the name of the counter that a sub-shard is a part of."""
     return name.partition("#")[0]
 
 
 def join_shards(totals: Mapping[str, Total]) -> dict[str, Total]:
-    """Return the totals of whole counters."""
     joined: dict[str, Total] = {}
     for name, total in totals.items():
         counter = whole_counter(name)

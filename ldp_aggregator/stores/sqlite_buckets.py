@@ -58,7 +58,6 @@ class Buckets:
         self._is_incomplete = False
 
     def find(self, ids: ByteArray) -> MarksById:
-        """Return which of these ids are stored, with their marks."""
         marks_by_id: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()
         self._read(buckets)
@@ -166,7 +165,6 @@ def read_buckets(
 
 
 def count_ids(connection: sqlite3.Connection, counter: int) -> int:
-    """Return the number of ids of a counter, from all of its buckets."""
     query = "SELECT substr(entries, 1, ?) FROM buckets WHERE number >= ? AND number < ?"
     first = counter * _MAX_BUCKETS
     rows = connection.execute(query, (_COUNT_BYTES, first, first + _MAX_BUCKETS))
@@ -182,7 +180,6 @@ def fits_last_bucket(connection: sqlite3.Connection, counter: int, reports: int)
 
 
 def delete_buckets(connection: sqlite3.Connection, counter: int) -> bool:
-    """Delete some of a counter's buckets; return whether there were any."""
     first = counter * _MAX_BUCKETS
     query = "SELECT number FROM buckets WHERE number >= ? AND number < ? LIMIT ?"
     statement = f"DELETE FROM buckets WHERE number IN ({query})"  # noqa: S608

@@ -47,7 +47,6 @@ class ThreadConnection:
             self.connection.execute("PRAGMA secure_delete = ON")  # old content of a page shows the order
 
     def close(self) -> None:
-        """Close the connection, unless it belongs to the parent of this process."""
         if self.pid == os.getpid():
             self.closed = True
             self.connection.close()
@@ -78,7 +77,6 @@ def identify(path: str, former: FileIdentity | None = None) -> FileIdentity:
 
 
 def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
-    """Open an existing file."""
     return sqlite3.connect(
         f"{Path(path).absolute().as_uri()}?mode={mode}",
         timeout=busy_seconds,

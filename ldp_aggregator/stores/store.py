@@ -189,7 +189,6 @@ class Store(Protocol):
 
 
 def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, list[int]]:
-    """Return the positions of the batches that each server of a store counts."""
     positions: dict[str, list[int]] = {}
     for position, batch in enumerate(batches):
         positions.setdefault(store.server_of(batch.survey, batch.counter), []).append(position)
@@ -197,18 +196,15 @@ def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, lis
 
 
 def count_reports(totals: Mapping[str, Total]) -> int:
-    """Return the number of reports of all counters."""
     return sum(total.n for total in totals.values())
 
 
 def arrays_from_entries(entries: Mapping[bytes, bytes]) -> IdsAndMarks:
-    """Return ids and marks of reports as matrices of bytes."""
     ids, marks = b"".join(entries), b"".join(entries.values())
     return np.frombuffer(ids, np.uint8).reshape(-1, 16), np.frombuffer(marks, np.uint8).reshape(-1, 8)
 
 
 def byte_rows(matrix: ByteArray) -> list[bytes]:
-    """Return the rows of a matrix of bytes."""
     data, width = matrix.tobytes(), matrix.shape[1]
     return [data[start : start + width] for start in range(0, len(data), width)]
 
@@ -238,7 +234,6 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
 
 
 def token_namespace(survey: str) -> str:
-    """Return the name under which a store keeps a survey's tokens."""
     return f"{survey}.tokens"
 
 
@@ -251,12 +246,10 @@ def mark_plan(plan: bytes, counters: Sequence[str]) -> bytes:
 
 
 def unmark_plan(stored: bytes) -> bytes:
-    """Return the canonical JSON of a plan that a store keeps."""
     return stored.removesuffix(b"\n")
 
 
 def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
-    """Return the error for a survey that a store does not have."""
     return StoreError(
         f"the store has no survey {survey!r}; it has: {', '.join(sorted(surveys)) or 'none'}. If it lost the "
         "plan, start a collector with the survey's file, which publishes the plan again"
@@ -264,7 +257,6 @@ def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
 
 
 def changed_plan_error(survey: str, totals: Mapping[str, Total], tokens: int = 0) -> StoreError:
-    """Return the error for a changed survey under its old id, whose reports or tokens need the old plan."""
     counted = f"{Counted(count_reports(totals), 'report')}{f' and {tokens:,} tokens' if tokens else ''}"
     return StoreError(
         f"the store already has another plan of survey {survey!r} with {counted}: give the changed "

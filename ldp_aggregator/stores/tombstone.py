@@ -22,8 +22,6 @@ class DeletedSurveyError(StoreError):
 
 
 class Tombstone(NamedTuple):
-    """What a store keeps of a deleted survey."""
-
     digest: str
     time: int
     """When its deletion began, in Unix seconds."""
@@ -32,12 +30,10 @@ class Tombstone(NamedTuple):
 
     @property
     def date(self) -> str:
-        """The day of the deletion, in UTC."""
         return f"{datetime.fromtimestamp(self.time, UTC):%Y-%m-%d}"
 
 
 def deleted_survey_error(survey: str, data: bytes) -> DeletedSurveyError:
-    """Return the error for a survey with this tombstone, as the store keeps it."""
     return DeletedSurveyError(
         f"survey {survey!r} was deleted from this store on {Tombstone(*json.loads(data)).date}, and its id "
         "cannot be used again: give a new survey another id",
@@ -46,7 +42,6 @@ def deleted_survey_error(survey: str, data: bytes) -> DeletedSurveyError:
 
 
 def read_tombstones(store: Store) -> dict[str, Tombstone]:
-    """Return the tombstone of every deleted survey, by survey id."""
     return {survey: Tombstone(*json.loads(data)) for survey, data in store.notes(DELETED).items()}
 
 

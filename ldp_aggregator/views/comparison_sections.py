@@ -14,7 +14,6 @@ from ldp_aggregator.wording.values import Count, RoundShare, choose_number_forma
 
 
 def build_comparison(comparison: Comparison, first: Results, second: Results) -> Section:
-    """Return the estimates that differ, and what was not compared."""
     differing = comparison.differing
     result, rest, *others = TEXTS.section(
         "comparison",

@@ -38,12 +38,10 @@ _SHOWN_NUMBERS = 4
 
 
 def find_curator_lead(results: Results) -> list[Statement]:
-    """Return the first paragraph of the page."""
     return find_promise(privacy_of(results))[:1]
 
 
 def list_curator_sections(results: Results) -> list[Section]:
-    """Return the sections of the page of a curator's model: its promise, and what the model learnt."""
     note = TEXTS.find(f"curator-model.{results.classifier.kind}")
     learnt: list[Part] = [note, *_build_tables(results), TEXTS.find("curator-model.not-validated")]
     return [
@@ -161,7 +159,6 @@ def _list_nodes(model: DecisionTree, features: Sequence[Feature], classes: Seque
 
 
 def describe_split(split: Split, features: Sequence[Feature]) -> str:
-    """Return the test of a node in words."""
     feature = features[split.feature]
     if isinstance(feature, NumericFeature):
         position = (split.high + 1 - GRID) / GRID

@@ -100,7 +100,6 @@ class EstimateRow:
     def from_estimate(
         cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: float, **names: Any
     ) -> EstimateRow:
-        """Return the row of one cell of an estimate; `names` are the other columns."""
         return cls(
             estimate=None if math.isnan(consistent) else consistent,
             stderr=read_cell(estimate.stderr, index),
@@ -117,7 +116,6 @@ def read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
 
 
 def read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
-    """Return the ends of the intervals of one cell by their names."""
     names = ("low", "high", "simultaneous_low", "simultaneous_high")
     return {name: read_cell(getattr(estimate, name), index) for name in names}
 
@@ -143,13 +141,11 @@ def list_columns(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
 
 
 def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
-    """Return the cells of each row by the name of the column."""
     columns = list_columns(rows)
     return [{name: getattr(row, _ATTRIBUTES[name]) for name in columns} for row in rows]
 
 
 def dump_table(rows: Sequence[EstimateRow]) -> str:
-    """Return the table as CSV; see :func:`~ldp_aggregator.render.csv_file.dump_csv`."""
     return dump_csv(list_columns(rows), list_records(rows))
 
 
@@ -202,7 +198,6 @@ def _list_count_rows(estimates: Estimates, counts: IntervalEstimate) -> Iterator
 def list_prior_rows(
     label: str, classes: Sequence[str], prior: IntervalEstimate, n: int, marks: BoolArray
 ) -> Iterator[EstimateRow]:
-    """Yield the rows of P(class); `marks` are of the classes whose share differs from 1/k."""
     consistent = project_columns(prior.value[:, None])[:, 0]
     for index, name in enumerate(classes):
         yield EstimateRow.from_estimate(

@@ -46,7 +46,6 @@ class _RowScale:
 
 
 def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
-    """Return the table of P(class); its rows are marked, not its group."""
     prior = [row for row in rows if row.statistic == CLASS_PRIOR]
     return _build_table(
         prior, "Share of each class", "", _choose_share_scale(prior), find_class_texts(plan), {}
@@ -131,7 +130,6 @@ def name_figure(row: EstimateRow, plan: AnyPlan) -> str:
 
 
 def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
-    """Return the table of each entry that compares two classes; empty unless the survey has two."""
     compared: dict[str, list[EstimateRow]] = {}
     for row in rows:
         if row.statistic in COMPARISONS and row.column is None:
@@ -145,7 +143,6 @@ def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mappi
 def build_comparison_table(
     rows: Iterable[EstimateRow], groups: Sequence[str], texts: Mapping[str, str]
 ) -> PlainTable:
-    """Return the table that compares each value's shares in two groups of people."""
     values: dict[str, list[str]] = {}
     for row in rows:
         values.setdefault(row.value or "", []).append(_format_comparison(row))
@@ -208,12 +205,10 @@ def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
 
 
 def find_class_texts(plan: AnyPlan) -> Mapping[str, str]:
-    """Return the display texts of the classes; see :func:`find_texts`."""
     return find_texts(plan, plan.label.name)
 
 
 def show_values(plan: AnyPlan, name: str, values: Sequence[str]) -> list[str]:
-    """Return what is shown for values of the label or of a feature."""
     texts = find_texts(plan, name)
     return [texts.get(value, value) for value in values]
 

@@ -69,7 +69,6 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
 
 
 def build_reports(results: Results, rejections: Mapping[str, int]) -> Section:
-    """Return the section of the numbers of reports by question, and of rejections by reason."""
     parts: list[Part] = []
     if isinstance(results.plan, SiloPlan):
         parts.append(_describe_messages(results, results.plan))
@@ -84,7 +83,6 @@ def build_reports(results: Results, rejections: Mapping[str, int]) -> Section:
 
 
 def build_margins(results: Results) -> Section | None:
-    """Return the margins now and with more reports; None for silos, whose messages add noise, too."""
     if not results.has_people or results.is_validation:
         return None
     estimates, rows = results.estimates, list[tuple[str, ...]]()

@@ -73,7 +73,6 @@ def render_page(
 
 
 def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
-    """Return the sections of the page about one survey; `table` has the rows of all estimates."""
     sections = [
         *list_estimate_sections(results, table),
         build_series(results),
@@ -91,7 +90,6 @@ def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Sectio
 
 
 def list_estimate_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
-    """Return the sections of shares, classes, features and tables; none of a validation round."""
     if results.is_validation:
         return []
     sections = [build_shares(results, table)]

@@ -31,7 +31,6 @@ from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNam
 
 
 def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]:
-    """Return the first paragraph of the page; `table` has the rows of all estimates."""
     estimates = results.estimates
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
     if not estimates.reports:
@@ -46,7 +45,6 @@ def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]
 
 
 def list_facts(results: Results) -> dict[str, str]:
-    """Return the facts of a model or survey, for a few lines or a table."""
     estimates, plan, silos = results.estimates, results.plan, results.estimates.silos
     used = results.used_features
     reports = Count(estimates.reports - (silos.messages if silos else 0))
@@ -81,7 +79,6 @@ def list_facts(results: Results) -> dict[str, str]:
 
 
 def write_epsilon(results: Results) -> str:
-    """Return epsilon, and the promise of the relay if each person answered all questions."""
     relay, epsilon = results.privacy.relay, decimal_text(results.plan.epsilon)
     if not (results.plan.asks_all and relay):
         return epsilon
@@ -89,7 +86,6 @@ def write_epsilon(results: Results) -> str:
 
 
 def build_model(results: Results) -> Section | None:
-    """Return the section that describes the model; None without a label."""
     if not results.estimates.has_label:
         return None
     statements = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
@@ -100,13 +96,11 @@ def build_model(results: Results) -> Section | None:
 
 
 def build_data(results: Results) -> Section:
-    """Return the section about the data: the reports, and a table of the features."""
     parts: list[Part] = [*_find_data(results), *_find_silos(results), list_features(results)]
     return make_section("data", parts, survey=results.plan.id, epsilon=write_epsilon(results))
 
 
 def build_accuracy(results: Results) -> Section | None:
-    """Return the section about the accuracy of the model; None without a label."""
     if not results.estimates.has_label:
         return None
     ids = ("model.not-validated", "model.majority", "model.useless")
@@ -117,7 +111,6 @@ def build_accuracy(results: Results) -> Section | None:
 
 
 def build_validation(results: Results) -> Section | None:
-    """Return the section about validation rounds; None without one."""
     estimates = results.estimates
     validation = estimates if results.is_validation else estimates.validation
     if not validation:
@@ -131,7 +124,6 @@ def build_validation(results: Results) -> Section | None:
 
 
 def build_fake_reports(results: Results) -> Section | None:
-    """Return the result of the check for fake reports; None if it was not made."""
     poisoning = results.estimates.poisoning
     if not poisoning:
         return None
@@ -141,7 +133,6 @@ def build_fake_reports(results: Results) -> Section | None:
 
 
 def build_silos(results: Results) -> Section | None:
-    """Return the section about the coverage of silos; None without silos."""
     return make_section("silos", _find_silos(results)) if results.estimates.silos else None
 
 
@@ -156,19 +147,16 @@ def build_privacy(results: Results, *, shuffled: bool = False) -> Section:
 
 
 def build_warnings(results: Results) -> Section | None:
-    """Return the section of cautions before an estimate is used; None if there are none."""
     warnings = find_warnings(results.estimates)
     return make_section("warnings", [Bullets(warnings)]) if warnings else None
 
 
 def point_to_warnings(results: Results) -> list[Pointer]:
-    """Return a link to the warnings with their number; an empty list if there are none."""
     count = Counted(len(find_warnings(results.estimates)), "warning")
     return [Pointer(TEXTS.find("warnings.pointer", warnings=count), "warnings")] if count else []
 
 
 def build_method(results: Results) -> Section:
-    """Return the section about the method: the questions, their mechanisms and exact epsilons."""
     privacy = results.privacy
     rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
     tables = [_list_questions(title, each) for title, each in rounds if each]
@@ -176,23 +164,19 @@ def build_method(results: Results) -> Section:
 
 
 def list_mechanisms(results: Results) -> list[Note]:
-    """Return the note on the abbreviated names of mechanisms, if there are any."""
     explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
     return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
 
 
 def build_reading(results: Results, *, all_looks: bool = False) -> Section:
-    """Return the section that explains the terms; `all_looks` if intervals are valid at all looks."""
     return make_section("reading", [Terms(find_terms(results, all_looks=all_looks))])
 
 
 def build_limits(results: Results) -> Section:
-    """Return the section that lists uses to avoid."""
     return make_section("limits", [Bullets(find_limits(results))], classes=results.has_label)
 
 
 def build_citation(results: Results) -> Section:
-    """Return the section that says how to cite the results and the method."""
     return make_section("citation", find_citation(results))
 
 
@@ -257,7 +241,6 @@ def _list_gains(result: ValidationResult) -> PlainTable:
 
 
 def drop_empty(sections: Iterable[Section | None]) -> list[Section]:
-    """Return the sections that there are."""
     return [each for each in sections if each]
 
 
@@ -272,7 +255,6 @@ _SHADES = 5
 
 
 def build_tables(results: Results, table: Sequence[EstimateRow]) -> Section | None:
-    """Return the section about tables of several features; None without tables."""
     rows = group_by_feature(table)
     parts = [
         Section(
@@ -314,7 +296,6 @@ def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[Estimate
 
 
 def find_independence(result: TableResult) -> Statement:
-    """Return whether the rows of a table depend on its columns."""
     test, levels = result.independence, (0.001, 0.01)
     shown = next((f"p < {level:g}" for level in levels if test and test.p_value < level), None)
     return TEXTS.find(

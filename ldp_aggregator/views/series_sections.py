@@ -30,7 +30,6 @@ BY_WAVE, TREND, CHANGE, SLOPE = "{} by wave", "trend of {}", "change of {}", "sl
 
 
 def find_wave(results: Results) -> list[Statement]:
-    """Return which wave the results are of, and which waves the model is from; empty without waves."""
     series = results.series
     if not series:
         return []
@@ -52,7 +51,6 @@ def find_wave(results: Results) -> list[Statement]:
 
 
 def build_full_table(results: Results) -> list[EstimateRow]:
-    """Return the rows of all estimates, and those about several waves."""
     rows, series = build_table(results.estimates, results.plan), results.series
     of_waves = (row for each in series.courses for row in list_rows(each, series)) if series else ()
     return [*rows, *of_waves]

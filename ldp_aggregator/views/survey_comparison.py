@@ -54,7 +54,6 @@ class Cell(NamedTuple):
     bounds: Bounds
 
     def compute_margins(self, z: float) -> tuple[float, float]:
-        """Return the distances from the value to the ends of the interval, at z standard errors."""
         assert self.value is not None
         assert self.stderr is not None
         ends = self.low, self.high
@@ -63,7 +62,6 @@ class Cell(NamedTuple):
 
 
 def list_cells(results: Results) -> dict[EstimateName, Cell]:
-    """Return the raw estimates of a survey by quantity: of all people, and of each class."""
     figures = list_figures(results.estimates, results.plan.features)
     return {name: cell for each in figures for name, cell in _list_cells(each)}
 
@@ -104,8 +102,6 @@ class ComparisonError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference of one quantity between two surveys."""
-
     quantity: EstimateName
     first: float
     second: float
@@ -119,28 +115,22 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """The second estimate minus the first."""
         return self.second - self.first
 
 
 class NotCompared(NamedTuple):
-    """Quantities that were not compared, and why."""
-
     what: str
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All compared quantities of two surveys."""
-
     differences: tuple[Difference, ...]
     """One for each compared quantity, in the order of the first survey."""
     not_compared: tuple[NotCompared, ...]
 
     @property
     def differing(self) -> tuple[Difference, ...]:
-        """The significant differences."""
         return tuple(each for each in self.differences if each.differs)
 
 

@@ -42,8 +42,6 @@ Write = Callable[[object], str]
 
 
 class Basis(StrEnum):
-    """What a statement rests on."""
-
     COMPUTED = "computed"
     CONDITIONAL = "computed under an assumption"
     ASSUMED = "assumed"
@@ -67,21 +65,17 @@ class TextEntry:
 
     @property
     def holes(self) -> list[str]:
-        """The names of the facts that the text shows."""
         return _HOLE.findall(self.text)
 
     @property
     def hole(self) -> str:
-        """The hole that the entry fills, if it has words."""
         return self.id.partition(".")[2]
 
     @property
     def names(self) -> set[str]:
-        """The names of all facts that the entry needs, also of those with words for a hole."""
         return {*self.holes, *self.conditions, *filter(None, [self.command])}
 
     def holds(self, facts: object) -> bool:
-        """Return whether all conditions hold."""
         return all(bool(_look_up(facts, name)) is needed for name, needed in self.conditions.items())
 
 
@@ -98,17 +92,14 @@ class Statement:
 
     @property
     def id(self) -> str:
-        """The identifier."""
         return self.entry.id
 
     @property
     def basis(self) -> Basis:
-        """What the statement rests on."""
         return self.entry.basis
 
     @property
     def title(self) -> str:
-        """The heading; empty for most statements."""
         return self.entry.title
 
     def __str__(self) -> str:

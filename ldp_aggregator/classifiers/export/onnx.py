@@ -134,7 +134,6 @@ class _GraphBuilder:
         return name
 
     def add_outputs(self, scores: str, classes: np.ndarray[Any, Any]) -> list[ValueInfoProto]:
-        """Add the outputs, label and probabilities, of scores (rows, k)."""
         best = self.add("ArgMax", scores, axis=1, keepdims=0)
         names = self.add_constant(classes if classes.dtype.kind in "biuf" else classes.astype(object))
         kind = self.constants[-1].data_type
@@ -158,7 +157,6 @@ class _GraphBuilder:
         return self.add("Add", self.add("Cast", self.add("Not", is_finite), to=_INT64), infinite)
 
     def add_column(self, numbers: str) -> str:
-        """Add a node that reshapes numbers (rows,) to (rows, 1)."""
         return self.add("Unsqueeze", numbers, np.array([1]))
 
 

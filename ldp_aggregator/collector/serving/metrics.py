@@ -56,7 +56,6 @@ class StoreReader:
         self._readiness, self._metrics = (SharedCall[_Attempt](STORE_SECONDS) for _ in range(2))
 
     def read(self, store: Store, check_ready: Callable[[], None]) -> list[Metric]:
-        """Return the metrics of readiness and, if they can be read within STORE_SECONDS, of the store."""
         metrics: list[Metric] = []
         error: StoreError | None = StoreError("", StoreFailure.TIMEOUT)
         with suppress(TimeoutError):
@@ -152,7 +151,6 @@ def _resident_bytes(process: int) -> int:
 
 
 def render_metrics(of_store: Iterable[Metric], traffic: Traffic, settings: CollectorSettings) -> bytes:
-    """Return the metrics of the collector in the text format of Prometheus."""
     build = InfoMetricFamily("ldp_build", "The build that runs", value=vars(find_build()))
     expiry = {each.name: each.expires for each in settings.tokens}
     tokens = _dates("ldp_token_expiry", "Start of the day on which a token expires", "token", expiry)

@@ -52,7 +52,6 @@ class Server(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Set gunicorn's settings; ignore its configuration files."""
         settings = self.published.settings
         options = self._options | {"workers": settings.workers, "threads": settings.threads}
         for name, value in options.items():
@@ -72,7 +71,6 @@ class Server(BaseApplication):  # type: ignore[misc]
             raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
 
     def publish_again(self) -> bool:
-        """Read the settings and the surveys again; return whether they could be read and published."""
         try:
             self.published = self._publish_again()
         except Exception as error:  # on any error, the old surveys are still served
@@ -81,7 +79,6 @@ class Server(BaseApplication):  # type: ignore[misc]
         return True
 
     def log_surveys(self, event: str, **fields: Any) -> None:
-        """Log an event with the surveys and the number of workers."""
         surveys = [plan.id for plan in self.published.plans]
         logs.log_event(event, surveys=surveys, workers=self.published.settings.workers, **fields)
         for error in self.published.damaged.values():
@@ -92,7 +89,6 @@ class Server(BaseApplication):  # type: ignore[misc]
                 logs.log_event("token-expires", logging.WARNING, token=token.name, expires=expires)
 
     def run(self) -> None:
-        """Serve until stopped."""
         _Master(self).run()
 
 
@@ -115,7 +111,6 @@ class _Master(Arbiter):  # type: ignore[misc]
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
     def kill_worker(self, pid: int, sig: int) -> None:
-        """Signal a worker; remember whether it was asked to end."""
         if sig in _STOP_SIGNALS and pid in self.WORKERS:
             self.WORKERS[pid].asked_to_end = True
         super().kill_worker(pid, sig)

@@ -90,7 +90,6 @@ class Interaction:
 
     @classmethod
     def from_tables(cls, tables: Sequence[TableEstimate], prior: FloatArray) -> list[Interaction]:
-        """Centre tables along both axes, so that noise shared by all cells cancels."""
         shares = estimate_value_shares(tables, len(prior))
         return [cls._from_table(*each, prior) for each in zip(tables, shares, strict=True)]
 
@@ -184,8 +183,6 @@ _BLOCK_SIZE = 4096
 
 
 class BetaPosterior(NamedTuple):
-    """Posteriors of shares; arrays of one shape."""
-
     evidence: FloatArray
     """log E[exp(-(share - value)^2 / (2 noise^2))]: the log density of the estimate, up to a constant."""
     mean: FloatArray

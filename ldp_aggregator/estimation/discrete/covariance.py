@@ -57,7 +57,6 @@ class Supports:
 
     @property
     def step(self) -> float:
-        """The change of the estimate by one supporting report."""
         return self.weight / (self.n * (self.on[0] - self.off[0]))
 
     def third_cumulant(self, weights: FloatArray, members: FloatArray, masses: FloatArray) -> FloatArray:
@@ -121,12 +120,10 @@ class FrequencyCovariance:
 
     @classmethod
     def unknown(cls, distribution: FloatArray) -> Self:
-        """Return the covariance of frequencies without reports."""
         return cls(distribution, 0, floor=math.inf, growth=0.0, shared=0.0, slope=0.0, product=0.0)
 
     @classmethod
     def from_mechanism(cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int) -> Self:
-        """Return the covariance for n reports at true `frequencies`, each a sum of as many counters."""
         if n == 0:
             return cls.unknown(frequencies)
         size = mechanism.domain // len(frequencies)
@@ -150,7 +147,6 @@ class FrequencyCovariance:
 
     @property
     def kurtosis(self) -> FloatArray:
-        """The excess kurtosis of each cell's estimate, (d,)."""
         return excess_kurtosis(self.fourth, self.variance)
 
     def ratio_kurtosis(
@@ -220,15 +216,12 @@ class FrequencyCovariance:
         return self.variance - self.product * (self.distribution - self.distribution**2)
 
     def evaluate_at(self, distribution: FloatArray) -> FrequencyCovariance:
-        """Return the covariance with the same coefficients at other frequencies."""
         return replace(self, distribution=distribution, stated_variance=None)
 
     def sum_classes(self, k: int) -> FrequencyCovariance:
-        """Return the covariance of sums over the k classes: P(value) from the cells (value, label)."""
         return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=1), k)
 
     def sum_values(self, k: int) -> FrequencyCovariance:
-        """Return the covariance of sums over the values: P(label) from the cells (value, label)."""
         return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=0), self.distribution.size // k)
 
     def _sum_cells(self, distribution: FloatArray, cells: int) -> FrequencyCovariance:

@@ -78,7 +78,6 @@ class Frequencies:
     covariance: FrequencyCovariance
 
     def marginal(self, index: int) -> Frequencies:
-        """Return the frequencies of one of the question's features, by its index in the question."""
         if len(self.question.feature_indices) < 2:
             return self
         shape = self.question.shape
@@ -88,12 +87,10 @@ class Frequencies:
 
     @property
     def mechanism(self) -> str:
-        """The name of the question's mechanism."""
         return self.question.mechanism.name
 
     @property
     def asked_features(self) -> tuple[Feature, ...]:
-        """The features of the question."""
         return self.question.asked_features
 
     @property
@@ -128,7 +125,6 @@ def find_likely_frequencies(raw: FloatArray, noise: float) -> FloatArray:
 
 
 def oracle_of(question: Question) -> FrequencyOracle:
-    """Return the mechanism of a label or coupled question."""
     mechanism = question.mechanism
     if not isinstance(mechanism, FrequencyOracle):
         raise TypeError(f"{question.name} is not a question about the label or about a coupled value")
@@ -164,8 +160,6 @@ class CombinedFrequencies:
 
 @dataclass(frozen=True)
 class Level:
-    """The estimate of one level of an ordered feature."""
-
     estimate: TableEstimate
     """Its values are intervals."""
     spread: FloatArray
@@ -194,7 +188,6 @@ def combine_questions(
 
 
 def sum_classes(estimate: TableEstimate, k: int) -> CombinedFrequencies:
-    """Return the frequencies of the values, (A,), summed over the k classes."""
     return CombinedFrequencies(
         n=estimate.n,
         raw=estimate.raw.reshape(-1, k).sum(axis=1),
@@ -226,7 +219,6 @@ def _weigh(first: FrequencyCovariance, second: FrequencyCovariance, same_people:
 
 
 def pool_tables(first: TableEstimate, second: TableEstimate, same_people: bool = False) -> TableEstimate:
-    """Return the weighted mean of two estimates of the same cells, of the same or of other people."""
     if not (first.n and second.n):
         return first if first.n else second
     weight, covariance = pool_covariances(first.covariance, second.covariance, same_people)

@@ -38,7 +38,6 @@ class Quantity:
 
     @classmethod
     def from_source(cls, value: FloatArray, index: int, sources: int) -> Self:
-        """Return the quantity that equals the source with the index `index`."""
         slopes = np.zeros((sources, len(value)))
         slopes[index] = 1.0
         return cls(value, slopes)
@@ -50,7 +49,6 @@ class Quantity:
         return Quantity(self.value - other.value, self.slopes - other.slopes)
 
     def times(self, factor: float | FloatArray) -> Quantity:
-        """Return the quantity multiplied by a constant, or by one constant per label."""
         return Quantity(self.value * factor, self.slopes * factor)
 
     def over(self, bottom: Quantity) -> Quantity:
@@ -200,7 +198,6 @@ class Population:
         return type(self)(**{name: part + weight * (equal[name] - part) for name, part in vars(self).items()})
 
     def moments(self, moment: int) -> tuple[FloatArray, ...]:
-        """Return the arguments of a mechanism's `covariance` for a question about this moment."""
         if moment == SQUARE:
             return self.present, self.second, self.fourth, self.missing
         higher = (self.third, self.fourth) if moment == BOTH else ()
@@ -223,8 +220,6 @@ def normal_fourth(mean: FloatArray, square: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Moments:
-    """Raw moments of one number from one question."""
-
     question: Question
     place: int
     """Index of the number among those that the question asks about."""
@@ -244,7 +239,6 @@ class Moments:
     """E[x^3 1(c)] and E[x^4 1(c)], raw, (2, k), of a question about both."""
 
     def at_population(self, population: Population) -> Moments:
-        """Return the same estimates with the noise of another population."""
         covariance, class_factor = _evaluate_noise(self.question, self.n, population)
         return replace(self, population=population, covariance=covariance, class_factor=class_factor)
 
@@ -255,17 +249,14 @@ class Moments:
 
     @property
     def class_offset(self) -> float:
-        """The offset of P(label), see :attr:`NumericMechanism.class_offsets`."""
         return float(mechanism_of(self.question).class_offsets[2])
 
     @property
     def estimates_prior(self) -> bool:
-        """Whether the question estimates G = P(c)."""
         return mechanism_of(self.question).estimates_prior
 
 
 def mechanism_of(question: Question) -> NumericMechanism:
-    """Return the mechanism of a question about a number."""
     mechanism = question.mechanism
     if not isinstance(mechanism, NumericMechanism):
         raise TypeError(f"{question.name} is not a question about a number")

@@ -46,13 +46,11 @@ class ClassMoments:
 
     @cached_property
     def blocks(self) -> tuple[tuple[Moments, slice], ...]:
-        """Each question with the indices of its sources."""
         ends = accumulate((len(each.raw) for each in self.questions), initial=0)
         return tuple(zip(self.questions, (slice(*each) for each in pairwise(ends)), strict=True))
 
     @property
     def sources(self) -> int:
-        """Number of sources."""
         return 1 + sum(len(each.raw) for each in self.questions)
 
     @cached_property
@@ -87,16 +85,13 @@ class ClassMoments:
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return len(self.prior.estimate.value)
 
     def weight_of(self, moments: Moments) -> float:
-        """Return the weight of a question's estimate in the pooled prior."""
         return self.prior.weights.get(moments.question.index, 0.0)
 
     @cached_property
     def class_share(self) -> Quantity:
-        """The pooled prior P(c)."""
         slopes = np.zeros((self.sources, self.k))
         slopes[-1] = 1.0
         for moments, own in self.blocks:
@@ -154,17 +149,14 @@ class ClassMoments:
 
     @cached_property
     def present(self) -> Quantity:
-        """Estimate of P(present, c)."""
         return self.class_share if self.missing is None else self.class_share - self.missing
 
     @cached_property
     def mean(self) -> Quantity | None:
-        """Raw estimate of E[x | c]; None without reports."""
         return None if self.first is None else self.first.over(self.present)
 
     @cached_property
     def mean_variance(self) -> FloatArray:
-        """Variance of the estimated mean."""
         return np.zeros(self.k) if self.mean is None else self.mean.variance(self.noise)
 
     @cached_property
@@ -207,7 +199,6 @@ class ClassMoments:
         return self._ratio_estimate(top, self.present, bounds, extra)
 
     def estimate_missing(self) -> IntervalEstimate:
-        """Return the estimate of P(missing | c)."""
         return self._ratio_estimate(self.missing, self.class_share, PROBABILITY)
 
     def _ratio(
@@ -245,7 +236,6 @@ class ClassMoments:
         return 0.0
 
     def ratio_kurtosis(self, top: Quantity, bottom: Quantity) -> FloatArray:
-        """Return the excess kurtosis of top - r bottom at the estimated ratio r, (k,)."""
         ratio = np.divide(top.value, bottom.value, out=np.zeros(self.k), where=bottom.value > 0)
         contrast = top - bottom.times(ratio)
         return excess_kurtosis(self.fourth_cumulant(contrast), contrast.variance(self.noise))

@@ -36,8 +36,6 @@ Influences = Iterator[tuple[int, Influence]]
 
 @dataclass(frozen=True)
 class PublishedEstimates:
-    """The estimates of a survey of people, and what they are computed from."""
-
     snapshot: Snapshot
     raw: RawEstimates
     features: Sequence[FeatureResult | NumberResult]

@@ -45,8 +45,6 @@ class SuspiciousPair:
 
 @dataclass(frozen=True)
 class SupportTests:
-    """The results of the goodness-of-fit tests of one question."""
-
     n: int
     """Number of reports that the support counters include."""
     level: float
@@ -59,7 +57,6 @@ class SupportTests:
 
     @classmethod
     def from_support(cls, question: Question, support: SupportCounts, level: float) -> SupportTests:
-        """Run the size test and the pair test."""
         if not support.n:
             return cls(n=0, level=level, sizes=1.0, pairs=1.0)
         deviations = compute_pair_deviations(support)
@@ -74,7 +71,6 @@ class SupportTests:
 
     @property
     def has_alarm(self) -> bool:
-        """Whether any test raises an alarm."""
         return min(self.sizes, self.pairs) < self.level
 
 
@@ -104,8 +100,6 @@ def _name_group(question: Question, support: SupportCounts, group: int) -> str:
 
 
 class Untested(StrEnum):
-    """Why a question cannot be tested."""
-
     MECHANISM = "mechanism"
     """A report of its mechanism is not a set of values."""
     NOT_COUNTED = "not-counted"
@@ -114,8 +108,6 @@ class Untested(StrEnum):
 
 @dataclass(frozen=True)
 class QuestionCheck:
-    """The poisoning check of one question."""
-
     question: str
     mechanism: str
     n: int
@@ -125,7 +117,6 @@ class QuestionCheck:
 
     @property
     def alarm(self) -> SupportTests | None:
-        """The test results if they raise an alarm."""
         return self.support if isinstance(self.support, SupportTests) and self.support.has_alarm else None
 
 
@@ -135,30 +126,24 @@ FALSE_ALARM_PROBABILITY = 1e-6
 
 @dataclass(frozen=True)
 class PoisoningSummary:
-    """The poisoning checks of a survey's questions."""
-
     questions: tuple[QuestionCheck, ...]
     asks_all: bool = False
     """Whether each person answers all questions. An influence is then that of envelopes, on all of them."""
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the entry that older files lack."""
         values.setdefault("asks_all", False)
 
     @property
     def untested(self) -> tuple[QuestionCheck, ...]:
-        """The checks of the questions that cannot be tested."""
         return tuple(each for each in self.questions if isinstance(each.support, Untested))
 
     @property
     def alarms(self) -> tuple[QuestionCheck, ...]:
-        """The checks that raise an alarm."""
         return tuple(each for each in self.questions if each.alarm)
 
     @property
     def largest_influence(self) -> tuple[QuestionCheck, Influence] | None:
-        """The question and the estimate with the largest influence of FAKE_SHARE of its reports."""
         moves = [(each, influence) for each in self.questions for influence in each.influences]
         known = [move for move in moves if move[1].largest is not None]
         return max(known, key=lambda move: move[1].largest or 0.0, default=None)

@@ -39,8 +39,6 @@ _MIN_ROWS_PER_CLASS = 2
 
 @dataclass(frozen=True)
 class NoisyTable:
-    """The counts of one feature's cells with noise."""
-
     cells: IntArray
     """Counts in parts of a row. Shape (A, k)."""
     unit: int
@@ -58,17 +56,14 @@ class NoisyTable:
 
     @property
     def variance(self) -> float:
-        """The variance of the noise in a count."""
         return self.cell_variance / self.unit**2
 
     @property
     def fourth(self) -> float:
-        """The fourth cumulant of the noise in a count."""
         return LAPLACE_KURTOSIS / self.terms * self.variance**2
 
     @property
     def total_variance(self) -> float:
-        """The variance of the noise in a class count, the sum of a column."""
         return len(self.cells) * self.variance
 
 
@@ -85,7 +80,6 @@ class ClassCounts:
 
     @classmethod
     def from_tables(cls, tables: Sequence[NoisyTable]) -> ClassCounts:
-        """Pool the column sums of tables."""
         weights = weigh_tables(tables)
         totals = np.stack([table.counts.sum(axis=0) for table in tables])
         variances = np.array([table.total_variance for table in tables])
@@ -103,12 +97,10 @@ class ClassCounts:
 
     @property
     def total_variance(self) -> float:
-        """The variance of the noise in the number of rows."""
         return len(self.counts) * self.variance
 
     @property
     def between(self) -> ClassCovariance:
-        """The covariance of the shares of two different classes."""
         _, _, quadratic = self.share_variance
         return ClassCovariance(linear=-self.variance / self.rows**2, product=-quadratic)
 
@@ -120,7 +112,6 @@ class ClassCounts:
 
     @property
     def share_fourth(self) -> float:
-        """The fourth cumulant of the noise of a class count, in units of the number of rows."""
         return self.fourth / self.rows**4
 
     @cached_property
@@ -130,19 +121,16 @@ class ClassCounts:
 
     @property
     def pooled_prior(self) -> PooledPrior:
-        """The shares as the prior of a survey; that of a single class is known."""
         if len(self.counts) == 1:
             return pool_prior([], 1)
         return PooledPrior(self.shares, {TABLES: 1.0}, self.between)
 
     @cached_property
     def prior(self) -> FloatArray:
-        """The posterior mean of P(label), (k,)."""
         return smooth_prior(self.shares)
 
 
 def weigh_tables(tables: Sequence[NoisyTable]) -> FloatArray:
-    """Return the weight of each table in the pooled class counts: inverse to the noise of its column sums."""
     weights: FloatArray = np.array([1 / table.total_variance for table in tables])
     weights /= weights.sum()
     return weights

@@ -54,11 +54,9 @@ class PooledMoments(ClassMoments):
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Covariance of the sources; those of the surveys are independent."""
         return _join_blocks(self.silos.noise, self.others.noise)
 
     def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return both parts of the noise; see :meth:`ClassMoments.split_noise`."""
         mine, _, _ = self.silos.split_noise()
         theirs, other_factors, signs = self.others.split_noise()
         factors = np.zeros((len(other_factors), len(self.noise), self.k))
@@ -78,22 +76,18 @@ class PooledMoments(ClassMoments):
 
     @cached_property
     def class_share(self) -> Quantity:
-        """Estimate of P(c) with the weights of this number, not those of the pooled prior."""
         return self._pool(self.silos.class_share, self.others.class_share)
 
     @cached_property
     def first(self) -> Quantity:
-        """Estimate of E[x 1(c)]."""
         return self._pool(self.silos.first, self.others.first)
 
     @cached_property
     def second(self) -> Quantity:
-        """Estimate of E[x^2 1(c)]."""
         return self._pool(self.silos.second, self.others.second)
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """Estimate of P(missing, c); None if the number cannot be missing."""
         return None if self.silos.missing is None else self._pool(self.silos.missing, self.others.missing)
 
     @property
@@ -102,18 +96,15 @@ class PooledMoments(ClassMoments):
         return (1 - self.weight) * self.others.second_bias
 
     def fourth_cumulant(self, quantity: Quantity) -> FloatArray:
-        """Return the fourth cumulant of a quantity's noise."""
         mine, theirs = quantity.slopes[:_SILO_SOURCES], quantity.slopes[_SILO_SOURCES:]
         others = self.others.fourth_cumulant(Quantity(quantity.value, theirs))
         return self.silos.fourth_cumulant(Quantity(quantity.value, mine)) + others
 
     def with_cautious_noise(self) -> PooledMoments:
-        """Return the same estimates with noise that depends less on the few people of a class."""
         return replace(self, silos=self.silos.with_cautious_noise(), others=self.others.with_cautious_noise())
 
     @property
     def differences(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Differences of all moments between silos and others, their variances, and fourth cumulants."""
         pairs = [
             (self.silos.first, self.others.first),
             (self.silos.second, self.others.second),

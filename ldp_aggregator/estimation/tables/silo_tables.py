@@ -27,8 +27,6 @@ from ldp_aggregator.snapshot import SiloSnapshot
 
 @dataclass(frozen=True)
 class SiloTables:
-    """The tables of a silo survey."""
-
     snapshot: SiloSnapshot
     """The sums of all messages."""
     tables: tuple[NoisyTable, ...]
@@ -36,7 +34,6 @@ class SiloTables:
 
     @classmethod
     def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:
-        """Return the tables of a snapshot."""
         messages, cells = snapshot.messages, snapshot.cells
         tables = [
             NoisyTable(
@@ -51,38 +48,31 @@ class SiloTables:
 
     @property
     def plan(self) -> SiloPlan:
-        """The plan of the silos."""
         return self.snapshot.plan
 
     @property
     def messages(self) -> int:
-        """Number of messages."""
         return self.snapshot.messages
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return len(self.plan.label.values)
 
     @cached_property
     def classes(self) -> ClassCounts | None:
-        """The numbers of rows per class; None without messages."""
         return ClassCounts.from_tables(self.tables) if self.messages else None
 
     @property
     def n(self) -> int:
-        """The estimated number of rows; 0 without messages."""
         return round(self.classes.rows) if self.classes else 0
 
     @property
     def prior(self) -> PooledPrior:
-        """The raw estimate of P(label)."""
         if self.classes:
             return self.classes.pooled_prior
         return pool_prior([], self.k)
 
     def estimate_features(self) -> list[TableEstimate | ClassMoments]:
-        """Return the raw estimates of each feature: frequencies, or the moments of a number."""
         return [self._estimate_feature(index) for index in range(len(self.tables))]
 
     def _estimate_feature(self, index: int) -> TableEstimate | ClassMoments:

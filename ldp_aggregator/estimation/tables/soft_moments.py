@@ -41,7 +41,6 @@ class TableNoise:
 
     @classmethod
     def from_table(cls, table: NoisyTable, classes: ClassCounts) -> Self:
-        """Return the noise of a table whose cells are shifted to the pooled class counts."""
         cells = len(table.cells)
         sources = _SOURCES[:, :cells]
         shifted = table.variance * (np.eye(cells) - 1 / cells) + classes.variance / cells**2
@@ -95,7 +94,6 @@ class SoftMoments(ClassMoments):
 
     @classmethod
     def from_table(cls, table: NoisyTable, classes: ClassCounts) -> Self:
-        """Combine the cells of a number's table with the pooled class counts."""
         cells = len(table.cells)
         shifted = table.counts + (classes.counts - table.counts.sum(axis=0)) / cells
         return cls(
@@ -108,12 +106,10 @@ class SoftMoments(ClassMoments):
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return round(self.table_noise.rows)
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Covariance of the sources, (4, 4, k), from noise and sampling."""
         return self.table_noise.covariance(*_row_moments(self._population))
 
     def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -141,11 +137,9 @@ class SoftMoments(ClassMoments):
         return LAPLACE_KURTOSIS / self.table_noise.terms * variance**2
 
     def likely_population(self) -> Population:
-        """Return the population that these estimates describe, at which their noise is evaluated."""
         return self._population
 
     def with_cautious_noise(self) -> SoftMoments:
-        """Return the same estimates with noise that depends less on the few rows of a class."""
         return replace(self, cautious=self._population.shrink_to_equal_classes(self.n))
 
     def _source(self, index: int) -> Quantity:
@@ -153,22 +147,18 @@ class SoftMoments(ClassMoments):
 
     @cached_property
     def class_share(self) -> Quantity:
-        """Estimate of P(c)."""
         return self._source(3)
 
     @cached_property
     def first(self) -> Quantity:
-        """Estimate of E[x 1(c)]."""
         return self._source(0)
 
     @cached_property
     def second(self) -> Quantity:
-        """Estimate of E[x^2 1(c)]."""
         return self._source(1)
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """Estimate of P(missing, c); None if the number cannot be missing."""
         return self._source(2) if self.can_be_missing else None
 
 

@@ -35,8 +35,6 @@ since the bytes after it are read as lengths.
 
 @dataclass
 class ParseSummary:
-    """The outcome of parsing a section of an archive, before deduplication."""
-
     end: int = 0
     """Byte offset in the archive up to which it is parsed."""
     in_damage: bool = False
@@ -56,7 +54,6 @@ class ParseSummary:
 
     @property
     def has_reports(self) -> bool:
-        """Whether the archive has a report of any plan."""
         return bool(self.accepted or set(self.rejections) - {Reason.MALFORMED, Reason.INCOMPLETE})
 
 

@@ -44,7 +44,6 @@ class Partition:
         self._key = np.array([secrets.randbits(64) | 1, secrets.randbits(64) | 1], dtype=np.uint64)
 
     def split(self, records: Records) -> list[Records]:
-        """Return the records of every part, in their original order."""
         ids = np.ascontiguousarray(records[:, :ID_BYTES]).view("<u8")
         mixed: NDArray[np.uint64] = ids[:, 0] * self._key[0] + ids[:, 1] * self._key[1]
         part = (mixed >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
@@ -55,8 +54,6 @@ class Partition:
 
 @dataclass(frozen=True)
 class SpilledSection:
-    """A section whose accepted reports are in a temporary file."""
-
     path: str
     start: int
     """Byte offset from which the section was read."""
@@ -67,7 +64,6 @@ class SpilledSection:
     """Part, question, offset in the file and number of records of each block. Shape (m, 4)."""
 
     def select_part(self, part: int) -> tuple[str, IntArray]:
-        """Return the temporary file and its blocks of a part."""
         return self.file, self.blocks[self.blocks[:, 0] == part]
 
 
@@ -192,7 +188,6 @@ def _drop_repeats(pieces: dict[int, list[Records]]) -> int:
 
 @contextmanager
 def spill_errors() -> Iterator[None]:
-    """Raise ArchiveError in place of the errors of temporary files."""
     try:
         yield
     except OSError as error:

@@ -43,7 +43,6 @@ class Section:
 
     @property
     def size(self) -> int:
-        """Number of bytes in the file."""
         return self.stop - self.start
 
     @property
@@ -53,7 +52,6 @@ class Section:
 
 
 def divide_archive(path: str) -> list[Section]:
-    """Return the sections of a file, in order; raise ArchiveError if it cannot be read."""
     with _read_errors(path), Path(path).open("rb") as file:
         is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
         size = os.fstat(file.fileno()).st_size
@@ -139,7 +137,6 @@ def require_reports(path: str, has_reports: bool) -> None:
 
 
 def describe_damage(path: str, summaries: Sequence[ParseSummary]) -> Iterator[str]:
-    """Yield a warning for each kind of damage in the sections of an archive."""
     offsets = [offset for each in summaries for offset in each.damage_offsets]
     if offsets:
         places = f"{len(offsets)} places" if len(offsets) > 1 else "one place"

@@ -193,7 +193,6 @@ def _read_tuple(arguments: Any, value: Any) -> tuple[Any, ...]:
 
 
 def _read_numbers(kind: Any, value: Any, unknown: float) -> Any:
-    """Return a number, or an array of numbers; null becomes `unknown`."""
     if kind is float:
         return unknown if value is None else _read_float(value)
     plain = np.array(value, dtype=object)
@@ -205,7 +204,6 @@ def _read_numbers(kind: Any, value: Any, unknown: float) -> Any:
 
 
 def _read_exact(kind: Any, value: Any) -> Any:
-    """Return an array of flags or of whole numbers."""
     [dtype] = get_args(get_args(kind)[1])
     array = np.array(value)
     what = "true or false" if dtype is np.bool_ else "whole numbers"

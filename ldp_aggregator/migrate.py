@@ -1,6 +1,5 @@
 """Copies a survey to another store, in which a report that was counted before does not count again.
 
-Of a store that has lost reports, the copy contains what is left, and its schedule states how many are lost.
 Only what the target lacks is written, so another run completes an interrupted copy. Until then the target
 accepts no reports: its schedule names the run that has locked it. Of two concurrent runs, the later one
 continues.
@@ -119,7 +118,6 @@ class _Migration:
         return count_in_sums(target, survey)
 
     def _require_whole(self, plan: bytes, schedule: Schedule) -> None:
-        """Raise an error if the source has lost reports or tokens, or is a backup."""
         require_whole_survey(self._source, self._survey, plan)
         if schedule.backup:
             raise MigrationError(
@@ -143,7 +141,6 @@ class _Migration:
         return found
 
     def _lock_target(self, plan: bytes) -> None:
-        """Publish and lock the survey in the target, which must have no reports that the source lacks."""
         target, survey, plans = self._target, self._survey, self._target.plans()
         served = survey in plans
         former = read_schedule(target, survey)
@@ -170,7 +167,6 @@ class _Migration:
             raise self._foreign_reports_error()
 
     def _is_finished(self, plan: bytes, schedule: Schedule) -> bool:
-        """Return whether the target has a complete copy; raise MigrationError if it collects the survey."""
         plans, former = self._target.plans(), read_schedule(self._target, self._survey)
         if plans.get(self._survey, plan) != plan:
             raise MigrationError(
@@ -212,11 +208,9 @@ class _Migration:
         return count_reports(store.totals(self._survey))
 
     def _lacks_reports(self, store: Store, other: Store) -> bool:
-        """Return whether `store` lacks reports or tokens of `other`, or has others under their ids."""
         return any(self._missing_reports(store, other))
 
     def _missing_reports(self, store: Store, other: Store) -> Iterator[int]:
-        """Yield, part by part, how many reports or tokens of `other` are not in `store`."""
         for (name, counter), total in self._read_totals(other).items():
             for ids, marks in other.report_ids(name, counter) if total.n else ():
                 entries = zip(byte_rows(ids), byte_rows(marks), strict=True)
@@ -239,7 +233,6 @@ class _Migration:
         self._require_lock(lock_again=True)  # both may have added them, and the other one opened it
 
     def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-        """Record ids of reports whose tallies the target has; skip ids that it has already."""
         ids, marks = ids_and_marks
         (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
         new = np.array([report_id not in known for report_id in byte_rows(ids)])
@@ -259,7 +252,6 @@ class _Migration:
         }
 
     def _verify_copy(self, totals: TotalsByCounter) -> None:
-        """Compare the target with the source; the error states what to do."""
         expected = _comparable_totals(totals)
         if expected != _comparable_totals(self._read_totals(self._source)):
             raise MigrationError(

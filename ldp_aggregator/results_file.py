@@ -1,8 +1,6 @@
 """Reads and writes results as model files: canonical JSON with a checksum, never pickle.
 
-A model file holds the plan and its digest, the privacy statement, every estimate with its errors, the
-classifier's parameters, and what predictions are worth. The checksum detects a file that was truncated or
-edited by hand.
+The checksum detects a file that was truncated or edited by hand.
 """
 
 from __future__ import annotations
@@ -223,13 +221,11 @@ def _read_results(content: dict[str, Any]) -> Results:
 
 
 def _read_parameters(entry: Mapping[str, Any], plan: Plan | SiloPlan) -> Classifier:
-    """Return the parameters of a classifier, which must fit the plan."""
     found: Classifier = read_one_of(get_args(Classifier), entry)
     return found.for_plan(plan.features, len(plan.label.values))
 
 
 def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
-    """Raise ValueError unless the estimates are of the label and the features of a plan."""
     is_same_label = (estimates.label, estimates.classes) == (plan.label.name, tuple(plan.label.values))
     require(is_same_label, "label: is not that of the plan")
     require(len(estimates.features) == len(plan.features), "the number of features is not that of the plan")
@@ -248,7 +244,6 @@ def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
 
 
 def _parse_content(data: bytes, name: str) -> dict[str, Any]:
-    """Return the content of a model file without its checksum; raise ModelError for anything else."""
     if other := describe_other(data, "model", "json", "empty", "text", "binary"):
         raise ModelError(f"{name}: this is not a model file{other}")
     content = _parse_json(data, name)

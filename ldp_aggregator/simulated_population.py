@@ -1,8 +1,4 @@
-"""Simulates people and their reports in memory: every user answers one question or all, like a device.
-
-The plan, the mechanisms and the integers are the same as on devices; only the network, the journal and the
-system's entropy are left out.
-"""
+"""Simulates people and their reports in memory: every user answers one question or all, like a device."""
 
 from __future__ import annotations
 

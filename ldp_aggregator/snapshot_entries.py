@@ -49,7 +49,6 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
 
 
 def _shared_definition(plan: Plan) -> tuple[Any, ...]:
-    """Return the parts of a plan that are the same in all rounds of a family."""
     schema = plan.label, plan.features, plan.projection
     return plan.family, *schema, plan.enrolment, plan.validation, plan.asks_all, plan.waves
 

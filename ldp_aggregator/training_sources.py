@@ -1,8 +1,4 @@
-"""Reads the sources of training: collectors, stores, snapshot files and archives of raw reports.
-
-Each source yields snapshots; those of one plan, or of the rounds of one survey, are added up. Surveys of
-silos with different plans stay apart, because their estimates are pooled.
-"""
+"""Reads the sources of training: collectors, stores, snapshot files and archives of raw reports."""
 
 from __future__ import annotations
 
@@ -115,7 +111,6 @@ def read_training_data(
 
 
 def _refuse_archive(path: str) -> SourceError:
-    """Return the error of a file that is not a snapshot, where no plan is given."""
     if other := describe_other(Path(path), "reports", "gzip"):
         return SourceError(f"{path}: is neither a snapshot nor an archive of reports{other}")
     return SourceError(
@@ -124,7 +119,6 @@ def _refuse_archive(path: str) -> SourceError:
 
 
 def _separate_silos(snapshots: Sequence[SiloSnapshot]) -> tuple[SiloSnapshot, ...]:
-    """Return the sum of each survey's messages, the survey with the largest epsilon first."""
     by_plan: dict[str, list[SiloSnapshot]] = {}
     for each in snapshots:
         by_plan.setdefault(each.plan.digest, []).append(each)
@@ -244,7 +238,6 @@ def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
 
 
 def _describe_refusal(error: HTTPError) -> str:
-    """Return the status, and the detail of the problem document or the status text."""
     try:
         problem = json.loads(error.read(_MAX_PROBLEM_BYTES))
         detail = problem.get("detail") or problem.get("title")

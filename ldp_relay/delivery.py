@@ -124,7 +124,6 @@ class HourlyRelease:
             log_event("arrivals-kept", kind=type(error).__name__)
 
     def _release(self, survey: RelayedSurvey, pool: Pool, *, has_ended: bool, hour: int) -> None:
-        """Release the messages of a pool; `has_ended` if its end has passed by all clocks."""
         is_closed = has_ended and pool.name in self._ended
         (self._ended.add if has_ended else self._ended.discard)(pool.name)
         try:
@@ -271,7 +270,6 @@ def _parse(body: bytes) -> object:
 
 
 def _read_answer(body: bytes, records: int, columns: int) -> Answer | None:
-    """Return the counts in a collector's response; None unless they are those of as many messages."""
     answer = _parse(body)
     try:
         counts = {name: answer[name] for name in ("recorded", "duplicate", "rejected")}  # type: ignore[index]

@@ -50,8 +50,6 @@ class Outcome(StrEnum):
 
 @dataclass
 class _Ticket:
-    """A message that a request wants to be held."""
-
     pool: str
     inner: bytes
     closes: int
@@ -141,7 +139,6 @@ class HeldMessages:
                 each.error = error
 
     def _insert(self, ticket: _Ticket, pool: int, now: float, *, is_withdrawn: bool = False) -> Outcome:
-        """Insert a message, unless it is known, the pool has closed, or its code or network forbids it."""
         name = name_of(ticket.inner)
         sql = "SELECT 1 FROM messages WHERE name = ?"
         if self._database.execute(sql, (name,)).fetchone():
@@ -351,7 +348,6 @@ class HeldMessages:
 
 @contextmanager
 def _give_back(tickets: list[_Ticket]) -> Iterator[None]:
-    """Take back the admissions of messages that are not held."""
     try:
         yield
     except BaseException:

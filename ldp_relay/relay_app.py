@@ -125,7 +125,6 @@ def delete_message(survey: str, digest: str, wave: str = "") -> Response:
 
 
 def _require_accepted(outcome: Outcome, message: _Message) -> None:
-    """Raise the refusal that an outcome means, if it means one."""
     match outcome:
         case Outcome.FULL:
             plan, fix = message.survey.plan, "give codes, or raise messages_per_network if you know who sends"
@@ -200,7 +199,6 @@ def _survey(survey: str) -> RelayedSurvey:
 
 
 def _read_message(survey: str, digest: str, wave: str) -> _Message:
-    """Return the message in a request; refuse what no device with this plan sends."""
     found, limit = _survey(survey), _relay().refusal_limit
     size = outer_bytes(found.plan) + (CODE_BYTES if found.codes else 0)
     if digest != found.plan.digest:
@@ -244,7 +242,6 @@ def preflight(**_: str) -> Response:
 
 
 def _count_refusal(response: Response) -> Response:
-    """Count a refusal, for the operator."""
     found = _relay().settings.surveys.get((request.view_args or {}).get("survey", ""))
     if found and response.status_code >= 400 and response.is_json:
         reason = response.get_json()["reason"]

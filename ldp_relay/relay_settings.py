@@ -183,7 +183,6 @@ def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> Rela
 
 
 def _check_collector(url: str, plan: Plan, where: str) -> None:
-    """Raise RelaySettingsError unless a URL is the survey's at a collector on another host than the relay."""
     assert plan.relay is not None
     found = _COLLECTOR.fullmatch(url)
     is_local = found is not None and found["host"] in ("127.0.0.1", "localhost", "[::1]")

@@ -62,7 +62,6 @@ def _envelope(person: int) -> bytes:
 
 
 def _mix(held: HeldMessages) -> list[list[int]]:
-    """Return the people of each column in the order in which their messages leave."""
     for person in range(ENVELOPES):
         held.hold("selftest", _envelope(person), int(time()) + 3600)
     held.release("selftest", ENVELOPES, is_closed=True, hour=0)
@@ -80,7 +79,6 @@ def _mix(held: HeldMessages) -> list[list[int]]:
 
 
 def _chi_square(one: Sequence[int], other: Iterable[int]) -> float:
-    """Compare the tenth in which each person is in one order with that in another order."""
     part = {person: place * _PARTS // ENVELOPES for place, person in enumerate(one)}
     cells = Counter((part[person], place * _PARTS // ENVELOPES) for place, person in enumerate(other))
     expected = ENVELOPES / _PARTS**2

@@ -28,7 +28,6 @@ class PredictionQuality:
 
 
 def measure_predictions(scores: FloatArray, labels: IntArray) -> PredictionQuality:
-    """Measure predictions from the scores (m, k) of rows and the codes of their labels (m,)."""
     log_probabilities = normalise_log_scores(scores)
     correct = scores.argmax(axis=1) == labels
     true_class = np.maximum(log_probabilities[np.arange(len(labels)), labels], np.log(_LEAST_PROBABILITY))

@@ -53,7 +53,6 @@ class RowReader(BaseEstimator):
         return table, labels
 
     def _read_table(self, X: Any) -> Columns | NDArray[Any]:
-        """Return rows as columns by name, or as an (m, n) array."""
         check_is_fitted(self)
         check_table(X)
         return self._read_rows(X, [entry.name for entry in self.plan_.entries], reset=False)
@@ -84,7 +83,6 @@ class RowReader(BaseEstimator):
 
 
 def _is_frame(rows: Any) -> bool:
-    """Return whether rows are a DataFrame, if their columns have names."""
     return not isinstance(rows, Mapping | Sequence)
 
 

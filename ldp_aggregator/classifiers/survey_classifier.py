@@ -35,7 +35,6 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         self._predictor, self.plan_, self.classes_ = predictor, predictor.plan, predictor.classes
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        """Return log P(label | row) up to a constant of the row, shape (m, k), columns as in `classes_`."""
         return self._predictor.compute_scores(self._predictor.encode(self._to_columns(rows)))
 
     def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:

@@ -71,7 +71,6 @@ def _load(path: Path) -> dict[str, Any]:
 def _check_value(
     context: click.Context, path: Path, parameter: click.Parameter | None, key: str, value: Any
 ) -> Any:
-    """Return the value of one key, converted like the value of a command-line option."""
     if parameter is None:
         names = sorted(str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILES)
         raise click.BadParameter(f"{path}: {key}: no such setting; choose one of {', '.join(names)}")

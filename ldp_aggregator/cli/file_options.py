@@ -67,7 +67,6 @@ def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -
 
 
 def require_distinct(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Raise UsageError if two options, the keys, name the same file, or one names an input."""
     option_of: dict[Path, str] = {}
     for option, path in outputs.items():
         require_no_input(path, inputs)

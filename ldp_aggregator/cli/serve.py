@@ -289,7 +289,6 @@ for _command in (*surveys.COMMANDS, key, tokens, access, *transfer.COMMANDS, *de
 
 
 def _without_password(url: str) -> str:
-    """Return a store's URL without its password, even if the URL is malformed."""
     scheme, separator, rest = url.partition("://")
     address = rest.rpartition("@")[2].partition("?")[0]
     return (

@@ -201,7 +201,6 @@ def _load_plan(path: Path) -> Plan | SiloPlan:
 
 
 def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot], allow_empty: bool) -> None:
-    """Raise an error if there are no reports; the message counts rejected reports by reason."""
     if allow_empty or any(total.n for each in (snapshot, *silos) for total in each.totals.values()):
         return
     refused = sum(snapshot.rejections.values())

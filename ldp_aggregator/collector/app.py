@@ -111,7 +111,6 @@ def create_app(
 
 
 def _read_plans(store: Store, stored: Mapping[str, bytes]) -> dict[str, Plan | SiloPlan]:
-    """Read the plans with their texts; log and skip those that this version cannot read."""
     plans: dict[str, Plan | SiloPlan] = {}
     texts = store.notes(TEXTS)
     for survey, plan in stored.items():

@@ -1,8 +1,7 @@
 """Delayed writes: counts of rejections, and the support counters of the poisoning check.
 
-Neither needs a sync of the disk before the response, so bad reports do not slow down others. No response
-depends on the support counters (:mod:`encoders.mechanisms.support_counters`). A worker that is killed loses
-the last seconds of both, but no report.
+No response depends on them, so bad reports do not slow down others. A worker that is killed loses the last
+seconds of both, but no report.
 """
 
 from __future__ import annotations
@@ -81,7 +80,6 @@ class BufferedWrites:
                     self._store.record([written[position] for position in positions])
 
     def _support_batch(self, batches: list[QuestionBatch]) -> Batch:
-        """Return a batch without ids that holds what reports of one question add to its support counters."""
         question = batches[0].question
         assert question.mechanism.support_counters is not None
         return Batch(

@@ -1,7 +1,6 @@
 """Opens the paths that devices use to web pages of every origin (CORS, https://fetch.spec.whatwg.org).
 
-No other path gets a CORS header, so browsers keep the operator's pages from scripts of other origins. The
-headers do not depend on the request: no origin is read, compared or returned. No response allows credentials.
+Browsers keep all other pages from scripts of other origins. No response allows credentials.
 """
 
 from __future__ import annotations

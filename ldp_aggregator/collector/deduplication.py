@@ -81,7 +81,6 @@ def _find_first_of_each_id(batch: QuestionBatch) -> BoolArray:
 
 
 def _compare_marks(batch: QuestionBatch, marks_by_id: MarksById) -> Iterator[tuple[int, ReportOutcome]]:
-    """Yield the outcomes of reports whose ids were recorded: duplicates if their bytes are the same."""
     rows = zip(batch.positions.tolist(), byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
     for position, report_id, mark in rows:
         yield position, ReportOutcome(DUPLICATE) if mark == marks_by_id[report_id] else _ID_REUSED

@@ -1,8 +1,4 @@
-"""Takes the bytes of a request's body: checks every report, records each once, returns their outcomes.
-
-This module is independent of HTTP. :mod:`ldp_aggregator.reports.archives` reads archives, which may be larger
-than memory.
-"""
+"""Takes the bytes of a request's body: checks every report, records each once, returns their outcomes."""
 
 from __future__ import annotations
 
@@ -114,13 +110,11 @@ class Intake:
         return invited_batches
 
     def _divide(self, batch: QuestionBatch) -> Iterator[QuestionBatch]:
-        """Yield the reports of each sub-shard."""
         chosen = choose_shards(batch.ids, self._shards)
         for shard in np.unique(chosen).tolist():
             yield batch.take(chosen == shard, shard)
 
     def _record_batches(self, batches: Sequence[QuestionBatch]) -> list[MarksById]:
-        """Record batches; return the known ids of each, see :meth:`Store.record`."""
         known_ids = self._store.record([self._to_store_batch(batch) for batch in batches])
         for batch, known in zip(batches, known_ids, strict=True):
             if not known:

@@ -71,7 +71,6 @@ def find_invited(
 def _draw_questions(
     plan: Plan | SiloPlan, count: int, rng: RandomSource, wave: int | None
 ) -> Sequence[CountedQuestion]:
-    """Return the question of each token, in random order; a silo survey has one question."""
     if isinstance(plan, SiloPlan):
         return [plan.question] * count
     shares = _divide_by_weight(plan, count, rng)

@@ -1,8 +1,4 @@
-"""Describes the HTTP interface of the collector: OpenAPI 3.1.
-
-Paths and methods come from the application, statuses from encoders/problem.py. This module adds the schema
-of each page's response and its reasons for refusal.
-"""
+"""Describes the HTTP interface of the collector (OpenAPI 3.1): schemas and reasons for refusal by page."""
 
 from __future__ import annotations
 

@@ -156,7 +156,6 @@ def _count_reports(store: Store, surveys: Iterable[str]) -> dict[str, int]:
 
 
 def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
-    """Return the plans of the files; raise an error if the settings do not suffice to serve them."""
     plans = [ANY_PLANS.load(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
@@ -195,7 +194,6 @@ def _leave_out_deleted(
 
 
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
-    """Raise an error if the plans cannot be published in the store; return the keys of their relays."""
     stored, texts = store.plans(), store.notes(TEXTS)
     for survey in stored:
         require_no_backup(survey, read_schedule(store, survey))

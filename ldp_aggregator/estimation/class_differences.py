@@ -1,13 +1,11 @@
 """Tests of whether classes differ in a ratio, such as P(value | class), a mean or a variance.
 
-The null hypothesis is that the ratio top[c] / bottom[c] is the same r in all k classes. Then the contrasts
-top[c] - r bottom[c] are 0 on average, and their covariance at r follows in closed form from the mechanism.
-The statistic is the smallest squared length of the contrasts over all r, in units of this covariance
-(Anderson and Rubin 1949). For shares of values, its distribution is that in simulated surveys with equal
-classes, see :mod:`independence`. For numbers, it is a chi-square distribution with k - 1 degrees of freedom;
-if some P(class) is poorly known, the statistic tends to be smaller (proved for covariances that are a
-Kronecker product, Guggenberger et al. 2012). docs/results/tables.md and interval-coverage.md have the
-measured false alarms.
+If the ratio top[c] / bottom[c] is the same r in all k classes, the contrasts top[c] - r bottom[c] are 0 on
+average, and their covariance at r follows in closed form from the mechanism. The statistic is their smallest
+squared length over all r, in units of this covariance (Anderson and Rubin 1949). For shares of values, its
+distribution is that in simulated surveys with equal classes, see :mod:`independence`. For numbers, it is a
+chi-square distribution with k - 1 degrees of freedom, or smaller if some P(class) is poorly known (proved for
+covariances that are a Kronecker product, Guggenberger et al. 2012).
 """
 
 from __future__ import annotations
@@ -127,7 +125,6 @@ def detect_differences(contrasts: Contrasts, level: float) -> BoolArray:
 
 
 def _limits(classes: IntArray, level: float) -> FloatArray:
-    """Return the critical value for each number of classes; infinite for fewer than two."""
     return np.array([chi_square_quantile(level, int(each) - 1) if each > 1 else math.inf for each in classes])
 
 

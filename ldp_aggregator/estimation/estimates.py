@@ -264,7 +264,6 @@ def _check_reports(
     conditionals: ClassConditionals,
     stages: Estimator,
 ) -> PoisoningSummary | None:
-    """Check the reports of people; their features are described here unless they are given."""
     if not isinstance(snapshot, Snapshot):
         return None
     raw_prior, prior = stages.estimate_prior(raw)

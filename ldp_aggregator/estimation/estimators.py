@@ -1,10 +1,9 @@
 """Estimators: compute the probabilities that a classifier uses from raw estimates.
 
-"paper" follows Yilmaz et al. 2019. The reports may still differ from the paper's: SHE's noise is discrete and
-has less variance than the paper's real-valued noise (.195 instead of .320 at epsilon 5), and THE applies its
-threshold on the device. "default" is the project's own: it pools the prior from all questions, and shrinks
-differences between classes that noise could explain. Without shrinkage, at a small epsilon, the paper's
-ratios of noisy counts let uninformative features outvote the prior.
+"paper" follows Yilmaz et al. 2019, on reports whose noise is discrete (SHE: variance .195 instead of .320 at
+epsilon 5). "default" pools the prior from all questions, and shrinks differences between classes that noise
+could explain. Without that, the paper's ratios of noisy counts let uninformative features outvote the prior
+at a small epsilon.
 """
 
 from __future__ import annotations

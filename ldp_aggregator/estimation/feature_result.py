@@ -240,7 +240,6 @@ def _join(name: str, entry: Choices, choices: Sequence[FeatureResult]) -> Featur
 
 
 def _rank(relevance: Relevance) -> float:
-    """Return the estimated relevance; an unknown one is below all others."""
     value = float(relevance.estimate.value)
     return -math.inf if math.isnan(value) else value
 

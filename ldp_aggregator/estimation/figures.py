@@ -51,7 +51,6 @@ def list_figures(estimates: Estimates, features: Sequence[Feature]) -> Iterator[
 def _list_features(
     estimates: Estimates, features: Sequence[Feature], classes: tuple[str, ...]
 ) -> Iterator[Figures]:
-    """Yield the figures of all features; the only class is empty for all people."""
     is_of_all = not classes[0]
     for feature, result in join_choices(features, estimates.features):
         if isinstance(result, NumberResult):

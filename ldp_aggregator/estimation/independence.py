@@ -4,11 +4,9 @@ The statistic is the squared distance of the raw frequencies from the tables of 
 near the product of the margins, in units of their covariance. Of the covariance, what changes margins alone
 cancels: diag(v) + shared 11' is left, evaluated at this product, with margins projected to possible ones.
 
-It has nearly a chi-square distribution where every cell has many reports and the margins are well known.
-Elsewhere it has that of simulated tables, whose rows and columns are independent and have the margins of the
-observed table (parametric bootstrap, Efron and Tibshirani 1993). Their noise has the covariance of the
-mechanism: Poisson counts of reports, or Laplace for silos. docs/results/tables.md has the measured false
-alarms.
+Its distribution is that of simulated tables, whose rows and columns are independent and have the margins of
+the observed table (parametric bootstrap, Efron and Tibshirani 1993). Their noise has the covariance of the
+mechanism: Poisson counts of reports, or Laplace for silos.
 """
 
 from __future__ import annotations

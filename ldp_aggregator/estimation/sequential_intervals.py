@@ -73,7 +73,6 @@ def _chance(plan: Plan, index: int) -> float:
 
 
 def _chance_of_table(plan: Plan, table: TableResult) -> float:
-    """Return the probability that a person is asked for a table."""
     asked = (each for each in plan.questions if not each.moment)
     names = ((each, tuple(feature.name for feature in each.asked_features)) for each in asked)
     return sum(plan.question_probability(each) for each, features in names if features == table.features)
@@ -110,7 +109,6 @@ def _widen_feature(
 
 
 def _widen_table(table: TableResult, planned: float) -> TableResult:
-    """Return the table with wider intervals; a test of independence is for one look."""
     progress = _progress(table.n, planned)
     return replace(
         table,

@@ -107,7 +107,6 @@ def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
 
 
 def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray:
-    """Return a ratio, cut to the range from 0 to 1; `otherwise` unless the bottom is above 0."""
     result = np.full(np.broadcast_shapes(top.shape, bottom.shape), otherwise)
     cut: FloatArray = np.clip(np.divide(top, bottom, out=result, where=bottom > 0), 0.0, 1.0)
     return cut

@@ -32,7 +32,6 @@ def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
 
 @lru_cache(maxsize=512)
 def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
-    """Return values of the excess kurtosis from 0 to 3, and the quantile at each."""
     kurtosis = [0.0, *(LAPLACE_KURTOSIS / terms for terms in _TERMS)]
     quantiles = [_normal_quantile(error), *(_laplace_quantile(error, each) for each in _TERMS)]
     return np.array(kurtosis), np.array(quantiles)

@@ -1,8 +1,7 @@
 """Validation results: the accuracy of a model, measured on devices, and which of its features improve it.
 
-Naive Bayes assumes that features are independent given the class. If several features carry the same
-information, it is counted several times, and a subset of the features can be more accurate than all. Tables
-of single features do not show this; a validation round does.
+Naive Bayes counts information that several features carry several times, so a subset of the features can be
+more accurate than all.
 """
 
 from __future__ import annotations
@@ -100,7 +99,6 @@ class ValidationResult:
 
 
 def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
-    """Return the gain in accuracy of a top-k set, F[1, 0] - F[0, 1], and its standard error."""
     if not frequencies.n:
         return float("nan"), float("inf")
     covariance = frequencies.covariance

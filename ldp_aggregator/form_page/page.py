@@ -76,7 +76,6 @@ def render_page(
 
 
 def _blank_texts(languages: Iterable[str], words: Mapping[str, Any]) -> str:
-    """Return what the page says until its script runs, in those languages of the survey that have words."""
     known = BLANK | {language: own["blank"] for language, own in words.items() if "blank" in own}
     tags = dict.fromkeys(each if each in known else each.partition("-")[0] for each in languages)
     found = [each for each in tags if each in known] or ["en"]

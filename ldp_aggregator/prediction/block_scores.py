@@ -155,7 +155,6 @@ def fits_table(feature: Feature) -> bool:
 def _tabulate(
     feature: BinnedFeature | CategoricalFeature, integers: range, log_table: FloatArray
 ) -> FloatArray:
-    """Return the logarithms of every whole number; NaN where it is not a value of the survey."""
     table = np.full((len(integers), log_table.shape[1]), np.nan)
     for index, number in enumerate(integers):
         try:

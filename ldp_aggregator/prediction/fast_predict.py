@@ -1,9 +1,8 @@
 """Predicts the labels of many rows of plain numbers, in blocks that stay in the processor's cache.
 
-Only gaps are computed: differences between each label's score and the first label's. For a discrete feature a
-whole number is looked up in a table of gaps; for a numeric feature the gap is a quadratic function of the
-number. Rows whose gap is smaller than the error bound, or with a cell that is not a value of the survey, are
-left to `LogProbabilities.compute_scores`. So labels are always those of the scores, ties included.
+Only gaps between each label's score and the first label's are computed: by a table of whole numbers, or by a
+quadratic function of a number. Rows whose gap is within the error bound, or with a cell that is not a value
+of the survey, are left to `LogProbabilities.compute_scores`, so labels are always those of the scores.
 """
 
 from __future__ import annotations

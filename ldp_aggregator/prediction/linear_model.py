@@ -112,7 +112,6 @@ def count_coordinates(feature: Feature, degree: int) -> int:
 
 
 def _coordinates(feature: Feature, degree: int) -> FloatArray:
-    """Return the coordinates of each code before scaling, (codes, coordinates)."""
     size = grid_size(feature)
     if size == 1:
         return np.empty((1, 0))

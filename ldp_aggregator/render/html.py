@@ -40,7 +40,6 @@ def load_template(package: str, name: str, style: str = "") -> Template:
 
 
 def _finalize(value: object) -> object:
-    """Write a statement as HTML, and the author's text with its language."""
     if isinstance(value, DisplayText):
         return Markup('<span lang="{}">{}</span>').format(value.language, str(value))
     return write_statement(value) if isinstance(value, Statement) else value

@@ -1,8 +1,4 @@
-"""Draws estimates with their intervals as small inline SVG images without text.
-
-Each image belongs to a row of a table, whose cells contain its numbers, so it is hidden from screen readers.
-Positions are percentages: the image has the width of its cell, on a phone and on paper too.
-"""
+"""Draws estimates with their intervals as small inline SVG images, which screen readers skip."""
 
 from __future__ import annotations
 

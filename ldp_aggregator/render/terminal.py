@@ -84,7 +84,6 @@ def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
 
 
 def _write_rows(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
-    """Yield the lines of a table with a row for each estimate."""
     rows = [["", "", "", "95% interval", "simultaneous"]]
     for cells in table.groups[0].rows[:MAX_VALUES]:
         mark = _MARK if cells.marked else ""
@@ -101,7 +100,6 @@ def _make_title(table: EstimateTable) -> str:
 
 
 def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
-    """Yield the lines of a table with a column for each class."""
     classes, is_by_class = [cells.name for cells in table.groups[0].rows], table.head == "Class"
     rows = [["", "", *classes[:MAX_CLASSES]]]
     for group in table.groups[:MAX_VALUES]:
@@ -124,7 +122,6 @@ def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]
 
 
 def _fit(rows: Sequence[Sequence[str]], sides: str, max_head: int = _WIDTH) -> list[str]:
-    """Return the lines of a table, in which names are cut only if a line is full."""
     lines = format_table(rows, sides)
     if max(map(len, lines)) <= _WIDTH:
         return lines

@@ -108,7 +108,6 @@ class BatchReader:
     def _read_canonical(
         self, body: bytes, offsets: Mapping[int, tuple[list[int], list[int]]]
     ) -> list[QuestionBatch] | None:
-        """Return the batches; None if a report is not in canonical form."""
         batches = []
         for index, (positions, start_list) in offsets.items():
             question_format, starts = self._formats[index], np.array(start_list)
@@ -126,7 +125,6 @@ class BatchReader:
         return batches
 
     def _read_individually(self, pieces: list[bytes]) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
-        """Read each report separately, with `read_report`; return batches and rejections."""
         rejections: dict[int, Rejection] = {}
         accepted: dict[int, list[tuple[int, Report]]] = {}
         for position, piece in enumerate(pieces):
@@ -169,7 +167,6 @@ def compute_marks(payloads: ByteArray) -> ByteArray:
 
 @lru_cache(maxsize=64)
 def _make_word_keys(count: int) -> NDArray[np.uint64]:
-    """Return the constant pseudorandom numbers that words are mixed with."""
     return _mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
 
 

@@ -1,8 +1,7 @@
 """The record format of a plan's reports: where question, id and payload lie in the bytes of a report.
 
-The reports of one question differ in id and payload only, and all have the same length. So a canonical
-report is recognised by comparing bytes, without msgpack, and thousands are compared, extracted and checked in
-a few steps of numpy.
+The reports of one question differ in id and payload only, and all have the same length. So canonical reports
+are recognised by comparing bytes, thousands at once.
 """
 
 from __future__ import annotations
@@ -116,7 +115,6 @@ def _copy_windows(data: bytes, starts: IntArray, length: int) -> NDArray[np.void
 
 
 def _equals_at(data: bytes, starts: IntArray, expected: bytes) -> BoolArray:
-    """Return for each offset whether the data equal `expected` there."""
     windows: Any = _copy_windows(data, starts, len(expected))
     equal: BoolArray = windows == np.void(expected)
     return equal

@@ -112,7 +112,6 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
 
 
 def _encode_entry(entry: Feature, columns: Mapping[str, Any]) -> Iterable[tuple[str, IntArray]]:
-    """Return the name and the codes, shape (m,), of each feature of an entry."""
     if entry.name not in columns:
         raise RowError(entry.name, "the table has no such column: add it")
     values = columns[entry.name]

@@ -50,7 +50,6 @@ def blank_missing_codes(features: Sequence[Feature], columns: Mapping[str, Any])
 def _find_codes(
     features: Sequence[Feature], columns: Mapping[str, Any]
 ) -> Iterator[tuple[Feature, list[Any], BoolArray]]:
-    """Yield the features whose columns contain codes, their cells, and where the codes are."""
     for each in features:
         if each.missing_codes and each.name in columns:
             column = columns[each.name]

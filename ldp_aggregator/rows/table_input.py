@@ -1,7 +1,6 @@
 """Converts tables - a list of dicts, a DataFrame, a dict of columns, an array - to one column per feature.
 
-A DataFrame can be one of pandas or polars, or a table of pyarrow. None of them is imported: all have named
-columns, which convert to an array, and to a list in which missing cells are None, NaN or pandas' NA.
+A DataFrame can be one of pandas or polars, or a table of pyarrow; none of them is imported.
 """
 
 from __future__ import annotations
@@ -76,7 +75,6 @@ def name_rows_by_index(rows: Any) -> Iterator[None]:
 
 
 def _has_plain_index(index: Any) -> bool:
-    """Return whether a pandas index consists of integers, dates or periods."""
     kind = getattr(index, "inferred_type", "")
     return kind in ("integer", "period") or getattr(index.dtype, "kind", "") == "M"
 

@@ -76,7 +76,6 @@ def _list_tests(
 
 
 def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: int) -> Independence | None:
-    """Test the tables, (A k,), of one feature: the pooled one is the first, those of the waves follow."""
     tables = [each for each in estimates if each and not isinstance(each, ClassMoments) and each.n]
     if len(tables) < 3 or len(tables[0].raw) > MAX_CELLS:
         return None

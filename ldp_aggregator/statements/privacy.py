@@ -46,7 +46,6 @@ def update_beliefs(odds_factor: float) -> SimpleNamespace:
 
 
 def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
-    """Return the facts about what a report of a person with this epsilon reveals."""
     factor = math.exp(float(epsilon))
     return SimpleNamespace(
         epsilon=epsilon, factor=FactorAtMost(factor), beliefs=update_beliefs(factor), simulated=simulated
@@ -54,7 +53,6 @@ def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
 
 
 def _describe_messages(silos: Sequence[SiloPrivacy]) -> SimpleNamespace:
-    """Return the facts about the messages to surveys of silos; the factor is of the largest epsilon."""
     rows = max(each.rows_per_person for each in silos)
     return SimpleNamespace(
         epsilon=silos[0].epsilon,
@@ -67,7 +65,6 @@ def _describe_messages(silos: Sequence[SiloPrivacy]) -> SimpleNamespace:
 
 
 def _describe_relay(relay: RelayPrivacy) -> SimpleNamespace:
-    """Return the facts about what a survey promises towards everybody but its relay."""
     return SimpleNamespace(
         epsilon=Number(relay.epsilon),
         delta=f"{relay.delta:.1g}",

@@ -104,7 +104,6 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
 def _find_noise(
     result: FeatureResult | NumberResult | TableResult, groups: Sequence[str], mechanism: str, n: int
 ) -> Statement | None:
-    """Return the warning that estimates are noise: of a feature in some classes, of a table in some rows."""
     margins, useful = find_margins(result)
     if not (noisy := margins > useful).any():
         return None

@@ -112,13 +112,11 @@ class RedisStore:
         self._redis.hdel(note_key(TEXTS), survey)
 
     def _find_marker_keys(self, survey: str) -> set[str]:
-        """Return the keys of the tables with marks of a survey, whatever its counters are."""
         if not self._is_cluster:
             return self._marker_keys(survey, [""])
         return {key.decode() for key in self._servers.scan(f"ldp:{{{survey}:*}}:published")}
 
     def _mark(self, survey: str, keys: Iterable[str], plan: bytes) -> None:
-        """Set the marks of a plan, in every table; remove them if it is empty."""
         pipeline = self._servers.pipeline()
         for key in keys:
             pipeline.hset(key, survey, hash_plan(plan)) if plan else pipeline.hdel(key, survey)
@@ -129,7 +127,6 @@ class RedisStore:
         return {name: unmark_plan(plan) for name, plan in stored.items()}
 
     def _read_hash(self, key: str, field: str | None) -> dict[str, bytes]:
-        """Return a hash, or only one of its fields if that exists."""
         with self._servers.errors():
             found = {field.encode(): self._redis.hget(key, field)} if field else self._redis.hgetall(key)
         return {name.decode(): value for name, value in found.items() if value is not None}
@@ -145,7 +142,6 @@ class RedisStore:
         return self._surveys_with_data(names - plans) | (noted - plans)
 
     def _surveys_with_data(self, surveys: Collection[str]) -> set[str]:
-        """Return which surveys have counted reports, or lost them."""
         named = [(each, name) for each in surveys for name in (each, token_namespace(each))]
         return {each for each, name in named if count_reports(self.totals(name)) or self.find_losses(name)}
 
@@ -198,7 +194,6 @@ class RedisStore:
         return [self._read_answer(*each) for each in zip(batches, answers[: len(batches)], strict=True)]
 
     def _read_answer(self, batch: Batch, answer: Sequence[Any]) -> MarksById:
-        """Return the known ids of a batch; keep its counter's number of reports if it was counted."""
         if len(answer) == 1:
             self.seen.see(batch.survey, batch.counter, answer[0])
             return {}

@@ -128,7 +128,6 @@ class AofRewriter:
         return None
 
     def _try(self, run: Callable[[], float | None]) -> float | None:
-        """Run a task; return the seconds until the next run, None if it is done or may not be done."""
         try:
             return run()
         except _PASSING:

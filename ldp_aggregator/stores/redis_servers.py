@@ -1,8 +1,7 @@
 """The connections to the Redis servers of a store: one server, or the primaries of a cluster.
 
-redis-py's client of a cluster repeats each command of a failed pipeline several times, one after the other,
-so that a server that hangs would delay all the others. Here a command is sent once, to one server, which has
-TIMEOUT_SECONDS to respond.
+redis-py's client of a cluster repeats each command of a failed pipeline, so that a server that hangs would
+delay all the others. Here a command is sent once, and its server has TIMEOUT_SECONDS to respond.
 """
 
 from __future__ import annotations

@@ -135,7 +135,6 @@ def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]
 
 
 def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
-    """Raise StoreError for settings with which Redis may lose acknowledged reports."""
     fsync = settings["appendfsync"]
     if settings["maxmemory-policy"] != "noeviction":
         raise StoreError(

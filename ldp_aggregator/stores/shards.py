@@ -1,7 +1,6 @@
 """Sub-shards: several counters that share the reports of a question, so that several servers count them.
 
-Each counter, with the ids of its reports, is on one server of a cluster. The id of a report chooses its
-sub-shard, so a repeated report meets the first one. A store knows nothing of it: to a store, sub-shards are
+The id of a report chooses its sub-shard, so a repeated report meets the first one. To a store, sub-shards are
 counters, whose names begin with that of the question.
 """
 

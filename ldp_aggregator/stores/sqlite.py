@@ -1,10 +1,8 @@
 """The embedded store: one durable SQLite file, shared by several workers.
 
 Each write is one immediate transaction, synced to disk before it returns. A connection belongs to one thread
-of one process and is opened on first use, so a server may fork after it has made this object.
-
-The write-ahead log holds reports in order of arrival. A background task empties it some seconds after a
-report. :mod:`ldp_aggregator.stores.sqlite_buckets` describes the file itself.
+of one process and is opened on first use, so a server may fork after it has made this object. The write-ahead
+log holds reports in order of arrival; a background task empties it some seconds after a report.
 """
 
 from __future__ import annotations
@@ -290,7 +288,6 @@ class SQLiteStore:
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection for several reads of one state of the file."""
         with self._errors(), self._connection() as connection:
             connection.execute("BEGIN")
             try:

@@ -99,7 +99,6 @@ class Buckets:
         self._entries.update(self._divide(np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY_BYTES)))
 
     def _divide(self, entries: ByteArray) -> Iterator[tuple[int, bytes]]:
-        """Yield each bucket and its entries; `entries` of one bucket must be in sorted order."""
         buckets = self._bucket_of_each(entries[:, :_ID_BYTES])
         order = np.argsort(buckets, kind="stable")
         bucket_numbers, starts = np.unique(buckets[order], return_index=True)
@@ -120,7 +119,6 @@ class Buckets:
         return existing
 
     def _read(self, buckets: Collection[int]) -> None:
-        """Read those buckets that were not read yet, many per query."""
         missing = sorted(set(buckets) - self._entries.keys())
         expected = bool(self._reports) * sum(bucket < self._existing for bucket in missing)
         self._entries.update(dict.fromkeys(missing, b""))
@@ -192,14 +190,12 @@ def _bucket_count(reports: int) -> int:
 
 
 def _parent_bucket(bucket: int, existing: int) -> int:
-    """Return the existing bucket that a new one takes its ids from, directly or through other new ones."""
     while bucket >= existing:
         bucket -= 1 << bucket.bit_length() - 1
     return bucket
 
 
 def _position(entries: bytes, name: bytes) -> int:
-    """Return the offset in bytes of an id in the sorted entries, or of the place where it belongs."""
     starts = range(0, len(entries), _ENTRY_BYTES)
     return _ENTRY_BYTES * bisect_left(starts, name, key=lambda start: entries[start : start + _ID_BYTES])
 

@@ -55,7 +55,6 @@ def list_curator_sections(results: Results) -> list[Section]:
 
 
 def _build_estimates(results: Results) -> Iterator[Section]:
-    """Yield the sections with intervals: shares, classes, features, and terms."""
     plan, rows = results.plan, build_table(results.estimates, results.plan)
     shares = {name: [table] for name, table in build_share_tables(rows, plan).items()}
     note = TEXTS.find("tables.shares", people=False, silos=False, curator=True)

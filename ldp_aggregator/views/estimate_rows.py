@@ -1,8 +1,4 @@
-"""Turns estimates into a table: one row per estimated quantity, of all people or of one class.
-
-The same table is written as CSV, returned as a DataFrame and shown on pages and in the terminal;
-docs/analysing.md describes its columns.
-"""
+"""Turns estimates into a table for CSV, DataFrames, pages and the terminal; see docs/analysing.md."""
 
 from __future__ import annotations
 
@@ -278,7 +274,6 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
 
 
 def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Iterator[EstimateRow]:
-    """Yield the rows that compare P(value | class) of two classes; none unless there are two."""
     for feature in features:
         if isinstance(feature, NumberResult):
             continue
@@ -333,7 +328,6 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
 
 
 def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
-    """Yield the cells and percentages of tables, their comparisons of two columns, and their tests."""
     for table in tables:
         names = [", ".join(each) for each in table.columns]
         more: dict[str, Any] = {"feature": table.name, "n": table.n, "mechanism": table.mechanism}

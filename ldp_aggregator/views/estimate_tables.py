@@ -305,7 +305,6 @@ def _build_row(
 
 
 def _format_short(row: EstimateRow, scale: _RowScale) -> str:
-    """Return "25.0% ± 3.1%"; without a standard error, "0 to 2.5"."""
     assert row.estimate is not None
     if row.stderr is None:
         return format_interval((row.low or 0.0, row.high or 0.0), scale.write)

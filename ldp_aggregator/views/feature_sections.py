@@ -223,7 +223,6 @@ def format_relevance(relevance: Relevance) -> str:
 
 
 def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
-    """Return the relevance, cut to its interval, and the ends of the interval."""
     value, low, high = map(float, (relevance.estimate.value, relevance.estimate.low, relevance.estimate.high))
     return min(max(value, low), high), low, high
 
@@ -243,7 +242,6 @@ def list_features(results: Results) -> PlainTable:
 
 
 def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
-    """Return the mechanisms of a feature, and how many reports or rows they count."""
     questions = (
         [feature.mean_question, feature.square_question] if isinstance(feature, NumberResult) else [feature]
     )

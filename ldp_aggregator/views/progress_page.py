@@ -104,7 +104,6 @@ def build_margins(results: Results) -> Section | None:
 
 
 def _forecast(estimate: IntervalEstimate, number_span: float | None = None) -> list[str]:
-    """Return the margins of a typical estimate as texts; `number_span` is the width of a number's range."""
     margins = forecast_margins(estimate.reshape(-1, 1)).values()
     return [_format_margin(float(margin), number_span) for [margin] in margins]
 
@@ -152,7 +151,6 @@ def _count_questions(results: Results) -> Sequence[CountRow]:
 
 
 def _count_rejections(results: Results) -> dict[str, int]:
-    """Return the number of rejections by reason, with the batches that broke a relay's promise."""
     privacy = results.privacy
     broken = privacy.relay.broken_batches if privacy.relay else 0
     return {**privacy.rejected, **({Reason.PROMISE_BROKEN: broken} if broken else {})}

@@ -312,7 +312,6 @@ def find_independence(result: TableResult) -> Statement:
 def _draw_heat(
     result: TableResult, cells: Sequence[EstimateRow], texts: Mapping[str, str], columns: Mapping[str, str]
 ) -> PlainTable:
-    """Return the shares of all cells with their intervals; the larger a share, the darker its cell."""
     largest = max((row.estimate or 0.0 for row in cells), default=0.0) or 1.0
     rows, shades, count = [], [], len(columns)
 

@@ -203,7 +203,6 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
 
 
 def _find_obstacle(quantity: EstimateName, first: Results, second: Results) -> str | None:
-    """Return the reason why a quantity cannot be compared between the surveys; None if it can."""
     one, other = first.plan.label, second.plan.label
     if quantity.class_name and (why := _compare_labels(one, other)):
         return why
@@ -236,7 +235,6 @@ def _compare_labels(one: Label, other: Label) -> str | None:
 
 
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
-    """Return the reason why a pair has too little information; None if it has enough."""
     for name, cell in (("first", first), ("second", second)):
         if cell.value is None or cell.stderr is None:
             return f"the {name} survey has no estimate of it"

@@ -193,7 +193,6 @@ class _TextFile:
 
 
 def _parse(name: str, text: str) -> Iterator[tuple[str, TextEntry]]:
-    """Yield the level of the heading and the content of each entry."""
     for block in re.split(r"^(?=###? )", text, flags=re.MULTILINE)[1:]:
         heading, _, body = block.partition("\n")
         found = _HEADING.fullmatch(heading)

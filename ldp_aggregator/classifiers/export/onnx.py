@@ -1,8 +1,7 @@
 """Exports a model as an ONNX file, which predicts label and probabilities without Python.
 
-The graph repeats the steps of `NaiveBayes` in doubles: the same encoding, and the same sums in the same
-order. A row that does not fit the survey (an unknown category, a missing value that the survey does not
-allow) becomes an index beyond the end of a table, which every runtime refuses.
+The graph repeats the steps of `NaiveBayes` in doubles. A row that does not fit the survey becomes an index
+beyond the end of a table, which every runtime refuses.
 """
 
 from __future__ import annotations
@@ -104,8 +103,6 @@ def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
 
 
 class _GraphBuilder:
-    """Builds a graph: nodes and constants in the order they are added, with names that no feature has."""
-
     def __init__(self, inputs: Sequence[str]) -> None:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []

@@ -1,7 +1,7 @@
-"""Prometheus metrics: whether reports can be counted, the surveys, and the collector's processes.
+"""Prometheus metrics of the collector.
 
-Prometheus keeps the history of every metric. Metrics therefore distinguish surveys, but not questions or
-answers. Sizes are in whole MiB, because smaller changes could show to which question a report belongs.
+Prometheus keeps their history. So they distinguish surveys, but not questions or answers, and sizes are in
+whole MiB.
 """
 
 from __future__ import annotations
@@ -144,7 +144,6 @@ def _bytes(name: str, what: str, size: int) -> Metric:
 
 
 def _resident_bytes(process: int) -> int:
-    """Return the memory of a process; 0 if it has ended, or the system does not tell."""
     with suppress(OSError):
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0

@@ -1,9 +1,8 @@
 """Limits reports or wrong tokens per address and minute, without storing addresses.
 
 The counts are in a table of fixed size that many addresses share (a count-min sketch with conservative
-updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002). Its key is used for one minute and in this
-process only. The table holds neither addresses nor hashes of them. Within that minute, a reader of the
-process's memory can test an address against the table; after it, key and table are gone.
+updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002). Its key is used for one minute. Within that
+minute, a reader of the process's memory can test an address against the table; then key and table are gone.
 """
 
 from __future__ import annotations
@@ -82,7 +81,6 @@ class RateLimit:
             return ceil(self._window_end - now)
 
     def _reset_if_over(self) -> float | None:
-        """Return the seconds left of the minute; if it is over, delete key and table, and return None."""
         with self._lock:
             seconds_left = self._window_end - self._clock()
             if seconds_left > 0:

@@ -100,8 +100,6 @@ def _error_reason(error: Exception) -> str:
 
 
 class _Master(Arbiter):  # type: ignore[misc]
-    """Gunicorn's master, which logs the signals that it handles."""
-
     def spawn_worker(self) -> int:
         """Start a worker; a signal to stop that it gets before it has its own handlers ends it at once."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
@@ -257,7 +255,6 @@ def _start_worker(worker: _Worker, traffic: Traffic) -> None:
 
 
 def _close_worker(worker: Any) -> None:
-    """Write a worker's buffered counts, and close its store."""
     app = getattr(worker, "wsgi", None)
     if isinstance(app, Flask):
         for intake in app.extensions["ldp"].intakes.values():

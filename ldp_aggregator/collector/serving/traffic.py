@@ -1,9 +1,8 @@
 """Counts requests by route, status and duration, for all workers of a collector together.
 
-The master makes the memory of the counts before it starts workers. No file holds them, and they vanish with
-the last process. Each worker adds to a row that no other process writes. A worker that ends leaves its counts
-to the next one in its row, so counts never go back. They say nothing of surveys, addresses or times. There is
-no sum of durations: two readings around one request would show its exact duration.
+The master makes the memory of the counts before it starts workers; no file holds them. Each worker adds to a
+row that no other process writes, and leaves it to the next one. There is no sum of durations: two readings
+around one request would show its exact duration.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Posterior means of the class prior, of tables P(value | label) and of class means, given noisy estimates.
 
-An estimate is normally distributed around the truth (central limit theorem). The truth is a share, so its
-prior is a beta distribution. Naive Bayes adds logarithms of P(value | label) and uses their posterior mean.
-If a table is mostly noise, its classes become equal, and the feature cannot outvote the prior. With many
-reports the posterior is the table of frequencies.
+An estimate is normally distributed around the truth, a share, whose prior is a beta distribution. If a table
+is mostly noise, its classes become equal, and the feature cannot outvote the prior. With many reports the
+posterior is the table of frequencies.
 """
 
 from __future__ import annotations
@@ -142,7 +141,6 @@ def _centred_variance(variance: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def _average_over_concentrations(interactions: Sequence[Interaction], prior: FloatArray) -> list[FloatArray]:
-    """Return each feature's table, averaged over the concentrations; each column adds up to one."""
     if not interactions:
         return []
     k, sizes = len(prior), np.array([len(each.shares) for each in interactions])

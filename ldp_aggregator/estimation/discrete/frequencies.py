@@ -265,7 +265,6 @@ def _combine_levels(tables: dict[tuple[int, int], TableEstimate], feature: Featu
 
 
 def _describe_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> FrequencyCovariance:
-    """Return a covariance with the variance of each cell, and with that of their sum."""
     size = len(raw)
     variance = np.asarray(sum(_sum_variances(each.estimate, each.spread) for each in levels))
     whole = sum(

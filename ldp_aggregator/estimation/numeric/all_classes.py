@@ -1,8 +1,4 @@
-"""The moments of a number over all classes together, from its moments per class.
-
-Every sum over the classes is a quantity of one class, whose sources are the sources of each class one after
-another. Ratios, their standard errors and intervals then follow as for one class.
-"""
+"""The moments of a number over all classes together: quantities of one class, with the sources of all."""
 
 from __future__ import annotations
 

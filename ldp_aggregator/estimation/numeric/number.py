@@ -303,7 +303,6 @@ class ClassMoments:
         return self.noise - np.einsum("f,fik,fjk->ijk", signs, parts, parts), parts, np.array(signs)
 
     def _relative_error(self) -> float:
-        """Return the standard error of E[x^2] divided by E[x^2], at most 1."""
         if self.second is None:
             return 1.0
         error = float(np.sqrt(self.second.variance(self.noise).mean()))

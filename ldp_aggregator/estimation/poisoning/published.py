@@ -123,7 +123,6 @@ class PublishedEstimates:
         shown: IntervalEstimate,
         result: FeatureResult | TableResult,
     ) -> Influences:
-        """Yield the influences on P(row | column) and, of two columns, on their differences."""
         reaches = [reach_columns(each, pooled) for each in sources]
         yield from self._state(name, place, [ratio for ratio, _ in reaches], shown, PROBABILITY)
         if result.correlation is not None:

@@ -88,7 +88,6 @@ def _find_suspicious_pairs(
 
 
 def _name_group(question: Question, support: SupportCounts, group: int) -> str:
-    """Name a group of values by its first value and the number of others."""
     mechanism, others = question.mechanism, len(range(group, support.bits.length, support.bits.groups)) - 1
     if isinstance(mechanism, FrequencyOracle):
         name = format_answer(question.meaning(group))

@@ -1,7 +1,6 @@
 """Means and variances of a number, pooled from tables of silos and from other surveys.
 
-All moments of a number have the same weights, also its class shares: so errors that the sums of a class and
-its share have in common cancel in a mean, as they do for silos alone.
+All moments of a number have the same weights, so errors that a sum and its share have in common cancel.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ class PooledMoments(ClassMoments):
         return _join_blocks(mine, theirs), factors, signs
 
     def _lift(self, quantity: Quantity, first: int) -> Quantity:
-        """Return a quantity of the silos (first 0) or of the others (first 4) with slopes of all sources."""
         slopes = np.zeros((len(self.noise), self.k))
         slopes[first : first + len(quantity.slopes)] = quantity.slopes
         return Quantity(quantity.value, slopes)
@@ -123,7 +121,6 @@ class PooledMoments(ClassMoments):
 
 
 def _join_blocks(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the covariance of all sources of two independent estimates."""
     size, first = len(one) + len(other), len(one)
     joined = np.zeros((size, size, one.shape[-1]))
     joined[:first, :first], joined[first:, first:] = one, other

@@ -1,11 +1,8 @@
 """Archives: files of raw reports, of any size; their reports are counted as a collector counts them.
 
-Each archive is divided into sections, and all ids into parts. First each section is read, and its reports
-are written to a temporary file, sorted by part. Then each part is counted, in the order of the archives.
+Each archive is divided into sections, and all ids into parts. First each section is read, and its reports are
+written to a temporary file, sorted by part. Then each part is counted, in the order of the archives.
 Processes of this machine or of a Dask cluster share both steps.
-
-Reports are checked here as arrays, whereas :func:`encoders.survey.randomise.read_report` checks one report;
-the tests compare the two.
 """
 
 from __future__ import annotations

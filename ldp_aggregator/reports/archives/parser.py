@@ -153,7 +153,6 @@ class ArchiveParser:
         return next_start - position
 
     def _find_reason(self, piece: bytes) -> Reason:
-        """Return the reason to reject a piece; canonical reports of the plan have been accepted before."""
         try:
             read_report(self._plan_format.plan, piece)
         except ReportError as error:

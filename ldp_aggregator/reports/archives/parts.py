@@ -129,7 +129,6 @@ def count_part(
 
 
 def _count_distinct(plan: Plan | SiloPlan, distinct: Mapping[int, Records]) -> Mapping[str, Total]:
-    """Return the totals of the records of each question."""
     totals = {}
     for index, records in distinct.items():
         mechanism, payloads = plan.counted_questions[index].mechanism, records[:, ID_BYTES:]

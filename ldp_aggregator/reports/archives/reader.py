@@ -117,7 +117,6 @@ def _read_chunks(file: io.BufferedReader, is_gzip: bool) -> Iterator[bytes]:
 
 @contextmanager
 def _read_errors(path: str) -> Iterator[None]:
-    """Raise ArchiveError in place of the errors of reading a file."""
     try:
         yield
     except (gzip.BadGzipFile, zlib.error) as error:

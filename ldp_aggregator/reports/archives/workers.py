@@ -46,7 +46,6 @@ def open_workers(workers: int | str) -> Iterator[Run]:
 
 @contextmanager
 def _errors(message: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Raise ArchiveError in place of errors of some kinds, whose name follows the message."""
     try:
         yield
     except ArchiveError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -94,10 +94,10 @@ class EstimateRow:
 
     @classmethod
     def from_estimate(
-        cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: float, **names: Any
+        cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: FloatArray, **names: Any
     ) -> EstimateRow:
         return cls(
-            estimate=None if math.isnan(consistent) else consistent,
+            estimate=None if math.isnan(consistent[index]) else float(consistent[index]),
             stderr=read_cell(estimate.stderr, index),
             **read_ends(estimate, index),
             raw=read_cell(estimate.value, index),
@@ -145,6 +145,13 @@ def dump_table(rows: Sequence[EstimateRow]) -> str:
     return dump_csv(list_columns(rows), list_records(rows))
 
 
+def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
+    groups: dict[str, list[EstimateRow]] = {}
+    for row in rows:
+        groups.setdefault(row.feature, []).append(row)
+    return groups
+
+
 def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[EstimateRow]:
     """Return the rows of all estimates of a survey.
 
@@ -182,7 +189,7 @@ def _list_count_rows(estimates: Estimates, counts: IntervalEstimate) -> Iterator
         yield EstimateRow.from_estimate(
             counts,
             (index,),
-            max(float(counts.value[index]), 0.0),
+            np.maximum(counts.value, 0.0),
             feature=estimates.label,
             statistic=COUNT,
             class_name=name,
@@ -199,7 +206,7 @@ def list_prior_rows(
         yield EstimateRow.from_estimate(
             prior,
             (index,),
-            float(consistent[index]),
+            consistent,
             feature=label,
             statistic=CLASS_PRIOR,
             class_name=name,
@@ -229,7 +236,7 @@ def _list_value_rows(feature: FeatureResult, classes: Classes) -> Iterator[Estim
             yield EstimateRow.from_estimate(
                 shares,
                 (place, index),
-                float(consistent[place, index]),
+                consistent,
                 feature=feature.name,
                 statistic=names[0] if is_of_all else names[1],
                 value=None if is_missing else value,
@@ -262,7 +269,7 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
             yield EstimateRow.from_estimate(
                 estimate,
                 (index,),
-                float(consistent[index]),
+                consistent,
                 feature=feature.name,
                 statistic=statistic,
                 class_name=class_name,
@@ -275,21 +282,32 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
 
 def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Iterator[EstimateRow]:
     for feature in features:
-        if isinstance(feature, NumberResult):
-            continue
-        for statistic, comparison in feature.comparisons.items():
-            for place, value in enumerate(feature.values):
-                yield EstimateRow(
-                    feature=feature.name,
-                    statistic=statistic,
-                    value=value,
-                    class_name=" vs ".join(classes),
-                    estimate=read_cell(comparison.value, (place,)),
-                    **read_ends(comparison, (place,)),
-                    n=feature.counts[place] if feature.counts else feature.n,
-                    mechanism=feature.mechanism,
-                    span=_COMPARISON_SPANS[statistic],
-                )
+        if isinstance(feature, FeatureResult):
+            counts = feature.counts or [feature.n] * len(feature.values)
+            names = {
+                "feature": feature.name,
+                "mechanism": feature.mechanism,
+                "class_name": " vs ".join(classes),
+            }
+            yield from _compare_values(feature.comparisons, zip(feature.values, counts, strict=True), **names)
+
+
+def _compare_values(
+    comparisons: Mapping[str, Comparison], values: Iterable[tuple[str, int]], **names: Any
+) -> Iterator[EstimateRow]:
+    """Yield the rows of values with their numbers of reports."""
+    listed = list(values)
+    for statistic, comparison in comparisons.items():
+        for place, (value, n) in enumerate(listed):
+            yield EstimateRow(
+                statistic=statistic,
+                value=value,
+                estimate=read_cell(comparison.value, (place,)),
+                **read_ends(comparison, (place,)),
+                n=n,
+                span=_COMPARISON_SPANS[statistic],
+                **names,
+            )
 
 
 def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
@@ -306,7 +324,7 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
                 yield EstimateRow.from_estimate(
                     shares,
                     (place, index),
-                    float(shown[place, index]),
+                    shown,
                     statistic=names[0] if is_of_all else names[1],
                     value=limit,
                     class_name=name,
@@ -330,7 +348,7 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
 def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
     for table in tables:
         names = [", ".join(each) for each in table.columns]
-        more: dict[str, Any] = {"feature": table.name, "n": table.n, "mechanism": table.mechanism}
+        more: dict[str, Any] = {"feature": table.name, "mechanism": table.mechanism}
         estimates = (table.cells, table.row_shares, table.column_shares)
         parts = zip((CELL, ROW_SHARE, COLUMN_SHARE), estimates, table.make_consistent(), strict=True)
         for name, estimate, shown in parts:
@@ -339,25 +357,17 @@ def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
                 yield EstimateRow.from_estimate(
                     estimate,
                     index,
-                    float(shown[index]),
+                    shown,
                     statistic=name,
                     value=table.rows[place],
                     column=names[column],
+                    n=table.n,
                     **more,
                 )
-        for kind, comparison in table.comparisons.items():
-            for place, value in enumerate(table.rows):
-                yield EstimateRow(
-                    statistic=kind,
-                    value=value,
-                    column=" vs ".join(names),
-                    estimate=read_cell(comparison.value, (place,)),
-                    **read_ends(comparison, (place,)),
-                    span=_COMPARISON_SPANS[kind],
-                    **more,
-                )
+        values = [(value, table.n) for value in table.rows]
+        yield from _compare_values(table.comparisons, values, column=" vs ".join(names), **more)
         if table.independence:
-            yield EstimateRow(statistic=INDEPENDENCE, estimate=table.independence.p_value, **more)
+            yield EstimateRow(statistic=INDEPENDENCE, estimate=table.independence.p_value, n=table.n, **more)
 
 
 def _cut_to_interval(estimate: IntervalEstimate) -> FloatArray:

@@ -15,7 +15,7 @@ from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MI
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
 from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
-from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow
+from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow, group_by_feature
 from ldp_aggregator.wording.values import (
     UNKNOWN,
     Format,
@@ -130,10 +130,7 @@ def name_figure(row: EstimateRow, plan: AnyPlan) -> str:
 
 
 def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
-    compared: dict[str, list[EstimateRow]] = {}
-    for row in rows:
-        if row.statistic in COMPARISONS and row.column is None:
-            compared.setdefault(row.feature, []).append(row)
+    compared = group_by_feature(row for row in rows if row.statistic in COMPARISONS and row.column is None)
     classes = show_values(plan, plan.label.name, plan.label.values)
     return {
         name: build_comparison_table(part, classes, find_texts(plan, name)) for name, part in compared.items()
@@ -277,15 +274,13 @@ def _build_row(
     trend: tuple[float, float, float] | None = None,
 ) -> EstimateCells:
     known, mark, single, simultaneous = row.known, None, None, None
+    estimate = row.estimate or 0.0
     if known:
-        assert row.estimate is not None
-        assert row.low is not None
-        assert row.high is not None
-        single = row.low, row.high
+        single = row.low or 0.0, row.high or 0.0
         if row.simultaneous_low is not None and row.simultaneous_high is not None:
             simultaneous = row.simultaneous_low, row.simultaneous_high
         mark = Mark(
-            value=row.estimate,
+            value=estimate,
             single=single,
             simultaneous=simultaneous,
             colour=colour,
@@ -295,7 +290,7 @@ def _build_row(
     return EstimateCells(
         name=name,
         chart=draw_mark(scale.axis, mark),
-        estimate=scale.write(row.estimate) if known and row.estimate is not None else UNKNOWN,
+        estimate=scale.write(estimate) if known else UNKNOWN,
         interval=format_interval(single, scale.write),
         simultaneous=format_interval(simultaneous, scale.write),
         short=_format_short(row, scale) if known else UNKNOWN,
@@ -305,7 +300,6 @@ def _build_row(
 
 
 def _format_short(row: EstimateRow, scale: _RowScale) -> str:
-    assert row.estimate is not None
     if row.stderr is None:
         return format_interval((row.low or 0.0, row.high or 0.0), scale.write)
-    return f"{scale.write(row.estimate)} ± {scale.write(Z95 * row.stderr)}"
+    return f"{scale.write(row.estimate or 0.0)} ± {scale.write(Z95 * row.stderr)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 
 from encoders.explain.text import Counted
@@ -27,6 +27,7 @@ from ldp_aggregator.views.estimate_rows import (
     QUANTILE,
     EstimateRow,
     build_table,
+    group_by_feature,
 )
 from ldp_aggregator.views.estimate_tables import (
     build_bars,
@@ -62,13 +63,6 @@ _FACTS = 8
 
 def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
     return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
-
-
-def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
-    groups: dict[str, list[EstimateRow]] = {}
-    for row in rows:
-        groups.setdefault(row.feature, []).append(row)
-    return groups
 
 
 def build_classes(results: Results, table: Sequence[EstimateRow]) -> Section:

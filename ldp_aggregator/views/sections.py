@@ -22,9 +22,9 @@ from ldp_aggregator.statements.model import find_citation, find_limits, find_met
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
-from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow
+from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow, group_by_feature
 from ldp_aggregator.views.estimate_tables import build_bars, build_comparison_table, find_texts
-from ldp_aggregator.views.feature_sections import find_shares, group_by_feature, list_features, make_section
+from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
 from ldp_aggregator.views.series_sections import find_wave
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent
@@ -35,7 +35,7 @@ def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
     if not estimates.reports:
         return lead
-    lead += [each for each in _find_privacy(results) if each.id == "privacy.short"]
+    lead += [each for each in find_privacy(results.privacy) if each.id == "privacy.short"]
     if results.is_validation:
         return lead
     lead += find_shares(results, table)
@@ -142,7 +142,7 @@ def build_privacy(results: Results, *, shuffled: bool = False) -> Section:
     That epsilon holds under a condition that is easily overlooked in a short text.
     """
     hidden = {"privacy.short"} if shuffled else {"privacy.short", "privacy.shuffled"}
-    statements = [each for each in _find_privacy(results) if each.id not in hidden]
+    statements = [each for each in find_privacy(results.privacy) if each.id not in hidden]
     return make_section("privacy", statements, people=results.has_people)
 
 
@@ -186,10 +186,6 @@ def build_citation(results: Results) -> Section:
 def _find_data(results: Results) -> list[Statement]:
     data = find_data(results.estimates, results.privacy, validation=results.is_validation)
     return [*find_wave(results), *data]
-
-
-def _find_privacy(results: Results) -> list[Statement]:
-    return find_privacy(results.privacy)
 
 
 def _find_model(results: Results) -> list[Statement]:

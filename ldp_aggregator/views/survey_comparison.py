@@ -45,8 +45,8 @@ class Cell(NamedTuple):
     `is_informative` if the interval is not the whole possible range, `bounds`.
     """
 
-    value: float | None
-    stderr: float | None
+    value: float
+    stderr: float
     low: float
     high: float
     z: float
@@ -54,10 +54,7 @@ class Cell(NamedTuple):
     bounds: Bounds
 
     def compute_margins(self, z: float) -> tuple[float, float]:
-        assert self.value is not None
-        assert self.stderr is not None
-        ends = self.low, self.high
-        below, above = find_margins(self.value, self.stderr, ends, self.z, z, self.bounds)
+        below, above = find_margins(self.value, self.stderr, (self.low, self.high), self.z, z, self.bounds)
         return float(below), float(above)
 
 
@@ -68,25 +65,14 @@ def list_cells(results: Results) -> dict[EstimateName, Cell]:
 
 def _list_cells(figures: Figures) -> Iterator[tuple[EstimateName, Cell]]:
     estimate, bounds = figures.estimate, figures.bounds
-    parts = (estimate.value, estimate.stderr, estimate.simultaneous_low, estimate.simultaneous_high)
-    value, stderr, low, high = (each.tolist() for each in parts)
+    arrays = (estimate.value, estimate.stderr, estimate.simultaneous_low, estimate.simultaneous_high)
+    parts = [each.tolist() for each in arrays]
     for row, value_name in enumerate(figures.values):
         for column, class_name in enumerate(figures.classes):
-            ends = low[row][column], high[row][column]
-            cell = Cell(
-                value=_known(value[row][column]),
-                stderr=_known(stderr[row][column]),
-                low=ends[0],
-                high=ends[1],
-                z=figures.z,
-                is_informative=ends[0] > bounds[0] or ends[1] < bounds[1],
-                bounds=bounds,
-            )
+            value, stderr, low, high = (each[row][column] for each in parts)
+            is_informative = low > bounds[0] or high < bounds[1]
+            cell = Cell(value, stderr, low, high, figures.z, is_informative, bounds)
             yield EstimateName(figures.feature, figures.statistic, value_name, class_name), cell
-
-
-def _known(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 # -- the comparison ---------------------------------------------------------------------------------
@@ -176,11 +162,6 @@ def compare_surveys(first: Results, second: Results, *, independent: bool = Fals
 
 
 def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Difference:
-    assert first.value is not None
-    assert second.value is not None
-    assert first.stderr is not None
-    assert second.stderr is not None
-    stderr = math.hypot(first.stderr, second.stderr)
     difference = second.value - first.value
     (first_below, first_above), (second_below, second_above) = (
         each.compute_margins(z) for each in (first, second)
@@ -192,7 +173,7 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
         quantity=quantity,
         first=first.value,
         second=second.value,
-        stderr=stderr,
+        stderr=math.hypot(first.stderr, second.stderr),
         low=min(max(low, -span), span),
         high=max(min(high, span), -span),
         differs=low > 0 or high < 0,
@@ -236,7 +217,7 @@ def _compare_labels(one: Label, other: Label) -> str | None:
 
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
     for name, cell in (("first", first), ("second", second)):
-        if cell.value is None or cell.stderr is None:
+        if not (math.isfinite(cell.value) and math.isfinite(cell.stderr)):
             return f"the {name} survey has no estimate of it"
         if not cell.is_informative:
             return f"the simultaneous interval in the {name} survey is the whole possible range"

@@ -253,11 +253,7 @@ def read_audit(path: Path, plan: AnyPlan) -> AuditResult:
 
 
 def read_audit_document(path: Path, plan: AnyPlan) -> tuple[AuditResult, dict[str, Any]]:
-    """Return the result of an audit that ``ldp-audit --json`` wrote for this plan, and the whole document.
-
-    An audit is passed if it has no fault and its bound is at most epsilon.
-    Raises AuditError if the file is not an audit, or is the audit of another plan.
-    """
+    """Return the result of a plan's audit (``ldp-audit --json``), and the document; else AuditError."""
     try:
         audit = json.loads(path.read_bytes(), parse_constant=float)
         digest, faults, trials = audit["plan_digest"], audit["faults"], audit["trials"]

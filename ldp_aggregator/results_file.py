@@ -110,11 +110,7 @@ class StoredClassifier:
 
 
 def read_classifier(path: str | os.PathLike[str]) -> StoredClassifier:
-    """Read what a prediction needs of a model file.
-
-    Raises ModelError if the file cannot be read, is not a model file, is truncated, was edited by hand, or
-    has another version.
-    """
+    """Read what a prediction needs of a model file; raise ModelError if it is not a whole, unedited one."""
     return _read(_read_bytes(path), str(path), _read_classifier)
 
 

@@ -298,12 +298,10 @@ def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
 
 
 def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapshot:
-    """Return one survey's snapshot, read from a store.
+    """Return one survey's snapshot, read from a store; `thorough` is that of :meth:`Store.find_losses`.
 
-    `thorough` says how to look for lost reports, see :meth:`Store.find_losses`.
-    Raises StoreError if the store has no such survey, or has lost reports, or (DeletedSurveyError) if it was
-    deleted, IncompleteImportError if the survey's import into the store is not complete, and BackupError if
-    the store is a backup.
+    Raises StoreError if the store lacks the survey, has lost reports, is a backup (BackupError), holds an
+    incomplete import (IncompleteImportError), or the survey was deleted (DeletedSurveyError).
     """
     plan = read_stored_plan(store, survey)
     schedule = require_usable(store, survey)

@@ -26,11 +26,7 @@ class SnapshotError(LdpError):
 
 
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:
-    """Return the plan that has all questions of the other plan; the first if both do.
-
-    Raises SnapshotError if neither does, or if they are not rounds of one family: their reports cannot be
-    added.
-    """
+    """Return the plan of a family with all questions of the other, the first of two; else SnapshotError."""
     for plan, covered in ((one, other), (other, one)):
         keys = {question.key for question in plan.questions}
         covers = {question.key for question in covered.questions} <= keys

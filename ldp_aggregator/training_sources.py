@@ -177,11 +177,7 @@ def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnaps
 
 
 def open_existing_store(url: str, read_only: bool = False) -> Store:
-    """Open a store; never create one.
-
-    Raises SourceError if its file does not exist, which opening would create under a misspelt name, and
-    StoreError if the store cannot be opened.
-    """
+    """Open a store, never create one; SourceError if its file is missing, StoreError if it is unusable."""
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
         raise SourceError(f"{url}: there is no such file: check the path")
     return open_store(url, read_only, create=False)
@@ -207,11 +203,7 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
-    """Fetch a survey's snapshot from its collector.
-
-    The URL is ``http://host:8000/v1/surveys/ID``, and the token is the operator's.
-    Raises SourceError if the collector cannot be reached, refuses, or does not send a snapshot.
-    """
+    """Fetch a snapshot from a survey's URL with the operator's token; SourceError if there is none."""
     if not token:
         raise SourceError(
             f"{url}: a collector needs the operator's token to show its totals, and none is set: set the "

@@ -67,10 +67,7 @@ def log_event_once(event: str, **fields: object) -> None:
 
 
 def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> None:
-    """Start the threads; they end with the process, at any moment without harm.
-
-    At each full hour they write `refusals`, the refusals of each survey by reason, to the database.
-    """
+    """Start the daemon threads; each full hour one writes the refusals by reason to the database."""
     hourly = HourlyRelease(list(surveys), held, refusals)
     threading.Thread(target=hourly.run, daemon=True).start()
     for each in hourly.surveys:

@@ -188,10 +188,7 @@ class HeldMessages:
             return Outcome.KNOWN
 
     def release(self, pool: str, batch: int, *, is_closed: bool, hour: int) -> int:
-        """Put messages of a pool that wait into batches, in one transaction; return the number of batches.
-
-        Of a pool that has closed with fewer messages than a batch, the messages are deleted.
-        """
+        """Put waiting messages into batches, return their number; too few of a closed pool are deleted."""
         with self._lock, transaction(self._database):
             survey = self._number(pool)
             sql = "SELECT name FROM messages WHERE survey = ? AND batch IS NULL AND content NOT NULL"
@@ -240,10 +237,7 @@ class HeldMessages:
         return Passage(pool, number, size, counts, start, len(places), end == len(orders[0]), body)
 
     def _order(self, survey: int, number: int, secret: bytes, columns: int) -> list[list[bytes]]:
-        """Return the names of a batch's messages in the order of each column, which is computed once.
-
-        For many messages it takes a minute, so devices do not wait for it.
-        """
+        """Return a batch's names in the order of each column, computed once; devices do not wait for it."""
         known, orders = self._orders.get(survey, (0, []))
         if known != number:
             sql = "SELECT name FROM messages WHERE survey = ? AND batch = ? AND content NOT NULL"

@@ -103,11 +103,7 @@ class RelaySettings:
 
 
 def read_settings(path: Path) -> RelaySettings:
-    """Read a settings file; the paths in it are relative to its folder.
-
-    Raises RelaySettingsError if an entry is missing, unknown or wrong, and LdpError if a plan, key or
-    signature cannot be read.
-    """
+    """Read a settings file and what it names, relative to its folder; LdpError names what is wrong."""
     try:
         document = parse_toml(path.read_bytes().decode())
     except OSError as error:

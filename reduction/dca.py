@@ -57,10 +57,7 @@ def discriminant_components(
 
 
 def scatters(rows: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the scatter between the classes and within them, divided by the number of rows; each (n, n).
-
-    Raises FitError if all rows are of one class.
-    """
+    """Return the scatter per row between and within classes, (n, n) each; FitError if there is one class."""
     classes, members, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise FitError('all rows are of one class: add rows of another class, or use method "pca"')

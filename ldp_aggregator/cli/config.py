@@ -38,10 +38,7 @@ class ReloadableCommand(Command):
 
 
 def reload_options(context: click.Context) -> dict[str, Any]:
-    """Return the settings that a running command would have if it were started now.
-
-    Raises SettingsError with the message that the command would print at its start.
-    """
+    """Return the settings that the command would start with now; raise SettingsError as its start would."""
     try:
         arguments = list(context.meta[_ARGUMENTS])
         return context.command.make_context(context.info_name, arguments, context.parent).params

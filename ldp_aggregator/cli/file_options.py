@@ -56,10 +56,7 @@ class OutputFile(click.Path):
 
 
 def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
-    """Raise UsageError if the output is the same file as an input of the command.
-
-    `inputs` are paths, and URLs of stores and collectors.
-    """
+    """Raise UsageError if the output is also an input of the command: a path, or a URL of a store."""
     for each in filter(None, inputs):
         path = str(each).removeprefix("sqlite:///")
         if output and output.exists() and os.path.exists(path) and os.path.samefile(output, path):

@@ -142,10 +142,7 @@ missing_codes_option = advanced_option(
 
 
 def version_option(command: Decorated) -> Decorated:
-    """Add the option --version to a command.
-
-    Each command needs a separate option, because click stores the first program name in it.
-    """
+    """Add --version to one command, because click stores the first program name in the option."""
     add = click.version_option(
         str(find_build()),
         message="%(prog)s %(version)s",

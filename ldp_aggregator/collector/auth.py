@@ -50,10 +50,7 @@ def require_rate(service: Service) -> None:
 
 
 def require_token(service: Service, *roles: Role) -> AccessToken:
-    """Return the token of a request, which must have one of the roles.
-
-    A wrong token is refused, and so is any token from an address that has sent too many wrong tokens.
-    """
+    """Return a request's token of one of the roles; refuse addresses that have sent too many wrong ones."""
     wanted = " or ".join(roles)
     if service.settings.roles.isdisjoint(roles):
         raise Problem(

@@ -36,10 +36,7 @@ def open_to_web_pages(app: Flask) -> None:
 
 
 def _make_preflight(method: str, request_headers: str) -> Callable[..., Response]:
-    """Return the view that answers preflights.
-
-    It does not look the survey up, so that a page can read the problem `unknown-survey` itself.
-    """
+    """Return the view that answers preflights, of unknown surveys too: a page can then read that problem."""
     headers = {
         _ALLOWED_ORIGIN: "*",
         "Access-Control-Allow-Methods": method,

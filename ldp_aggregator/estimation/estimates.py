@@ -160,10 +160,7 @@ def estimate_snapshot(
     poisoning: bool = False,
     silos: Sequence[SiloSnapshot] = (),
 ) -> Estimates:
-    """Estimate priors, conditionals, means and variances, each with its standard error, from counters.
-
-    See :func:`estimate_survey` for the parameters and the errors.
-    """
+    """Estimate a survey from its counters; parameters and errors are those of :func:`estimate_survey`."""
     return estimate_survey(snapshot, estimator, validation, poisoning, silos)[0]
 
 

@@ -339,11 +339,7 @@ def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
 
 
 def compute_typical_margins(estimate: IntervalEstimate) -> FloatArray:
-    """Return half the width of a typical 95% interval, per class; infinite if an estimate is unknown.
-
-    The estimates have the shape (k,) or (A, k); of a table, it is the root mean square over the values of
-    each class.
-    """
+    """Return half the width of a 95% interval, (k,); of a table the root mean square, infinite if unknown."""
     rows = estimate.stderr.reshape(-1, estimate.stderr.shape[-1])
     margins: FloatArray = Z95 * np.sqrt(np.mean(rows**2, axis=0))
     return margins

@@ -39,12 +39,10 @@ def render_page(
 ) -> bytes:
     """Return the HTML of the page on which people answer a survey, with a strict content security policy.
 
-    The page accepts only this plan, by its digest, and with `public_key` only if it was signed with this key.
-    It connects to nothing but `survey_url`, the survey at its collector or relay, https://HOST/v1/surveys/ID
-    or relative to the page; the caller checks that its host is one. `max_epsilon` is the largest epsilon that
-    the page accepts; 2 without it. With `codes`, only people with a code of the relay are asked. `words` is
-    what the form itself says in further languages: for each language, words by their name. They are not
-    checked.
+    The page accepts only this plan, by its digest, with `public_key` only if it was signed with this key, and
+    without `max_epsilon` only an epsilon up to 2. It connects to `survey_url` alone:
+    https://HOST/v1/surveys/ID or relative to the page, unchecked. With `codes`, only people with a code of
+    the relay are asked. `words`, unchecked too, is what the form says in further languages.
     """
     texts = display_texts(plan)
     attributes = {

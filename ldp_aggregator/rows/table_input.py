@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from encoders.errors import RowError, combine_errors, map_collecting_errors
 from encoders.survey.parse_value import is_missing, parse_number
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.rows.encode_table import map_rows
 
 _ROW_NUMBER = re.compile(r"row (\d+): ")
 """How an error of a column begins; rows are counted from 1."""
@@ -170,11 +172,5 @@ def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
         numbers = column.astype(np.float64, copy=False)
         if not np.isinf(numbers).any():
             return numbers
-    doubles = []
-    for row, value in enumerate(column, 1):
-        try:
-            number = parse_number(value, name)
-        except RowError as error:
-            raise RowError(name, f"row {row}: {error.why}") from error
-        doubles.append(math.nan if number is None else number)
-    return np.array(doubles)
+    doubles = map_rows(partial(parse_number, name=name), column, name)
+    return np.array([math.nan if number is None else number for number in doubles])

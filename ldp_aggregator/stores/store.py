@@ -88,12 +88,9 @@ class Store(Protocol):
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Keep a survey's plan, in canonical JSON; publishing the same bytes again does not hide a loss.
 
-        If another plan is stored, and no report of the survey was counted, the new plan replaces the old plan
-        and its texts in one atomic step: reports are counted under the old plan before it, or never. A Redis
-        Cluster marks each of the survey's counters as published, on its own server.
-
-        Raises StoreError if the survey has another plan, and reports; or (DeletedSurveyError) if it was
-        deleted.
+        Until a report was counted, another plan replaces the old one and its texts in one atomic step. A
+        Redis Cluster marks each counter as published, on its own server. Raises StoreError if the survey has
+        another plan, and reports; DeletedSurveyError if it was deleted.
         """
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:

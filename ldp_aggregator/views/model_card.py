@@ -58,10 +58,7 @@ class ModelDescription:
 
 
 def describe_model(results: Results, classes: Iterable[Any], name: str) -> ModelDescription:
-    """Return the description of a model, or of estimates without one.
-
-    `classes` are the labels as the model returns them, and `name` is that of the model's class.
-    """
+    """Describe a model of the class `name` with labels as it returns them; or estimates without a model."""
     if results.is_curator:
         return describe_curator(results, name)
     plan, estimates = results.plan, results.estimates

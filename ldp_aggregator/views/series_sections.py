@@ -97,10 +97,7 @@ def list_rows(course: Course, series: Series) -> Iterator[EstimateRow]:
 
 
 def build_series(results: Results, *, summary: bool = False) -> Section | None:
-    """Return the trends and changes of all figures; None unless there are several waves with reports.
-
-    `summary`: only whether anything changed, and the changes that stand out.
-    """
+    """Return all trends and changes, in a summary the changes that stand out; None without several waves."""
     series, plan = results.series, results.plan
     if not series or len(series.waves) < 2:
         return None

@@ -40,10 +40,7 @@ class EstimateName(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One raw estimate with its simultaneous interval of z standard errors.
-
-    `is_informative` if the interval is not the whole possible range, `bounds`.
-    """
+    """A raw estimate with its simultaneous interval, informative unless it is the whole range, `bounds`."""
 
     value: float
     stderr: float
@@ -123,10 +120,8 @@ class Comparison:
 def compare_surveys(first: Results, second: Results, *, independent: bool = False) -> Comparison:
     """Compare all estimates of two surveys.
 
-    `independent`: whether the caller knows that no report is in both, although both are of one family of
-    rounds.
-    Raises ComparisonError if one of them is a validation round; if both are of one family and not known to be
-    independent.
+    `independent`: no report is known to be in both. Raises ComparisonError for validation rounds, and if both
+    are of one family and not independent.
     """
     for each in (first, second):
         if each.plan.validation:

@@ -130,12 +130,10 @@ class Texts:
         self._read = cache(self._read_file)
 
     def find(self, identifier: str, facts: object = None, /, **values: object) -> Statement:
-        """Return one statement.
+        """Return the statement FILE.ENTRY; the facts that its text names are `values`, or an object.
 
-        The identifier is the name of the file, a dot, and the name of the entry. The facts that the text
-        names are `values` or, if several texts name them, an object.
-        Raises KeyError if no entry has this identifier and holds, a fact is missing, or no entry of the file
-        needs one of the values.
+        Raises KeyError if no such entry holds, a fact is missing, or no entry of the file needs one of the
+        values.
         """
         file = self._read(identifier.partition(".")[0])
         entries = [each for each in file.statements if each.id == identifier]

@@ -131,10 +131,7 @@ def count_people(users: int) -> Counted:
 
 
 def name_counted(mechanism: str | None) -> tuple[str, str]:
-    """Return the unit that a feature's estimates count, as words: reports, rows, or both.
-
-    The first name is the singular.
-    """
+    """Return what a feature's estimates count, in singular and plural: reports, rows, or both."""
     if mechanism == CountTable.name:
         return "row", "rows"
     if mechanism and mechanism.endswith(f" + {CountTable.name}"):

@@ -43,10 +43,7 @@ _GUNICORN_EVENTS = {
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Write an event; docs/monitoring.md lists all events.
-
-    Fields are JSON values; from a request, only the survey's id and a reason.
-    """
+    """Write an event of docs/monitoring.md; fields from a request are the survey's id and a reason only."""
     log.log(level, event, extra={"fields": fields})
 
 

@@ -75,10 +75,7 @@ def spill_section(
     before: ParseSummary | None = None,
     progress: Callable[[int], object] = int,
 ) -> SpilledSection:
-    """Read a section, and write its accepted reports to a temporary file in a folder; see `read_section`.
-
-    Without `before`, the outcome of the section before, reading starts at the first likely report.
-    """
+    """Write the accepted reports of a section to a file; without `before`, from the first likely report."""
     plan_format = PlanFormat(_load_plan(plan_json))
     summary = ParseSummary()
     if before:

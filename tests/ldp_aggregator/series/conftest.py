@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from benchmarks.simulated_series import simulate_series
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
+from ldp_aggregator.simulated_population import SyntheticPopulation
 
 SURVEY = """
 survey = {{id = "habits", epsilon = 4}}

@@ -23,13 +23,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from encoders.survey.sealing import column_bytes
-from encoders.survey.unsealing import (
-    BATCH_HEADER,
-    MESSAGES_TYPE,
-    WAVE_HEADER,
-    breaks_promise,
-    most_records,
-)
+from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, WAVE_HEADER, breaks_promise, most_records
 from ldp_relay import release
 from ldp_relay.held_messages import FAILED, HeldMessages, Passage
 from ldp_relay.relay_settings import Pool, RelayedSurvey

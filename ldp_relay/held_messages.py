@@ -1,11 +1,10 @@
 """The messages that wait, are being passed on, or were passed on: one SQLite file.
 
-A message is what a person sends: an envelope, opened, with a sealed message for each column. It is named by
-the hash of its bytes. The messages of a pool are mixed with each other alone. A survey is a pool, whose name
-is the digest of its plan; in a survey with waves, each wave is a pool, DIGEST/WAVE. Names stay as long as the
-file, so no message leaves twice, whatever the clock says. The file shows in which order messages arrived only
-since the last full hour, when all rows are written anew in the order of their names. Never restore this file
-from a copy: messages that have left would leave again, in another crowd.
+A message is an opened envelope, with a sealed message for each column, named by the hash of its bytes. Those
+of a pool are mixed with each other alone: of a survey, named by the digest of its plan, or of a wave,
+DIGEST/WAVE. Names stay as long as the file, so no message leaves twice, whatever the clock says. The file
+shows in which order messages arrived only since the last full hour. Never restore it from a copy: messages
+that have left would leave again, in another crowd.
 """
 
 from __future__ import annotations

@@ -61,10 +61,7 @@ _SNAPSHOT = _object(
     format={"type": "string"},
     version={"type": "integer"},
     plan={"type": "object"},
-    totals={
-        "type": "object",
-        "additionalProperties": _object(n=_COUNT, cells=_list({"type": "integer"})),
-    },
+    totals={"type": "object", "additionalProperties": _object(n=_COUNT, cells=_list({"type": "integer"}))},
     rejections=_COUNTS,
 )
 _SNAPSHOT["properties"]["texts"] = _TEXTS  # only of surveys with texts

@@ -24,14 +24,7 @@ from ldp_aggregator.collector.serving.logs import log_event
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot_entries import counter_names, stored_counters
-from ldp_aggregator.stores import (
-    MemoryStore,
-    Store,
-    StoreError,
-    StoreFailure,
-    identify_file,
-    open_store,
-)
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, StoreFailure, identify_file, open_store
 from ldp_aggregator.stores.failure import CounterError
 from ldp_aggregator.stores.losses import SeenTotals
 from ldp_aggregator.stores.operator_log import local_account, write_log

@@ -2,8 +2,7 @@
 
 "paper" follows Yilmaz et al. 2019, on reports whose noise is discrete (SHE: variance .195 instead of .320 at
 epsilon 5). "default" pools the prior from all questions, and shrinks differences between classes that noise
-could explain. Without that, the paper's ratios of noisy counts let uninformative features outvote the prior
-at a small epsilon.
+could explain: else noisy features outvote the prior at a small epsilon.
 """
 
 from __future__ import annotations

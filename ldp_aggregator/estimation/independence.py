@@ -1,12 +1,10 @@
 """The test of whether the rows and columns of a table are independent, and the simulated tables it needs.
 
 The statistic is the squared distance of the raw frequencies from the tables of independent rows and columns
-near the product of the margins, in units of their covariance. Of the covariance, what changes margins alone
-cancels: diag(v) + shared 11' is left, evaluated at this product, with margins projected to possible ones.
-
-Its distribution is that of simulated tables, whose rows and columns are independent and have the margins of
-the observed table (parametric bootstrap, Efron and Tibshirani 1993). Their noise has the covariance of the
-mechanism: Poisson counts of reports, or Laplace for silos.
+near the product of the margins, in units of their covariance. What changes margins alone cancels: diag(v) +
+shared 11' is left, evaluated at this product, with margins projected to possible ones. Its distribution is
+that of simulated independent tables with the observed margins (parametric bootstrap, Efron and Tibshirani
+1993) and the noise of the mechanism: Poisson counts of reports, or Laplace for silos.
 """
 
 from __future__ import annotations

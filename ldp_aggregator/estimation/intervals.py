@@ -1,10 +1,9 @@
 """Confidence intervals: estimates with standard errors and 95% intervals, single and simultaneous.
 
 The simultaneous intervals of one prior, of one feature's table, or of one number's means, variances and
-missing shares all contain the truth at once, 19 times in 20, however they depend on each other (Bonferroni).
-An estimate outside the possible range has the interval of an estimate at the end of the range (Mandelkern and
-Schultz 2000), and every interval is cut to the range: the interval of a negative share shows how large the
-share can still be.
+missing shares all contain the truth at once, 19 times in 20 (Bonferroni). An estimate outside the possible
+range has the interval of one at its end (Mandelkern and Schultz 2000), and every interval is cut to the
+range: that of a negative share shows how large the share can still be.
 """
 
 from __future__ import annotations

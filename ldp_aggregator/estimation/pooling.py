@@ -1,9 +1,8 @@
 """Pools the raw estimates of surveys with the same label and features: of silos, and possibly one of people.
 
-Each estimate is a mean of the surveys, weighted by the inverse of their variances: each survey has one weight
-for the prior, and one for each feature. All are taken as samples of one population. Where they differ, a
-pooled estimate describes none, and :func:`find_contradictions` names the feature. A person in two samples
-counts twice.
+Each estimate is a mean of the surveys, weighted by the inverse of their variances; a survey has one weight
+for the prior and one for each feature. All are taken as samples of one population, and a person in two counts
+twice. Where they differ, :func:`find_contradictions` names the feature.
 """
 
 from __future__ import annotations

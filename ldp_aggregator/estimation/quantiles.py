@@ -1,10 +1,9 @@
 """Cumulative shares and quantiles of ordered features, of all people and of each class.
 
-The single interval of a cumulative share is that of a ratio. The simultaneous intervals form a band that
-contains the whole distribution function in 95% of surveys; it is narrower than Bonferroni's, because
-neighbouring shares are correlated. The interval of a quantile inverts those of the cumulative shares. One fit
-gives what is shown of a feature: its shares are the differences of the fitted cumulative shares, and its
-quantiles are between them. Intervals are those of the raw estimates.
+The single interval of a cumulative share is that of a ratio. The simultaneous ones form a band that contains
+the whole distribution function in 95% of surveys, narrower than Bonferroni's. The interval of a quantile
+inverts those of the cumulative shares. What is shown are one fit's cumulative shares, their differences, and
+the quantiles between them; intervals are those of the raw estimates.
 """
 
 from __future__ import annotations

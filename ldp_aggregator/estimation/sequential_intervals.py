@@ -1,13 +1,13 @@
 """Intervals for early looks: in 19 of 20 surveys, all intervals that an operator sees contain the truth.
 
-A 95% interval is for one look. With 200 looks while reports arrive, one or more of them exclude the truth in
-about 40% of surveys (42% if estimates are normal). The half-width here comes from the normal mixture (Robbins
-1970; Waudby-Smith et al. 2021), with n reports and the standard error s:
+With 200 looks at intervals for one look, one or more exclude the truth in about 40% of surveys. The
+half-width here is that of the normal mixture (Robbins 1970; Waudby-Smith et al. 2021), with n reports and the
+standard error s:
 
     s sqrt((n r + 1) / (n r) (2 ln(1 / alpha) + ln(n r + 1)))
 
-It is valid for all n at once, from about 100 reports, for any r. r is chosen so that the interval is
-narrowest at the planned number of reports: there it is 1.55 times as wide as the interval for one look.
+It is valid for all n at once, from about 100 reports. r makes it narrowest at the planned number of reports:
+there it is 1.55 times as wide as for one look.
 """
 
 from __future__ import annotations

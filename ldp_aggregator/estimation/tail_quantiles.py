@@ -1,9 +1,8 @@
 """Quantiles of estimates whose noise has heavier tails than a normal distribution.
 
-The noise of a silo's count is discrete Laplace. Its excess kurtosis is 3, that of a sum of m such noises 3/m.
-So intervals from few silos need more standard errors than those from many reports. An estimate with excess
-kurtosis K has the quantiles of a sum of 3/K Laplace noises, interpolated between whole numbers of them; with
-K = 0 they are those of a normal distribution.
+The noise of a silo's count is discrete Laplace, with excess kurtosis 3; that of a sum of m is 3/m. An
+estimate with excess kurtosis K has the quantiles of a sum of 3/K Laplace noises, interpolated between whole
+numbers of them; with K = 0 they are those of a normal distribution.
 """
 
 from __future__ import annotations

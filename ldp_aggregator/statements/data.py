@@ -89,12 +89,7 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
                 max([*moves.conditionals_with_noise, *(moves.prior_with_noise if label else ())])
             ),
         )
-    return TEXTS.section(
-        "silos",
-        label=label,
-        pooled=silos.pooled,
-        influence=influence,
-    )
+    return TEXTS.section("silos", label=label, pooled=silos.pooled, influence=influence)
 
 
 def find_classes_and_features(

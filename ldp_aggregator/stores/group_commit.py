@@ -11,14 +11,7 @@ from contextlib import contextmanager
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
-from ldp_aggregator.stores.store import (
-    Batch,
-    MarksById,
-    Store,
-    byte_rows,
-    merge_batches,
-    positions_by_server,
-)
+from ldp_aggregator.stores.store import Batch, MarksById, Store, byte_rows, merge_batches, positions_by_server
 
 
 class _Job:

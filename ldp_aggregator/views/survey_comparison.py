@@ -1,12 +1,10 @@
 """Compares the estimates of two surveys: which of them differ by more than their noise.
 
 A pair differs if the interval of the difference of its raw estimates does not contain 0. The margins of both
-estimates add up in squares (Zou and Donner 2008), which assumes that nobody's report is in both surveys. With
-m pairs, each interval has level LEVEL / m (Bonferroni), so if nothing differs, any pair is called different
-in about 5% of comparisons at most. The margins of an estimate are at least its standard error times the
-normal quantile, and at least the distances to the ends of its interval: the standard error of a value that
-nobody reported is nearly 0, but its interval is not. A pair is compared only if neither simultaneous interval
-is the whole possible range.
+add up in squares (Zou and Donner 2008), which assumes that nobody's report is in both surveys; with m pairs
+their level is LEVEL / m (Bonferroni). They reach at least to the ends of the estimate's own interval, which
+is wide where nobody reported a value, although the standard error is not. A pair is not compared if one
+simultaneous interval is the whole possible range.
 """
 
 from __future__ import annotations

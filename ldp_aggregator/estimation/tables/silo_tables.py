@@ -15,12 +15,7 @@ from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
 from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.tables.noisy_tables import (
-    COUNT_TABLE,
-    ClassCounts,
-    NoisyTable,
-    estimate_table,
-)
+from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, ClassCounts, NoisyTable, estimate_table
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.snapshot import SiloSnapshot
 

@@ -26,16 +26,7 @@ _NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its toke
 
 
 class Intake:
-    """Takes reports for one survey.
-
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    store : Store
-        Counts the reports. The plan must be published in it.
-    group : GroupCommit, optional
-        Records reports and finds tokens in place of the store itself.
-    """
+    """Takes reports for one survey, whose plan is published in the store; `group` records in its place."""
 
     def __init__(self, plan: AnyPlan, store: Store, group: GroupCommit | None = None) -> None:
         self._plan = plan

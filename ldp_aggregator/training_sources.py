@@ -63,20 +63,15 @@ def read_training_data(
     """Read all sources and add up their snapshots: those of people, and those of each survey of silos.
 
     Sources are URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
-    paths of snapshots and of archives of raw reports: concatenated, possibly compressed with gzip, of any
-    size. Each report counts once across all archives; duplicates between other sources cannot be detected.
-    `warn` is called for damage to archives; their undamaged reports are counted. `workers` is as in
-    :func:`count_archives`.
-
-    `plan` is the plan of the reports in archives; without archives, one of the sources must have it.
-    `surveys` are the ids to read from a store that has several: one survey, or the rounds of one. `token` is
-    the operator's, for collectors.
+    paths of snapshots and of archives of raw reports. Each report counts once across all archives; duplicates
+    between other sources cannot be detected. `plan` is that of the archives, and `warn` and `workers` are as
+    in :func:`count_archives`. `surveys` are the ids to read from a store that has several: one survey, or the
+    rounds of one. `token` is the operator's, for collectors.
 
     Raises SourceError if a source cannot be read, is named twice, or needs a plan, survey or token that is
     not given; if the sources validate several models, or contain only a validation round. Raises
-    SnapshotError if a snapshot is damaged or a copy of another one, or the sources' plans are not rounds of
-    one survey, see :func:`~ldp_aggregator.snapshot.choose_covering_plan`; and IncompleteImportError if the
-    survey's import into its store is not complete.
+    SnapshotError if a snapshot is damaged or a copy of another one, or the plans are not rounds of one
+    survey; and IncompleteImportError if the survey's import into its store is not complete.
     """
     resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]
     for names in (resolved, list(surveys)):
@@ -167,11 +162,7 @@ def _read_snapshots(source: str, surveys: Sequence[str], token: str | None) -> l
 
 
 def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnapshot]:
-    """Read the snapshots of one or several surveys from a store.
-
-    Raises SourceError if there is no such file, or if the store holds several surveys and none is named, and
-    StoreError if the store cannot be used or lacks the survey.
-    """
+    """Read the named surveys of a store, or its only one; SourceError without it, StoreError on failures."""
     with closing(open_existing_store(url, read_only=True)) as store:
         return [take_snapshot(store, each) for each in surveys or [_find_only_survey(store)]]
 

@@ -64,10 +64,9 @@ class Predictor:
         return encode_table(self.plan, columns)
 
     def compute_scores(self, codes: IntArray, unknown: BoolArray | None = None) -> FloatArray:
-        """Return log P(label | row) of coded rows up to a constant of the row, (m, k), labels sorted.
+        """Return log P(label | row) up to a constant of the row, (m, k), labels sorted.
 
-        `codes` and `unknown` have the shape (m, n). Naive Bayes leaves `unknown` values out of the score of
-        their row.
+        Naive Bayes leaves `unknown` values, (m, n), out of the score of their row.
         """
         if isinstance(self.model, LogProbabilities):
             return self.model.compute_scores(codes, unknown=unknown)

@@ -148,10 +148,7 @@ def find_ids(connection: sqlite3.Connection, counter: int, reports: int, ids: By
 def read_buckets(
     connection: sqlite3.Connection, counter: int, after: int = -1, reports: int | None = None
 ) -> tuple[int, IdsAndMarks] | None:
-    """Read the buckets after bucket `after`: about `reports` reports, at least one bucket; None for all.
-
-    Return the index of the last bucket read and the reports, or None after the last bucket.
-    """
+    """Return the last index and about `reports` reports of the buckets after `after`; None at the end."""
     query = "SELECT number, entries FROM buckets WHERE number > ? AND number < ? ORDER BY number LIMIT ?"
     first = counter * _MAX_BUCKETS
     limit = -1 if reports is None else max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))

@@ -36,11 +36,7 @@ CountRow = tuple[*tuple[str, ...], int]
 
 
 def render_progress(results: Results, *, all_looks: bool) -> bytes:
-    """Return the part of the dashboard about one survey: HTML in UTF-8, for the elements with its ids.
-
-    With `all_looks`, the intervals are valid at all looks, see
-    :func:`~ldp_aggregator.estimation.sequential_intervals.hold_at_all_looks`.
-    """
+    """Return a survey's part of the dashboard, in HTML; with `all_looks`, intervals hold at all looks."""
     rejections = _count_rejections(results)
     table = [] if results.is_validation else build_table(results.estimates, results.plan)
     # relevance always has intervals for one look

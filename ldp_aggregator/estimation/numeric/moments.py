@@ -264,11 +264,7 @@ def mechanism_of(question: Question) -> NumericMechanism:
 
 
 def estimate_moments(question: Question, total: Total, feature: int, population: Population) -> Moments:
-    """Return the raw moments of one feature from a question's totals, with their noise.
-
-    The total has at least one report of the question, `feature` is the index of the feature in the plan, and
-    the noise is evaluated at the population.
-    """
+    """Return the raw moments of a feature from a question with reports, with their noise at `population`."""
     mechanism = mechanism_of(question)
     place = question.feature_indices.index(feature)
     found = mechanism.moments(total.cells, total.n)[place]

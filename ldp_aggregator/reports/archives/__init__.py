@@ -48,14 +48,11 @@ def count_archives(
 ) -> AnySnapshot:
     """Count the reports of archives, each once across all of them.
 
-    Archives are files of concatenated reports, like request bodies; gzip is recognised by content, not by
-    name. Of two reports with the same id the first counts, in the order of `paths`. If the second has the
-    same bytes, it is skipped as a duplicate, otherwise it is rejected as ``id-reused``. `warn` is called for
-    each damage that the totals do not show.
-
-    `workers` is the number of processes, ALL_PROCESSORS, or the address of a Dask cluster. Small archives are
-    counted in this process. The workers of a cluster must see the archives, and the folder for temporary
-    files, under the same paths.
+    Archives are files of concatenated reports, like request bodies; gzip is recognised by content. Of two
+    reports with the same id the first counts, in the order of `paths`; the second is skipped if it has the
+    same bytes, else rejected as ``id-reused``. `warn` is called for each damage that the totals do not show.
+    `workers` is the number of processes, ALL_PROCESSORS, or the address of a Dask cluster, which must see the
+    archives, and the folder for temporary files, under the same paths.
 
     Raises ArchiveError if a file cannot be read or contains no reports, the cluster cannot be reached, Dask
     is not installed, a worker dies, or the temporary files cannot be written.

@@ -16,11 +16,10 @@ import numpy as np
 from multi_freq_ldpy.long_freq_est.L_GRR import L_GRR_Aggregator_MI
 from numpy.typing import NDArray
 
-from benchmarks.simulated_series import simulate_series
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.series.series import estimate_series
-from ldp_aggregator.simulated_population import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

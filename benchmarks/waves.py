@@ -24,7 +24,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.simulated_series import simulate_series
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
@@ -32,7 +31,7 @@ from ldp_aggregator.estimation import ClassConditional, Gaussian, IntervalEstima
 from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, SHARE
 from ldp_aggregator.series.course import Course, find_standing
 from ldp_aggregator.series.series import estimate_series
-from ldp_aggregator.simulated_population import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
 
 Floats = NDArray[np.float64]
 

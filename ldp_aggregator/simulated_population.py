@@ -169,6 +169,21 @@ def simulate_survey(
     return Snapshot(plan, totals)
 
 
+def simulate_series(
+    plan: Plan,
+    populations: Sequence[SyntheticPopulation],
+    users: int,
+    rng: np.random.Generator,
+    devices: RandomSource,
+) -> Snapshot:
+    counts = rng.multinomial(users, np.full(len(populations), 1 / len(populations)))
+    totals: dict[str, Total] = {}
+    for wave, (population, count) in enumerate(zip(populations, counts.tolist(), strict=True)):
+        found = simulate_survey(plan, population, count, rng, devices).totals
+        totals |= {plan.in_wave(each, wave).key: found[each.key] for each in plan.questions}
+    return Snapshot(plan, totals)
+
+
 def _assume_conditional(
     feature: Feature, k: int, index: int, ratio: float, mean_shift: float
 ) -> ClassConditional:

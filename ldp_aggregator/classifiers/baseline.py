@@ -32,6 +32,7 @@ def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray
 
 
 def _estimate_gaussian(feature: NumericFeature, codes: IntArray, labels: IntArray, k: int) -> Gaussian:
+    """Return a number's mean and variance per label; a label without rows has those of all rows."""
     is_present = codes <= 2 * GRID
     x, x_labels = (codes[is_present] - GRID) / GRID, labels[is_present]
     groups = [x[x_labels == label] for label in range(k)]

@@ -122,6 +122,7 @@ def status(url: str, as_json: bool) -> None:
 
 
 def describe_losses(survey: str, damage: CounterError | None, schedule: Schedule) -> Iterator[str]:
+    """Yield sentences on what a survey lost, now or before it was imported."""
     if damage:
         yield str(damage).replace("the store has lost", "THE STORE HAS LOST")
     if schedule.lost:
@@ -134,6 +135,7 @@ def describe_losses(survey: str, damage: CounterError | None, schedule: Schedule
 
 
 def _format_status(status: dict[str, Any]) -> list[str]:
+    """Return the cells of a survey's row."""
     survey, phase, opens, closes, grace, *counts, tokens, _, _ = status.values()
     times = [_format_time(opens), _format_time(closes), f"{grace:g} days"]
     return [survey, phase, *times, *(f"{each:,}" for each in counts), f"{tokens:,}" if tokens else "-"]
@@ -278,6 +280,7 @@ def create(survey: str, url: str, count: int, wave: str | None) -> None:
 
 
 def _find_wave(plan: Plan | SiloPlan, name: str | None) -> int | None:
+    """Return the index of the wave of new tokens; None in a survey without waves."""
     waves = plan.waves if isinstance(plan, Plan) else None
     if waves and name is None:
         names = ", ".join(each.name for each in waves.list)

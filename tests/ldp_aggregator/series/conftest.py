@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulated_series import simulate_series
 from encoders.randomness import FastStream
 from encoders.survey import read_survey
 from ldp_aggregator.estimation import Gaussian
-from ldp_aggregator.simulated_population import SyntheticPopulation
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_series
 
 SURVEY = """
 survey = {{id = "habits", epsilon = 4}}

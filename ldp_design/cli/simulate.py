@@ -80,8 +80,8 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
 @option(
     "--waves",
     metavar="COLUMN",
-    help="The column that names each row's wave, for example 2027-03. Errors of levels, changes and slopes are "
-    "printed. Each row is a person whose device drew this wave. If the file has a row of each person in each "
+    help="The column that names each row's wave, for example 2027-03. Prints errors of levels, changes, "
+    "slopes. Each row is a person whose device drew this wave. If the file has a row of each person in each "
     "wave, also give --users.",
 )
 @option("--repeats", type=Count(min=1), default=10, help="How often the survey is simulated.")

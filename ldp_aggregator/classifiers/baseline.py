@@ -1,4 +1,4 @@
-"""The baseline of simulations: Naive Bayes trained on the rows themselves, without privacy."""
+"""The baseline of simulations: the rows themselves, described without privacy."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ from encoders.survey.features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.estimators import MIN_VARIANCE
-from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.simulated_population import SyntheticPopulation
-
-
-def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> LogProbabilities:
-    """Train Naive Bayes on true rows, see :func:`describe_rows`."""
-    people = describe_rows(plan, codes, labels, rows)
-    return LogProbabilities.from_probabilities(people.prior, people.conditionals)
 
 
 def describe_rows(

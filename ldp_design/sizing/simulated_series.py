@@ -27,6 +27,7 @@ from ldp_design.simulation.experiment import (
     EncodedRows,
     Progress,
     RowSplit,
+    compile_survey,
     read_labelled_table,
     run_variants,
 )
@@ -72,7 +73,7 @@ def simulate_waves(
     ]
     trial = partial(_estimate, wave_of)
     for variant, encoded, trials in run_variants(trial, table, splits, variants, seed, progress):
-        truth = _find_truth(encoded[0], variant.apply(survey).compile(), wave_of)
+        truth = _find_truth(encoded[0], compile_survey(variant.apply(survey)), wave_of)
         if any(len(each) != len(truth) or each[0].waves != truth[0].waves for each in trials):
             raise SimulationError("a wave has no report in a repeat: give more rows, or --users")
         for true, *courses in zip(truth, *trials, strict=True):
@@ -82,11 +83,10 @@ def simulate_waves(
 def _estimate(
     wave_of: IntArray, variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence
 ) -> tuple[Course, ...]:
-    plan, people, rng = variant.apply(rows.table.survey).compile(), rows.split.draw_people(), FastStream(seed)
-    by_wave = [people[wave_of[people] == wave] for wave in range(wave_of.max() + 1)]
-    return _list_courses(
-        plan, [simulate_reports(plan, rows.codes, rows.table.labels, rng, each) for each in by_wave]
-    )
+    plan, rng = compile_survey(variant.apply(rows.table.survey)), FastStream(seed)
+    people, labels = rows.split.draw_people(), rows.table.labels
+    by_wave = (people[wave_of[people] == wave] for wave in range(wave_of.max() + 1))
+    return _list_courses(plan, [simulate_reports(plan, rows.codes, labels, rng, each) for each in by_wave])
 
 
 def _find_truth(rows: EncodedRows, plan: Plan, wave_of: IntArray) -> tuple[Course, ...]:

@@ -4,7 +4,7 @@ Every check covers many estimates. With fixed seeds its result is always the sam
 probability of a false alarm is below 1e-7, since each estimate's bound is taken at ALARM / estimates.
 
 The following tests draw from the system instead. In one run, a false alarm of any of them has a probability
-below 1e-6: 28 audits of devices and curators at 1e-8 each, and others at 1e-9 (3e-7); the orders in the files
+below 1e-6: 30 audits of devices and curators at 1e-8 each, and others at 1e-9 (3e-7); the orders in the files
 of stores and relays, 12 scores beyond 5.4 deviations or more (3e-7); the draws of a batch (2e-7); the times
 of sending, and wrong tokens, at 1e-7 each (2e-7). `make test-statistics` and `make test-clients` add about 30
 audits at 1e-8.

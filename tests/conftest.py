@@ -54,6 +54,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         _STATISTICAL.add(item.path)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with the files that have slow tests: the last tests, for which others wait, are short."""
+    if hasattr(config, "workerinput"):
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_collection_finish() -> None:
     """Exclude the collected tests from garbage collection, which would visit them each time."""
     gc.freeze()

@@ -19,9 +19,11 @@ from ldp_aggregator.estimation import (
     feature_result,
     intervals,
     number_result,
+    table_result,
 )
 from ldp_aggregator.estimation.estimators import Gaussian
 from ldp_aggregator.estimation.feature_result import FeatureResult
+from ldp_aggregator.estimation.independence import Independence
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import QuestionSummary, compute_raw_estimates
 from ldp_aggregator.estimation.relevance import UNKNOWN
@@ -214,11 +216,17 @@ def assert_equal_results(whole: Estimates, raw: RawResults) -> None:
 
 @contextmanager
 def without_intervals() -> Iterator[None]:
-    """Leave out the search for the ends of intervals, which takes most of the time: only values are right.
+    """Leave out the ends of intervals and all tests, which take most of the time: only values are right.
 
     It is for tests that estimate thousands of snapshots and compare values alone.
     """
-    with patch.object(intervals, "find_crossing", lambda excess, inside, outside: outside):
+    independent = Independence(0.0, 1, 1.0)
+    with (
+        patch.object(intervals, "find_crossing", lambda excess, inside, outside: outside),
+        patch.object(table_result, "assess_independence", lambda *_: independent),
+        patch.multiple(feature_result, **_NOT_COMPARED_VALUES),
+        patch.multiple(number_result, **_NOT_COMPARED),
+    ):
         yield
 
 

@@ -13,7 +13,7 @@ from ldp_aggregator.stores.store import Store
 
 BACKED_UP = "backed up"
 _LOG = "log"
-"""The kind of a store's notes that are entries of the log. Their times have nanoseconds, so that they sort."""
+"""The kind of a store's notes that are entries of the log. Their times have nanoseconds: so they sort."""
 
 
 class LogEntry(NamedTuple):

@@ -54,6 +54,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         _STATISTICAL.add(item.path)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the files that have slow tests: workers wait for the last tests, which should be short."""
+    if hasattr(config, "workerinput"):
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_collection_finish() -> None:
     """Exclude the collected tests from garbage collection, which would visit them each time."""
     gc.freeze()

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients]
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = shutil.ignore_patterns(
-    ".git", ".venv*", "node_modules", "types", "dist", "build", "*_cache", "__pycache__"
+    ".git", ".venv*", "node_modules", "types", "dist", "build", "*_cache", ".hypothesis", "__pycache__"
 )
 JAVASCRIPT = "clients/javascript"
 COMMIT, OTHER = "c0ffee" * 6 + "c0de", "decade" * 6 + "1234"

@@ -20,7 +20,8 @@ def list_mutants() -> Iterator[Any]:
         is_long = mutant.trials > CERTAIN or mutant.requests > CERTAIN
         yield pytest.param(mutant, id=mutant.name, marks=[pytest.mark.statistics] * is_long)
         if mutant.name in FEW_MESSAGES:
-            yield pytest.param(replace(mutant, trials=CERTAIN), id=f"{mutant.name}-small")
+            marks = [pytest.mark.repeated] * is_long
+            yield pytest.param(replace(mutant, trials=CERTAIN), id=f"{mutant.name}-small", marks=marks)
 
 
 @pytest.mark.parametrize("mutant", [*list_mutants()])

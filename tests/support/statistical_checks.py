@@ -28,9 +28,10 @@ def small_and_full(small: object, full: object) -> list[Any]:
 
     `make test` takes the small one, `make test-statistics` the other. The bounds follow from the size: the
     small test fails for a wrong formula, the full one also for one that is wrong by a few percent.
+    `make test-all` takes the full one alone.
     """
     full_parameter = pytest.param(full, id="full", marks=[pytest.mark.slow, pytest.mark.statistics])
-    return [pytest.param(small, id="small"), full_parameter]
+    return [pytest.param(small, id="small", marks=pytest.mark.repeated), full_parameter]
 
 
 def assert_unbiased(estimates: Sequence[IntervalEstimate], truth: np.ndarray, slack: float = 0.0) -> None:

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import scipy.sparse
 
 from encoders.errors import RowError, SurveyError
-from encoders.survey import read_survey
+from encoders.survey import Survey, read_survey
 from ldp_aggregator import NaiveBayes
 from ldp_aggregator.rows.table_input import select_columns
 from ldp_design import simulate
@@ -47,6 +48,8 @@ SURVEY = survey_toml(
         "team": ["a", "b"],
     },
 )
+
+READ = read_survey(SURVEY)
 
 
 def pandas_frame(columns: dict[str, list[Any]]) -> pd.DataFrame:
@@ -122,9 +125,19 @@ def fit(rows: Any, labels: Any = LABELS, **parameters: Any) -> NaiveBayes:
     return NaiveBayes(epsilon=8, random_state=0, **parameters).fit(rows, labels)
 
 
+@cache
+def fit_rows(spelling: type = str, survey: Survey | None = None, **parameters: Any) -> NaiveBayes:
+    """Return the model of the rows, with which many others are compared."""
+    return fit(ROWS, spell_labels(spelling), survey=survey, **parameters)
+
+
+def spell_labels(spelling: type) -> list[Any]:
+    return [each if spelling is str else spelling(each == "yes") for each in LABELS]
+
+
 @pytest.mark.parametrize("bins", [3, None])
 def test_a_table_of_any_library_gives_the_same_model(table, bins):
-    expected, model = fit(ROWS, bins=bins), fit(table, bins=bins)
+    expected, model = fit_rows(bins=bins), fit(table, bins=bins)
     assert [each.as_dict() | {"name": ""} for each in model.plan_.features] == [
         each.as_dict() | {"name": ""} for each in expected.plan_.features
     ]
@@ -134,9 +147,8 @@ def test_a_table_of_any_library_gives_the_same_model(table, bins):
 
 
 def test_a_table_of_any_library_is_read_by_a_survey(make_frame):
-    survey = read_survey(SURVEY)
-    expected, frame = fit(ROWS, survey=survey), make_frame(COLUMNS)
-    model = fit(frame, survey=survey)
+    frame = make_frame(COLUMNS)
+    expected, model = fit_rows(survey=READ), fit(frame, survey=READ)
     np.testing.assert_array_equal(model.encode(frame), expected.encode(ROWS))
     np.testing.assert_array_equal(model.predict_proba(frame), expected.predict_proba(ROWS))
     assert model.score(frame, pl.Series(LABELS)) == expected.score(ROWS, LABELS)
@@ -144,7 +156,7 @@ def test_a_table_of_any_library_is_read_by_a_survey(make_frame):
 
 def test_a_model_of_one_library_predicts_rows_of_each_other(make_frame):
     model = fit(make_frame(COLUMNS))
-    expected = fit(ROWS).predict_proba(ROWS)
+    expected = fit_rows().predict_proba(ROWS)
     for rows in (ROWS, *(make(COLUMNS) for make in FRAMES.values())):
         np.testing.assert_array_equal(model.predict_proba(rows), expected)
 
@@ -152,8 +164,8 @@ def test_a_model_of_one_library_predicts_rows_of_each_other(make_frame):
 @pytest.mark.parametrize("kind", LABEL_KINDS)
 @pytest.mark.parametrize("spelling", [str, int, bool])
 def test_labels_of_any_library_give_the_same_model(kind, spelling):
-    labels = [each if spelling is str else spelling(each == "yes") for each in LABELS]
-    expected, model = fit(ROWS, labels), fit(ROWS, LABEL_KINDS[kind](labels))
+    labels = spell_labels(spelling)
+    expected, model = fit_rows(spelling), fit(ROWS, LABEL_KINDS[kind](labels))
     assert model.classes_.tolist() == expected.classes_.tolist()
     np.testing.assert_array_equal(model.predict_proba(ROWS), expected.predict_proba(ROWS))
     assert model.score(ROWS, LABEL_KINDS[kind](labels)) == expected.score(ROWS, labels)

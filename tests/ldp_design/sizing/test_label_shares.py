@@ -40,6 +40,7 @@ def test_mistakes_are_named_with_the_fix(text, why):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_remedies")
 def test_the_people_needed_grow_with_the_square_of_a_label_s_rarity():
     labels = len(SURVEY.label.values)
     rare = 1 / (3 * labels)

@@ -19,6 +19,7 @@ from tests.support.relays import all_answers_text
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_remedies")
 @pytest.mark.parametrize("margin", [0.2, 0.05, 0.01])
 def test_the_users_found_for_a_margin_have_it_and_slightly_fewer_do_not(margin):
     found = size_for_margin(SURVEY, margin)
@@ -74,11 +75,13 @@ def test_one_rule_decides_what_is_noise(margin, values, typical, expected):
 
 
 @pytest.mark.parametrize("shares", [None, (0.1, 0.9)])
+@pytest.mark.usefixtures("without_remedies")
 def test_a_label_is_compared_with_the_share_of_its_rarest_class(shares):
     size = size_for_users(SURVEY, 5_000, repeats=0, label_shares=shares)
     assert size.margins[0].typical == pytest.approx(min(shares or (0.5,)))
 
 
+@pytest.mark.usefixtures("without_remedies")
 def test_each_person_counts_for_every_question_if_the_survey_asks_all():
     names = "".join(f'[features.{each}]\nvalues = ["p", "q"]\n' for each in "xyz")
     text = all_answers_text(names.replace("[features.x]\n", "[features.x]\nalone = true\n"), 6)

@@ -67,6 +67,7 @@ def test_changes_that_are_never_enough_are_named():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("only_users_as_remedy")
 def test_users_in_the_survey_are_a_remedy_if_too_few_make_the_label_question_frequent():
     crowded = make_survey(users=100)
     users = next(

@@ -57,7 +57,7 @@ _LONG_PAYLOAD = 16
 """Minimum length in bytes of a payload to search for: shorter ones occur by chance."""
 _COUNTED = ("--rate", "60000", "--trusted-proxy", "127.0.0.0/8")
 """Makes the collector read addresses, also those in X-Forwarded-For."""
-_OPERATOR_TIME = re.compile(rb'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?: \d{9}|", ")')
+_OPERATOR_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z")
 """The times of the operator's log: in the name of a note, and in the note."""
 _LOG_LINE = re.compile(rb"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ ", re.MULTILINE)
 """The prefix of each line of Redis's log."""

@@ -34,8 +34,8 @@ from tests.ldp_aggregator.estimation.tables.test_silo_estimates import (
     people_plan,
     silo_plan,
 )
+from tests.support.statistical_checks import small_and_full
 
-SURVEYS = 120
 ROWS = 2000
 WITHOUT_LABEL = re.sub(r"\[label\].*?(?=\[features)", "", FEATURES, flags=re.DOTALL)
 MEAN = float(PRIOR @ MEANS)
@@ -79,18 +79,19 @@ def list_overall(estimates: Estimates) -> Iterator[tuple[IntervalEstimate, np.nd
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("surveys", small_and_full(40, 120))
 @pytest.mark.parametrize("features", [WITHOUT_LABEL, FEATURES], ids=["without label", "with label"])
 @pytest.mark.parametrize("kind", ["silos", "both silos", "with people"])
-def test_standard_errors_of_all_people_are_correct(features, kind):
+def test_standard_errors_of_all_people_are_correct(features, kind, surveys):
     # the root mean square of z is within 4 of its standard errors of 1; a false alarm of any of the 36
     # figures has a probability below 0.3%
     scores = []
-    for seed in range(SURVEYS):
+    for seed in range(surveys):
         pairs = list(list_overall(estimate(features, kind, seed)))
         scores.append(np.concatenate([(found.value - truth) / found.stderr for found, truth in pairs]))
     found = np.sqrt(np.mean(np.square(scores), axis=0))
-    assert abs(found - 1).max() < 4 / math.sqrt(2 * SURVEYS), found
-    assert abs(np.mean(scores, axis=0)).max() < 4.5 / math.sqrt(SURVEYS)
+    assert abs(found - 1).max() < 4 / math.sqrt(2 * surveys), found
+    assert abs(np.mean(scores, axis=0)).max() < 4.5 / math.sqrt(surveys)
 
 
 @pytest.mark.parametrize("kind", ["silos", "both silos", "with people"])

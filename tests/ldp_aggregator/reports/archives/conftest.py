@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,13 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> ReadArchives:
-    """Write each body as a file, and count them; by default no warning is expected."""
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReadArchives:
+    """Write each body as a file, and count them; by default no warning is expected.
+
+    The number of threads is not limited again for each part, since tests have one thread (tests/conftest.py):
+    a limit takes longer than a small part.
+    """
+    monkeypatch.setattr("threadpoolctl.threadpool_limits", lambda _: nullcontext())
 
     def read(
         plan: Plan, *bodies: bytes, warn: Callable[..., object] = warnings.warn, workers: int | str = 1

@@ -1,0 +1,16 @@
+"""A size without remedies, whose searches take most of its time."""
+
+import pytest
+
+
+@pytest.fixture
+def without_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the searches for remedies, for tests that read other parts of a size."""
+    monkeypatch.setattr("ldp_design.sizing.survey_size.find_remedies", lambda *_: None)
+
+
+@pytest.fixture
+def only_users_as_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the searches for all remedies but the number of users in the survey."""
+    for search in ("users", "epsilon", "features", "values"):
+        monkeypatch.setattr(f"ldp_design.sizing.changes._find_{search}", lambda *_: None)

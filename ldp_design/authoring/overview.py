@@ -26,6 +26,10 @@ DEFAULT_MAX_EPSILON = Decimal(2)
 LARGE_DOMAIN = 100
 
 _UNUSED = "unused is the share of epsilon that the integer probabilities of the devices leave unused. "
+_SERIES = (
+    "one of the series {}: people who agreed to the series are not asked again, unless this plan asks, sends "
+    "or spends more than they were shown; sign it with the key of the series, which is"
+)
 _LEGEND = "asked is the probability of the question."
 
 
@@ -49,6 +53,8 @@ def format_overview(plan: Plan) -> str:
     lines += ["", *wrap_text(" ".join([_UNUSED * bool(unused) + _LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
+    if plan.series:
+        lines += ["", *wrap_text(_SERIES.format(plan.series.name)), plan.series.key]
     if plan.waves:
         lines += ["", *wrap_text(_describe_waves(plan.waves))]
     if plan.relay:

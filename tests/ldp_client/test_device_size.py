@@ -30,6 +30,7 @@ FOR_DESKS = {
     ("encoders", "table_design.py"),
     ("explain", "nonresponse.py"),
     ("ldp_client", "cli.py"),
+    ("ldp_client", "telemetry.py"),  # loaded by command-line tools alone
     ("ldp_client", "testing.py"),
     ("mechanisms", "auto_choice.py"),
     ("mechanisms", "count_table.py"),

@@ -171,10 +171,9 @@ class Client(SurveyDisplay):
         Parameters
         ----------
         series : bool
-            Whether the person agrees to later plans of the plan's series too, see :meth:`renew`. Needs the
-            option `public_key`, the key of the series.
+            Whether the person agrees to later plans of the series too, see :meth:`renew`. Needs `public_key`.
         lifetime_epsilon : float, optional
-            With `series`: the epsilon that all plans of the series together may spend.
+            With `series`: what all its plans may spend.
 
         Returns
         -------
@@ -189,13 +188,8 @@ class Client(SurveyDisplay):
     def renew(self) -> Receipt:
         """Agree to a new plan by the consent to its series; unlike :meth:`grant`, call it at every start.
 
-        Fetches the plan if this device does not have it.
-
-        Returns
-        -------
-        Receipt
-            As for :meth:`grant`; NO_CONSENT with the reason ``asks-again`` if the plan asks, sends or spends
-            more than the person agreed to: `why` says what.
+        Returns a receipt as :meth:`grant` does. Its reason is ``asks-again`` if the person was not shown all
+        that the plan asks, sends or spends; `why` says what.
         """
         self._require_open()
         self._participation.grant(renews=True)

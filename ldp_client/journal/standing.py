@@ -1,4 +1,4 @@
-"""Standing consent: what a person was shown of a series, and what all its plans together may spend."""
+"""Standing consent: what a person was shown of a series, and what all its plans may spend."""
 
 from __future__ import annotations
 
@@ -27,19 +27,16 @@ TABLE = """
 
 
 class Standing(NamedTuple):
-    """A person's consent to a series."""
+    """A person's consent to a series, which `series` names with its author's key."""
 
     series: str
-    """The name of the series and its author's key."""
     url: str
     plan: bytes
-    """Where the report is sent, and the plan that was shown."""
+    """The plan that was shown; `url` is where its report is sent."""
     lifetime: Fraction
-    """The epsilon that all plans of the series may spend."""
+    """What all plans may spend; `spent` counts reports from the moment that they are drawn."""
     agreed: bool
-    """False after a withdrawal."""
     spent: Fraction
-    """The epsilon of all reports that were drawn, sent or not."""
 
     def __str__(self) -> str:
         state = "" if self.agreed else "; withdrawn: later plans are not answered"
@@ -61,8 +58,8 @@ def find_standing(connection: sqlite3.Connection, series: str) -> Standing | Non
 
 def record_standing(connection: sqlite3.Connection, plan: AnyPlan, url: str, lifetime: Fraction) -> None:
     """Record that a person agrees to a plan and to later ones of its series."""
-    shown = plan.series_id, url, plan.json, str(lifetime), True
-    connection.execute("INSERT OR REPLACE INTO series VALUES (?, ?, ?, ?, ?)", shown)
+    shown = plan.series_id, url, plan.json, str(lifetime)
+    connection.execute("INSERT OR REPLACE INTO series VALUES (?, ?, ?, ?, TRUE)", shown)
 
 
 def end_standing(connection: sqlite3.Connection, series: set[str], signer: str) -> set[str]:
@@ -95,16 +92,13 @@ def require_shown(connection: sqlite3.Connection, plan: AnyPlan, url: str) -> No
 
 
 def _differences(agreed: Plan, later: Plan) -> Iterator[str]:
-    """Yield what a later plan asks, sends or spends that the agreed plan did not show."""
+    """Yield what the agreed plan did not show."""
     if later.epsilon > agreed.epsilon:
         yield "a larger epsilon"
     for name in ("enrolment", "projection", "texts_digest", "validation"):
         if getattr(agreed, name) != getattr(later, name):
             yield f"another {name.partition('_')[0]}"
-    if _recipients(agreed.relay) != _recipients(later.relay):
-        yield "another recipient"
-    elif any(getattr(later.relay, name) > getattr(agreed.relay, name) for name in DECIMALS if later.relay):
-        yield "another promise of the relay"
+    yield from _other_recipients(agreed.relay, later.relay)
     shown = {each.name: _split_values(each) for each in (agreed.row_label, *agreed.entries)}
     for each in filter(lambda part: part.name, (later.row_label, *later.entries)):  # a label may be absent
         rest, values = _split_values(each)
@@ -118,17 +112,22 @@ def _differences(agreed: Plan, later: Plan) -> Iterator[str]:
             yield f"the question {question.name!r}"
 
 
-def _recipients(relay: Relay | None) -> object:
-    return relay and (origin_of_url(relay.url), relay.relay_key, relay.collector_key)
+def _other_recipients(one: Relay | None, other: Relay | None) -> Iterator[str]:
+    keys = [(each.relay_key, each.collector_key) if each else () for each in (one, other)]
+    if keys[0] != keys[1]:
+        yield "another recipient"
+    if one and other and any(getattr(other, name) > getattr(one, name) for name in DECIMALS):
+        yield "another promise of the relay"
+
+
+# of both, a later plan may have less of the second
 
 
 def _split_values(entry: Feature | Label) -> tuple[dict[str, object], set[str]]:
-    """Return an entry's form without its values, and the values; a later plan may have fewer."""
     rest = entry.as_dict()
     return rest, set(rest.pop("values", ()))
 
 
 def _topic(question: Question) -> tuple[object, set[str]]:
-    """Return what must be equal in a later question, and the names of which it may have fewer."""
     asked = {each.name for each in question.asked_features} | set(question.label.names)
     return (question.moment, question.width), asked

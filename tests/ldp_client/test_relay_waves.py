@@ -158,6 +158,8 @@ def test_the_name_of_the_wave_is_added_to_an_earlier_journal(clock, journal, tmp
     with sqlite3.connect(tmp_path / "journal.db") as connection:
         for name in ("wave", "wave_name"):
             connection.execute(f"ALTER TABLE surveys DROP COLUMN {name}")
+        connection.execute("ALTER TABLE surveys DROP COLUMN series")
+        connection.execute("DROP TABLE series")
         connection.execute("PRAGMA user_version = 6")
     (entry,) = Journal(tmp_path / "journal.db").entries()
     assert (entry.wave, entry.wave_name) == (None, None)

@@ -15,6 +15,9 @@ const TABLE = new URL("../../../../docs/embedding.md", import.meta.url);
 /** What needs an environment variable, a file or a module: a page has none of them. */
 const PYTHON_ONLY = [
   "no_consent rehearsal ConsentError",
+  "no_consent asks-again ConsentError",
+  "rejected bad-option OptionError",
+  "rejected bad-option BudgetError",
   "unavailable journal-damaged JournalError",
   "unavailable not-configured ",
   "unavailable bad-option ",

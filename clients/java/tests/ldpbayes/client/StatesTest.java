@@ -44,8 +44,10 @@ import org.junit.jupiter.api.io.TempDir;
  * strict.
  */
 class StatesTest {
-    /** What this client does not have: relays, a default client, and rehearsals. */
+    /** What this client does not have: relays, a default client, rehearsals, and consent to a series. */
     private static final List<String> NOT_HERE = Arrays.asList(
+        "no_consent asks-again ConsentError", "rejected bad-option OptionError",
+        "rejected bad-option BudgetError",
         "no_consent rehearsal ConsentError", "unavailable not-configured ", "unavailable bad-option ",
         "unavailable relay-unpinned TransportError", "unavailable relay-unreachable TransportError",
         "rejected other-plan PlanError", "queued relay-unreachable ", "rejected other-plan ",

@@ -119,6 +119,16 @@ def test_every_page_has_a_reader_in_the_index():
     assert {page.name for page in docs.glob("*.md")} - {"README.md"} <= listed
 
 
+def test_the_site_redirects_from_pages_that_are_gone_to_pages_that_exist():
+    moved = re.findall(
+        r'^    "([\w./-]+)": "([\w/ -]+)",', (ROOT / "docs/site/conf.py").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(moved) > 15
+    for page, former in moved:
+        assert (ROOT / "docs" / f"{page}.md").exists(), page
+        assert not [name for name in former.split() if (ROOT / "docs" / f"{name}.md").exists()]
+
+
 @pytest.mark.parametrize(
     ("page", "print_table"),
     [("mechanisms.md", oracle_choice.main), ("poisoning.md", poisoning.influence_rows)],

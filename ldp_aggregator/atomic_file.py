@@ -52,7 +52,6 @@ def write_atomically(
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names of files in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -61,11 +60,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def require_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Check that a file may be replaced. Return its permissions, or None if there is no file at the path.
-
-    Raises OSError if the path is a symbolic link, not a regular file, or a SQLite database with its -wal,
-    -shm and -journal files.
-    """
+    """Return the permissions of a file, None if there is none; raise OSError if it may not be replaced."""
     _refuse_database(Path(path))
     try:
         mode = os.lstat(path).st_mode

@@ -32,7 +32,6 @@ class BackgroundTask:
         self._timer: threading.Timer | None = None
 
     def request(self, seconds: float) -> None:
-        """Schedule a run within `seconds`, unless a run is pending already."""
         with self._state:
             if self._timer is None or not self._timer.is_alive():
                 self._timer = threading.Timer(seconds, self._run_once)

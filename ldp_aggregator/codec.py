@@ -68,7 +68,6 @@ def reading(entry: str) -> Iterator[None]:
 
 
 def require(holds: bool, why: str) -> None:
-    """Raise ValueError with this explanation unless a condition holds."""
     if not holds:
         raise ValueError(why)
 
@@ -83,7 +82,6 @@ def require_probabilities(array: FloatArray, name: str) -> None:
 
 
 def to_json(value: Any) -> Any:
-    """Convert an object to dicts, lists, numbers, texts and None."""
     if is_dataclass(value):
         kind: Any = type(value)
         omitted = [name for name, default in _list_defaults(kind).items() if getattr(value, name) == default]
@@ -112,11 +110,7 @@ def _write_array(array: FloatArray | BoolArray | IntArray) -> Any:
 
 
 def from_json(kind: type[T], entry: Any) -> T:
-    """Convert the JSON of a dataclass to an object.
-
-    Raises ValueError if an entry is missing, has a wrong type, or does not fit the others; the message begins
-    with its name.
-    """
+    """Convert JSON to a dataclass; ValueError begins with the name of a missing or wrong entry."""
     require(isinstance(entry, Mapping), "needs an object")
     values: dict[str, Any] = {}
     a_dataclass: Any = kind
@@ -141,14 +135,12 @@ def from_json(kind: type[T], entry: Any) -> T:
 
 @cache
 def _list_fields(kind: Any) -> dict[str, Any]:
-    """Return the types of the fields of a dataclass that are stored, by their names."""
     types = get_type_hints(kind, include_extras=True)
     return {each.name: types[each.name] for each in fields(kind) if not each.metadata.get("hidden")}
 
 
 @cache
 def _list_defaults(kind: Any) -> dict[str, Any]:
-    """Return the defaults of the fields of a dataclass that are optional, by their names."""
     return {each.name: each.default for each in fields(kind) if each.metadata.get("optional")}
 
 
@@ -175,7 +167,6 @@ def _read(kind: Any, value: Any) -> Any:
 
 
 def read_one_of(kinds: Any, value: Any) -> Any:
-    """Convert the JSON of one of several types: the first whose form it has."""
     for kind in kinds:
         if len(kinds) == 1 or _has_form(kind, value):
             return _read(kind, value)
@@ -202,7 +193,6 @@ def _read_tuple(arguments: Any, value: Any) -> tuple[Any, ...]:
 
 
 def _read_numbers(kind: Any, value: Any, unknown: float) -> Any:
-    """Return a number, or an array of numbers; null becomes `unknown`."""
     if kind is float:
         return unknown if value is None else _read_float(value)
     plain = np.array(value, dtype=object)
@@ -214,7 +204,6 @@ def _read_numbers(kind: Any, value: Any, unknown: float) -> Any:
 
 
 def _read_exact(kind: Any, value: Any) -> Any:
-    """Return an array of flags or of whole numbers."""
     [dtype] = get_args(get_args(kind)[1])
     array = np.array(value)
     what = "true or false" if dtype is np.bool_ else "whole numbers"
@@ -229,7 +218,6 @@ def _read_float(number: Any) -> float:
 
 
 def read_count(number: Any) -> int:
-    """Return a whole number from 0 to less than 2^63."""
     require(type(number) is int and 0 <= number < 2**63, "needs a whole number below 2^63")
     return int(number)
 

@@ -9,13 +9,11 @@ from ldp_aggregator.stores.tombstone import read_tombstones
 
 
 def require_whole_survey(store: Store, survey: str, plan: bytes) -> None:
-    """Raise LostReportsError if a survey has lost reports or tokens."""
     counters = {survey: stored_counters(store, survey, plan), token_namespace(survey): []}
     require_whole({name: store.find_losses(name, each) for name, each in counters.items()})
 
 
 def find_damage(store: Store) -> dict[str, CounterError]:
-    """Return what each survey of a store has lost; surveys that are whole or deleted are left out."""
     found: dict[str, CounterError] = {each: lost_plan_error(each) for each in store.lost_plans()}
     for survey, plan in store.plans().items():
         try:

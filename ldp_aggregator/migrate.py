@@ -1,6 +1,5 @@
 """Copies a survey to another store, in which a report that was counted before does not count again.
 
-Of a store that has lost reports, the copy contains what is left, and its schedule states how many are lost.
 Only what the target lacks is written, so another run completes an interrupted copy. Until then the target
 accepts no reports: its schedule names the run that has locked it. Of two concurrent runs, the later one
 continues.
@@ -60,28 +59,15 @@ def migrate_survey(
 ) -> int:
     """Copy a survey with its texts, counters, report ids and tokens to another store.
 
-    Parameters
-    ----------
-    source : Store
-        The store to read. No report may be counted in it during the copy, unless the copy is a backup.
-    target : Store
-        The store to write. It contains nothing of the survey except its plan, or an incomplete copy from
-        this source.
-    progress : callable
-        Called with the number of reports copied since its last call.
-    accept_loss : bool
-        Whether to copy what is left in a store that has lost reports, or to restore a backup.
-    backup : int, optional
-        The time, if the copy is a backup, in Unix seconds.
+    No report may be counted in the source during the copy, unless the copy is a `backup`, made at this time
+    in Unix seconds. The target contains nothing of the survey except its plan, or an incomplete copy from
+    this source. `progress` takes the number of reports copied since its last call. `accept_loss` copies what
+    is left in a store that has lost reports, or restores a backup.
 
-    Raises
-    ------
-    MigrationError
-        If the target collects the survey itself, if another run has started, or if the source counts reports
-        meanwhile. If the source is a backup, unless the loss is accepted.
-    StoreError
-        If a store cannot be used or lacks the survey, or it was deleted from the target. Running it again is
-        safe. If the source has lost reports, unless the loss is accepted.
+    Raises MigrationError if the target collects the survey itself, if another run has started, or if the
+    source counts reports meanwhile. Raises StoreError if a store cannot be used or lacks the survey, or it
+    was deleted from the target; running it again is safe. Either is raised if the source is a backup or has
+    lost reports, unless the loss is accepted.
     """
     try:
         return _Migration(source, target, survey).run(progress, accept_loss, backup)
@@ -132,7 +118,6 @@ class _Migration:
         return count_in_sums(target, survey)
 
     def _require_whole(self, plan: bytes, schedule: Schedule) -> None:
-        """Raise an error if the source has lost reports or tokens, or is a backup."""
         require_whole_survey(self._source, self._survey, plan)
         if schedule.backup:
             raise MigrationError(
@@ -156,7 +141,6 @@ class _Migration:
         return found
 
     def _lock_target(self, plan: bytes) -> None:
-        """Publish and lock the survey in the target, which must have no reports that the source lacks."""
         target, survey, plans = self._target, self._survey, self._target.plans()
         served = survey in plans
         former = read_schedule(target, survey)
@@ -183,7 +167,6 @@ class _Migration:
             raise self._foreign_reports_error()
 
     def _is_finished(self, plan: bytes, schedule: Schedule) -> bool:
-        """Return whether the target has a complete copy; raise MigrationError if it collects the survey."""
         plans, former = self._target.plans(), read_schedule(self._target, self._survey)
         if plans.get(self._survey, plan) != plan:
             raise MigrationError(
@@ -225,11 +208,9 @@ class _Migration:
         return count_reports(store.totals(self._survey))
 
     def _lacks_reports(self, store: Store, other: Store) -> bool:
-        """Return whether `store` lacks reports or tokens of `other`, or has others under their ids."""
         return any(self._missing_reports(store, other))
 
     def _missing_reports(self, store: Store, other: Store) -> Iterator[int]:
-        """Yield, part by part, how many reports or tokens of `other` are not in `store`."""
         for (name, counter), total in self._read_totals(other).items():
             for ids, marks in other.report_ids(name, counter) if total.n else ():
                 entries = zip(byte_rows(ids), byte_rows(marks), strict=True)
@@ -252,7 +233,6 @@ class _Migration:
         self._require_lock(lock_again=True)  # both may have added them, and the other one opened it
 
     def _record_ids(self, name: str, counter: str, ids_and_marks: IdsAndMarks, width: int) -> None:
-        """Record ids of reports whose tallies the target has; skip ids that it has already."""
         ids, marks = ids_and_marks
         (known,) = self._target.record([Batch(name, counter, ids, marks, np.zeros(width, np.int64))])
         new = np.array([report_id not in known for report_id in byte_rows(ids)])
@@ -272,7 +252,6 @@ class _Migration:
         }
 
     def _verify_copy(self, totals: TotalsByCounter) -> None:
-        """Compare the target with the source; the error states what to do."""
         expected = _comparable_totals(totals)
         if expected != _comparable_totals(self._read_totals(self._source)):
             raise MigrationError(
@@ -289,7 +268,6 @@ class _Migration:
         )
 
     def _require_lock(self, lock_again: bool = False) -> None:
-        """Raise an error if another run has locked the survey."""
         if read_schedule(self._target, self._survey) != self._lock:
             if lock_again:
                 self._target.set_note(SCHEDULES, self._survey, self._lock.to_json())

@@ -36,8 +36,6 @@ class AuditError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionPrivacy:
-    """What a report to one question spends."""
-
     question: str
     mechanism: str
     epsilon: str
@@ -62,7 +60,6 @@ class ReportsPrivacy:
 
     @property
     def asks_all(self) -> bool:
-        """Whether each person answers all questions."""
         return self.ask == ALL
 
     @property
@@ -73,7 +70,6 @@ class ReportsPrivacy:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """State the privacy of the reports that a snapshot counts."""
         return cls(
             plan_digest=snapshot.plan.digest,
             epsilon=decimal_text(snapshot.plan.epsilon),
@@ -109,7 +105,6 @@ class SiloPrivacy:
 
     @classmethod
     def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:
-        """State the privacy of the messages that a snapshot counts."""
         plan = snapshot.plan
         return cls(
             survey=plan.id,
@@ -125,8 +120,6 @@ class SiloPrivacy:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """The result of an audit of the plan."""
-
     passed: bool
     faults: int
     trials: int
@@ -157,7 +150,6 @@ class RelayPrivacy:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self | None:
-        """Return the promise of a survey; None without a relay."""
         relay = snapshot.plan.relay
         if relay is None:
             return None
@@ -172,8 +164,6 @@ class RelayPrivacy:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:
-    """What results state about privacy."""
-
     people: ReportsPrivacy | None = None
     """None for silos alone."""
     validation: ReportsPrivacy | None = None
@@ -193,12 +183,10 @@ class PrivacyStatement:
 
     @property
     def rounds(self) -> tuple[ReportsPrivacy, ...]:
-        """The statements of all plans of people."""
         return tuple(filter(None, (self.people, self.validation)))
 
     @property
     def rejected(self) -> Mapping[str, int]:
-        """Numbers of rejected reports and messages by reason, without those of validation rounds."""
         total: dict[str, int] = {}
         for part in (self.people, *self.silos):
             for reason, count in part.rejected.items() if part else ():
@@ -206,7 +194,6 @@ class PrivacyStatement:
         return total
 
     def check_entries(self) -> None:
-        """Raise ValueError unless each epsilon is a number."""
         epsilons = [(each.epsilon, MAX_SUM if each.asks_all else MAX_EPSILON) for each in self.rounds]
         epsilons += [(each.epsilon, MAX_EPSILON) for each in self.silos]
         epsilons += [(part.epsilon, MAX_EPSILON) for each in self.rounds for part in each.questions]
@@ -262,16 +249,11 @@ def state_privacy(
 
 
 def read_audit(path: Path, plan: AnyPlan) -> AuditResult:
-    """Return the result of an audit, see :func:`read_audit_document`."""
     return read_audit_document(path, plan)[0]
 
 
 def read_audit_document(path: Path, plan: AnyPlan) -> tuple[AuditResult, dict[str, Any]]:
-    """Return the result of an audit that ``ldp-audit --json`` wrote for this plan, and the whole document.
-
-    An audit is passed if it has no fault and its bound is at most epsilon.
-    Raises AuditError if the file is not an audit, or is the audit of another plan.
-    """
+    """Return the result of a plan's audit (``ldp-audit --json``), and the document; else AuditError."""
     try:
         audit = json.loads(path.read_bytes(), parse_constant=float)
         digest, faults, trials = audit["plan_digest"], audit["faults"], audit["trials"]
@@ -299,8 +281,6 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True)
 class Spending:
-    """What one step of a training spends."""
-
     step: str
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -320,7 +300,6 @@ class CuratorPrivacy:
     """Whether the expected number of rows is the survey's, and not a noisy number."""
 
     def check_entries(self) -> None:
-        """Raise ValueError unless the steps add up to what is promised."""
         require(self.adjacency in (ADD_REMOVE, REPLACE), "adjacency: is unknown")
         require(1 <= len(self.steps) <= _MAX_STEPS, f"needs 1 to {_MAX_STEPS} steps")
         is_sum = self.epsilon == sum(each.epsilon for each in self.steps) <= MAX_CURATOR_EPSILON

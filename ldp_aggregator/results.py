@@ -151,8 +151,6 @@ _NEARLY_EVERYONE = 0.99
 
 
 class Useless(StrEnum):
-    """Why a model supports no prediction but the most frequent class."""
-
     WEAK = "weak"
     """The features that distinguish the classes change hardly any prediction."""
     NOTHING = "nothing"
@@ -163,8 +161,6 @@ class Useless(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Usefulness:
-    """What the predictions of a model are worth."""
-
     useless: Useless | None = None
     """Why only the most frequent class can be predicted; None if others can, or if this is unknown."""
     majority: str | None = None
@@ -177,7 +173,6 @@ class Usefulness:
     """Numbers of questions: all, those that can be tested for fake reports, and those with an alarm."""
 
     def check_entries(self) -> None:
-        """Raise ValueError unless the entries fit each other."""
         is_known = self.majority is not None and self.majority_share is not None
         is_unknown = self.majority is None and self.majority_share is None and self.useless is None
         require(is_known or is_unknown, "majority and majority_share: need both, or neither")
@@ -186,7 +181,6 @@ class Usefulness:
 
 
 def find_usefulness(estimates: Estimates, classifier: NaiveBayesParameters) -> Usefulness:
-    """Find what the predictions of a Naive Bayes classifier are worth."""
     majority, poisoning = estimates.majority, estimates.poisoning
     return Usefulness(
         useless=_find_useless(estimates, classifier),

@@ -1,8 +1,6 @@
 """Reads and writes results as model files: canonical JSON with a checksum, never pickle.
 
-A model file holds the plan and its digest, the privacy statement, every estimate with its errors, the
-classifier's parameters, and what predictions are worth. The checksum detects a file that was truncated or
-edited by hand.
+The checksum detects a file that was truncated or edited by hand.
 """
 
 from __future__ import annotations
@@ -61,7 +59,6 @@ class ResultsError(LdpError):
 
 
 def no_classifier(plan: Plan | SiloPlan | Survey, instead: str) -> ModelError:
-    """Return the error of a survey without a label, which has no classifier."""
     return ModelError(f"{plan.id}: this survey has no label, so there is no classifier: {instead}")
 
 
@@ -80,7 +77,6 @@ def save_results(path: str | os.PathLike[str], results: Results) -> None:
 
 
 def dump_results(results: Results) -> bytes:
-    """Return the bytes of a model file."""
     plan = results.plan
     if isinstance(plan, Plan):
         refuse_validation(plan)
@@ -108,37 +104,26 @@ def _compute_checksum(content: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredClassifier:
-    """What a prediction needs of a model file."""
-
     plan: Plan | SiloPlan
     classifier: Classifier
     usefulness: Usefulness | None
 
 
 def read_classifier(path: str | os.PathLike[str]) -> StoredClassifier:
-    """Read what a prediction needs of a model file.
-
-    Raises ModelError if the file cannot be read, is not a model file, is truncated, was edited by hand, or
-    has another version.
-    """
+    """Read what a prediction needs of a model file; raise ModelError if it is not a whole, unedited one."""
     return _read(_read_bytes(path), str(path), _read_classifier)
 
 
 def load_results(path: str | os.PathLike[str]) -> Results:
-    """Read the results in a model file; the errors are those of :func:`read_classifier`."""
     return parse_results(_read_bytes(path), str(path))
 
 
 def parse_results(data: bytes, name: str = "model") -> Results:
-    """Return the results in the bytes of a model file; errors begin with `name`."""
     return _read(data, name, _read_results)
 
 
 def read_results(path: Path) -> Results:
-    """Read the results in a model file, or those of a snapshot, whose estimates are computed.
-
-    Raises ResultsError if the file is neither, and ModelError or SnapshotError if it is damaged.
-    """
+    """Read the results in a model file, or compute those of a snapshot; ResultsError for other files."""
     data = path.read_bytes()
     kind, _ = find_kind(data)
     if kind == "model":
@@ -152,10 +137,7 @@ def read_results(path: Path) -> Results:
 
 
 def read_trained(data: bytes, name: str) -> tuple[Plan, Results]:
-    """Read the results of people's reports in the bytes of a model file, and their plan.
-
-    Raises ModelError as :func:`read_classifier`, and if a curator or silos alone trained the model.
-    """
+    """Read the plan and results of people's reports from a model file; ModelError for any other."""
     results = parse_results(data, name)
     if results.is_curator:
         raise ModelError(
@@ -177,7 +159,6 @@ def _read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def _read(data: bytes, name: str, read: Callable[[dict[str, Any]], _T]) -> _T:
-    """Return what is read from the content of a file whose checksum is valid."""
     content = _parse_content(data, name)
     try:
         return read(content)
@@ -236,13 +217,11 @@ def _read_results(content: dict[str, Any]) -> Results:
 
 
 def _read_parameters(entry: Mapping[str, Any], plan: Plan | SiloPlan) -> Classifier:
-    """Return the parameters of a classifier, which must fit the plan."""
     found: Classifier = read_one_of(get_args(Classifier), entry)
     return found.for_plan(plan.features, len(plan.label.values))
 
 
 def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
-    """Raise ValueError unless the estimates are of the label and the features of a plan."""
     is_same_label = (estimates.label, estimates.classes) == (plan.label.name, tuple(plan.label.values))
     require(is_same_label, "label: is not that of the plan")
     require(len(estimates.features) == len(plan.features), "the number of features is not that of the plan")
@@ -261,7 +240,6 @@ def _check_same_plan(estimates: Estimates, plan: Plan | SiloPlan) -> None:
 
 
 def _parse_content(data: bytes, name: str) -> dict[str, Any]:
-    """Return the content of a model file without its checksum; raise ModelError for anything else."""
     if other := describe_other(data, "model", "json", "empty", "text", "binary"):
         raise ModelError(f"{name}: this is not a model file{other}")
     content = _parse_json(data, name)

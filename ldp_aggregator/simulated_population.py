@@ -1,8 +1,4 @@
-"""Simulates people and their reports in memory: every user answers one question or all, like a device.
-
-The plan, the mechanisms and the integers are the same as on devices; only the network, the journal and the
-system's entropy are left out.
-"""
+"""Simulates people and their reports in memory: every user answers one question or all, like a device."""
 
 from __future__ import annotations
 
@@ -29,10 +25,7 @@ from ldp_aggregator.snapshot import Snapshot, Total
 
 
 def parse_epsilon(value: float | str | Decimal) -> Decimal:
-    """Return epsilon as a decimal with the digits as written.
-
-    Raises SurveyError if epsilon is not above 0 and at most MAX_EPSILON, or has more than 20 digits.
-    """
+    """Return epsilon with its digits; SurveyError unless above 0, at most MAX_EPSILON and of 20 digits."""
     try:
         epsilon = parse_decimal(Decimal(str(value)))
     except InvalidOperation:
@@ -43,10 +36,7 @@ def parse_epsilon(value: float | str | Decimal) -> Decimal:
 
 
 def true_answers(question: Question, codes: IntArray, label_codes: IntArray, rows: IntArray) -> IntArray:
-    """Return the true answers of the rows with these indices of a coded table, as :meth:`Question.value`.
-
-    The answers have the shape (m,), or (m, numbers) if the question is about several numbers at once.
-    """
+    """Return true answers of rows, (m,), or (m, numbers) of several at once, as :meth:`Question.value`."""
     own = label_codes[rows] if question.label.exists else np.zeros_like(rows)
     if not question.mechanism.multivariate:
         found = [
@@ -63,10 +53,7 @@ def true_answers(question: Question, codes: IntArray, label_codes: IntArray, row
 
 
 def draw_questions(plan: Plan, count: int, rng: RandomSource) -> IntArray:
-    """Return the index of the question of each of `count` users, drawn like :meth:`Plan.draw`.
-
-    Only for a survey in which each person answers one question.
-    """
+    """Return the question of each of `count` users who answer one, drawn like :meth:`Plan.draw`."""
     limits = np.array(thresholds([question.weight for question in plan.questions]), dtype=np.uint64)
     return np.searchsorted(limits, np.frombuffer(rng.take(8 * count), "<u8"), side="right")
 
@@ -97,7 +84,6 @@ def simulate_reports(
 
 
 def simulate_total(question: Question, values: IntArray, rng: RandomSource) -> Total:
-    """Return the total of one question after one report for each true value in `values`."""
     mechanism = question.mechanism
     if not len(values):
         return Total(0, np.zeros(question.cells, dtype=np.int64))
@@ -120,8 +106,6 @@ _PEOPLE_PER_CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class SyntheticPopulation:
-    """A population: the distribution of the labels, and of each feature given the label."""
-
     prior: FloatArray
     """P(label). Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
@@ -146,10 +130,7 @@ class SyntheticPopulation:
 
     @classmethod
     def uniform(cls, plan: AnyPlan, prior: FloatArray | None = None) -> Self:
-        """Return a population with equally frequent values; no feature depends on the label.
-
-        By default the classes are equally frequent too.
-        """
+        """Return a population of equally frequent values and, by default, classes, all independent."""
         return cls.from_strength(plan, 1.0, 0.0, prior)
 
     def draw_people(
@@ -162,10 +143,7 @@ class SyntheticPopulation:
     def draw_rows(
         self, labels: IntArray, rng: np.random.Generator, features: Sequence[int] | None = None
     ) -> IntArray:
-        """Draw rows for given labels (m,); return codes (m, n) in column-major order.
-
-        If `features` is given, only these are drawn; the codes of the others are zero.
-        """
+        """Draw rows for labels (m,); return codes (m, n), column-major, 0 of features not in `features`."""
         codes = np.zeros((len(labels), len(self.conditionals)), dtype=np.int64, order="F")
         for feature in range(len(self.conditionals)) if features is None else features:
             codes[:, feature] = _draw_codes(self.conditionals[feature], labels, rng)
@@ -175,7 +153,6 @@ class SyntheticPopulation:
 def simulate_survey(
     plan: Plan, population: SyntheticPopulation, users: int, rng: np.random.Generator, devices: RandomSource
 ) -> Snapshot:
-    """Simulate one survey; return its totals. Only the features that a person is asked about are drawn."""
     groups = [(plan.questions, users)]
     if not plan.asks_all:
         counts = np.bincount(draw_questions(plan, users, devices), minlength=len(plan.questions))
@@ -199,7 +176,6 @@ def simulate_series(
     rng: np.random.Generator,
     devices: RandomSource,
 ) -> Snapshot:
-    """Simulate a survey with waves, which have a population each; each person draws one wave."""
     counts = rng.multinomial(users, np.full(len(populations), 1 / len(populations)))
     totals: dict[str, Total] = {}
     for wave, (population, count) in enumerate(zip(populations, counts.tolist(), strict=True)):

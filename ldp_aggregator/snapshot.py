@@ -139,17 +139,8 @@ class Snapshot(CounterSnapshot[Plan]):
     def select(self, wave: str = LAST_WAVE) -> Snapshot:
         """Return the totals of one wave by its name, of all together, or of the last with reports.
 
-        The keys are those of `plan.questions`. Without waves, "all" and "last" change nothing.
-
-        Parameters
-        ----------
-        wave : str
-            The name of a wave, "all" or "last". Without any report, "last" is the first wave.
-
-        Raises
-        ------
-        SnapshotError
-            If there is no such wave.
+        The keys are those of `plan.questions`. Without waves, "all" and "last" change nothing; without any
+        report, "last" is the first wave. Raises SnapshotError if there is no such wave.
         """
         waves = self.plan.waves
         names = [each.name for each in waves.list] if waves else []
@@ -198,7 +189,6 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
 
     @property
     def messages(self) -> int:
-        """Number of messages."""
         return self.total()
 
     @property
@@ -210,7 +200,6 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
 
 
 def _wave_of(key: str) -> str:
-    """Return the index of the wave in the key of a total; empty without waves."""
     return key.partition("@")[2].partition(":")[0]
 
 
@@ -232,7 +221,6 @@ def make_snapshot(
     simulated: bool = False,
     losses: Loss = NO_LOSS,
 ) -> AnySnapshot:
-    """Return a snapshot of the plan's kind."""
     if isinstance(plan, SiloPlan):
         return SiloSnapshot(plan, totals, rejections or {}, simulated, losses)
     return Snapshot(plan, totals, rejections or {}, simulated, losses)
@@ -296,10 +284,7 @@ def sum_snapshots(snapshots: Iterable[SnapshotT]) -> SnapshotT:
 
 
 def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
-    """Raise SnapshotError if two snapshots, given by their names, have the same plan and equal counters.
-
-    Counters without reports are equal without being copies.
-    """
+    """Raise SnapshotError if two named snapshots have one plan and equal counters with reports."""
     names: dict[tuple[str, str], str] = {}
     for name, snapshot in snapshots.items():
         counters = {key: (total.n, total.cells.tolist()) for key, total in snapshot.totals.items()}
@@ -313,12 +298,10 @@ def require_different(snapshots: Mapping[str, AnySnapshot]) -> None:
 
 
 def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapshot:
-    """Return one survey's snapshot, read from a store.
+    """Return one survey's snapshot, read from a store; `thorough` is that of :meth:`Store.find_losses`.
 
-    `thorough` says how to look for lost reports, see :meth:`Store.find_losses`.
-    Raises StoreError if the store has no such survey, or has lost reports, or (DeletedSurveyError) if it was
-    deleted, IncompleteImportError if the survey's import into the store is not complete, and BackupError if
-    the store is a backup.
+    Raises StoreError if the store lacks the survey, has lost reports, is a backup (BackupError), holds an
+    incomplete import (IncompleteImportError), or the survey was deleted (DeletedSurveyError).
     """
     plan = read_stored_plan(store, survey)
     schedule = require_usable(store, survey)
@@ -331,10 +314,7 @@ def take_snapshot(store: Store, survey: str, thorough: bool = True) -> AnySnapsh
 
 
 def read_stored_plan(store: Store, survey: str) -> Plan | SiloPlan:
-    """Read one survey's plan from a store.
-
-    Raises StoreError if the store has no such survey, or (DeletedSurveyError) if it was deleted.
-    """
+    """Read a survey's plan; StoreError if there is none, DeletedSurveyError if it was deleted."""
     plans = store.plans(survey)
     if survey not in plans:
         require_living(store, survey)

@@ -26,11 +26,7 @@ class SnapshotError(LdpError):
 
 
 def choose_covering_plan(one: Plan, other: Plan) -> Plan:
-    """Return the plan that has all questions of the other plan; the first if both do.
-
-    Raises SnapshotError if neither does, or if they are not rounds of one family: their reports cannot be
-    added.
-    """
+    """Return the plan of a family with all questions of the other, the first of two; else SnapshotError."""
     for plan, covered in ((one, other), (other, one)):
         keys = {question.key for question in plan.questions}
         covers = {question.key for question in covered.questions} <= keys
@@ -49,22 +45,17 @@ def choose_covering_plan(one: Plan, other: Plan) -> Plan:
 
 
 def _shared_definition(plan: Plan) -> tuple[Any, ...]:
-    """Return the parts of a plan that are the same in all rounds of a family."""
     schema = plan.label, plan.features, plan.projection
     return plan.family, *schema, plan.enrolment, plan.validation, plan.asks_all, plan.waves
 
 
 def dump_plan_entry(plan: Plan | SiloPlan) -> dict[str, Any]:
-    """Return the entries of a snapshot or a model file: the plan, and its texts if they are at hand."""
     texts = {"texts": json.loads(plan.texts.json)} if plan.texts else {}
     return {"plan": json.loads(plan.json), **texts}
 
 
 def read_plan_entry(content: Mapping[str, Any]) -> Plan | SiloPlan:
-    """Return the plan of a snapshot or a model file, with its texts.
-
-    Raises SurveyError if the plan is invalid, or the texts are not its texts.
-    """
+    """Return the plan of a snapshot or model file with its texts; SurveyError if one is invalid."""
     # the plan was canonical when it was written; sorting its keys restores those bytes
     plan = ANY_PLANS.from_json(dump_canonical_json(content["plan"]))
     texts = content.get("texts")
@@ -81,14 +72,12 @@ class FieldError(Exception):
 
 
 def cell_counts(plan: AnyPlan) -> dict[str, int]:
-    """Return the number of cells of each counter of a plan: one per question, and its support counters."""
     support = {each.support_key: each.mechanism.support_counters for each in plan.counted_questions}
     questions = {each.key: each.cells for each in plan.counted_questions}
     return questions | {key: counters.cells for key, counters in support.items() if counters}
 
 
 def counter_names(plan: AnyPlan, shards: int = 1) -> list[str]:
-    """Return the names of all counters of a plan; support counters have no sub-shards."""
     questions = [
         each for question in plan.counted_questions for each in divide_counter(plan.id, question.key, shards)
     ]
@@ -96,7 +85,6 @@ def counter_names(plan: AnyPlan, shards: int = 1) -> list[str]:
 
 
 def stored_counters(store: Store, survey: str, plan: bytes) -> list[str]:
-    """Return the names of a survey's counters in a store, or none if another version made its plan."""
     try:
         return counter_names(ANY_PLANS.from_json(plan), read_shards(store, survey))
     except SurveyError:
@@ -104,20 +92,17 @@ def stored_counters(store: Store, survey: str, plan: bytes) -> list[str]:
 
 
 def read_totals(entries: Mapping[str, Any], plan: AnyPlan) -> dict[str, Total]:
-    """Return the totals of a document; raise FieldError or KeyError if they do not fit the plan."""
     counts = cell_counts(plan)
     return {key: _read_total(entry, counts[key], f"totals.{key}") for key, entry in entries.items()}
 
 
 def read_rejections(entries: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of rejections by reason; raise FieldError for anything else."""
     if not all(map(_REASON.fullmatch, entries)):
         raise FieldError("rejections: needs reasons of lower-case letters and hyphens, such as wrong-plan")
     return {reason: _read_count(number, f"rejections.{reason}") for reason, number in entries.items()}
 
 
 def read_losses(entry: Mapping[str, Any]) -> Loss:
-    """Return what is missing in totals; raise FieldError for anything else."""
     try:
         return from_json(Loss, entry)
     except ValueError as error:

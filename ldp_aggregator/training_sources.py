@@ -1,8 +1,4 @@
-"""Reads the sources of training: collectors, stores, snapshot files and archives of raw reports.
-
-Each source yields snapshots; those of one plan, or of the rounds of one survey, are added up. Surveys of
-silos with different plans stay apart, because their estimates are pooled.
-"""
+"""Reads the sources of training: collectors, stores, snapshot files and archives of raw reports."""
 
 from __future__ import annotations
 
@@ -41,8 +37,6 @@ _MAX_PROBLEM_BYTES = 4096
 
 
 class TrainingData(NamedTuple):
-    """The snapshots that a model is trained on."""
-
     snapshot: AnySnapshot
     """The sum of all rounds of a survey of people; without people, the sum of all messages of the survey of
     silos with the largest epsilon."""
@@ -68,36 +62,16 @@ def read_training_data(
 ) -> TrainingData:
     """Read all sources and add up their snapshots: those of people, and those of each survey of silos.
 
-    Parameters
-    ----------
-    sources : sequence of str
-        URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
-        paths of snapshots and of archives of raw reports: concatenated, possibly compressed with gzip, of
-        any size. Each report counts once across all archives; duplicates between other sources cannot be
-        detected.
-    plan : Plan or SiloPlan, optional
-        The plan of the reports in archives. Without archives, one of the sources must have this plan.
-    surveys : sequence of str
-        Ids of the surveys to read from a store that has several: one survey, or the rounds of one.
-    token : str, optional
-        The operator's token, for collectors.
-    warn : callable
-        Called for damage to archives; their undamaged reports are counted.
-    workers : int or str
-        Number of processes that read archives, or the address of a Dask cluster.
-    show : callable
-        Shows the progress, see :data:`~encoders.progress.ShowProgress`.
+    Sources are URLs of collectors (``http://host:8000/v1/surveys/ID``) and stores (``sqlite:///ldp.db``), and
+    paths of snapshots and of archives of raw reports. Each report counts once across all archives; duplicates
+    between other sources cannot be detected. `plan` is that of the archives, and `warn` and `workers` are as
+    in :func:`count_archives`. `surveys` are the ids to read from a store that has several: one survey, or the
+    rounds of one. `token` is the operator's, for collectors.
 
-    Raises
-    ------
-    SourceError
-        If a source cannot be read, is named twice, or needs a plan, survey or token that is not given; if
-        the sources validate several models, or contain only a validation round.
-    SnapshotError
-        If a snapshot is damaged or a copy of another one, or the sources' plans are not rounds of one
-        survey, see :func:`~ldp_aggregator.snapshot.choose_covering_plan`.
-    IncompleteImportError
-        If the survey's import into its store is not complete.
+    Raises SourceError if a source cannot be read, is named twice, or needs a plan, survey or token that is
+    not given; if the sources validate several models, or contain only a validation round. Raises
+    SnapshotError if a snapshot is damaged or a copy of another one, or the plans are not rounds of one
+    survey; and IncompleteImportError if the survey's import into its store is not complete.
     """
     resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]
     for names in (resolved, list(surveys)):
@@ -132,7 +106,6 @@ def read_training_data(
 
 
 def _refuse_archive(path: str) -> SourceError:
-    """Return the error of a file that is not a snapshot, where no plan is given."""
     if other := describe_other(Path(path), "reports", "gzip"):
         return SourceError(f"{path}: is neither a snapshot nor an archive of reports{other}")
     return SourceError(
@@ -141,7 +114,6 @@ def _refuse_archive(path: str) -> SourceError:
 
 
 def _separate_silos(snapshots: Sequence[SiloSnapshot]) -> tuple[SiloSnapshot, ...]:
-    """Return the sum of each survey's messages, the survey with the largest epsilon first."""
     by_plan: dict[str, list[SiloSnapshot]] = {}
     for each in snapshots:
         by_plan.setdefault(each.plan.digest, []).append(each)
@@ -190,21 +162,13 @@ def _read_snapshots(source: str, surveys: Sequence[str], token: str | None) -> l
 
 
 def read_store_snapshots(url: str, surveys: Sequence[str] = ()) -> list[AnySnapshot]:
-    """Read the snapshots of one or several surveys from a store.
-
-    Raises SourceError if there is no such file, or if the store holds several surveys and none is named, and
-    StoreError if the store cannot be used or lacks the survey.
-    """
+    """Read the named surveys of a store, or its only one; SourceError without it, StoreError on failures."""
     with closing(open_existing_store(url, read_only=True)) as store:
         return [take_snapshot(store, each) for each in surveys or [_find_only_survey(store)]]
 
 
 def open_existing_store(url: str, read_only: bool = False) -> Store:
-    """Open a store; never create one.
-
-    Raises SourceError if its file does not exist, which opening would create under a misspelt name, and
-    StoreError if the store cannot be opened.
-    """
+    """Open a store, never create one; SourceError if its file is missing, StoreError if it is unusable."""
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).is_file():
         raise SourceError(f"{url}: there is no such file: check the path")
     return open_store(url, read_only, create=False)
@@ -230,11 +194,7 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
-    """Fetch a survey's snapshot from its collector.
-
-    The URL is ``http://host:8000/v1/surveys/ID``, and the token is the operator's.
-    Raises SourceError if the collector cannot be reached, refuses, or does not send a snapshot.
-    """
+    """Fetch a snapshot from a survey's URL with the operator's token; SourceError if there is none."""
     if not token:
         raise SourceError(
             f"{url}: a collector needs the operator's token to show its totals, and none is set: set the "
@@ -261,7 +221,6 @@ def fetch_snapshot(url: str, token: str | None) -> AnySnapshot:
 
 
 def _describe_refusal(error: HTTPError) -> str:
-    """Return the status, and the detail of the problem document or the status text."""
     try:
         problem = json.loads(error.read(_MAX_PROBLEM_BYTES))
         detail = problem.get("detail") or problem.get("title")

@@ -19,7 +19,7 @@ from ldp_aggregator.estimation.estimators import UNIFORM_VARIANCE
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import NOT_ASKED, QuestionSummary
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, estimate_table
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_central.curator_naive_bayes import CentralNaiveBayes
 from ldp_central.learner import Training
@@ -96,7 +96,7 @@ def _estimate_feature(
         questions = QuestionSummary(mechanism, round(classes.rows)), NOT_ASKED
         moments = SoftMoments.from_table(table, classes)
         return NumberResult.from_estimates(feature, questions, moments, smoothed, prior)
-    frequencies = CellFrequencies.from_table(table, classes)
+    frequencies = estimate_table(table, classes)
     return replace(FeatureResult.from_estimates(feature, frequencies, prior), mechanism=mechanism)
 
 

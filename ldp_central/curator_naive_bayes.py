@@ -18,7 +18,7 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation import ClassConditional
 from ldp_aggregator.estimation.bayes.posterior import smooth_tables
 from ldp_aggregator.estimation.estimators import UNIFORM_VARIANCE, Gaussian, smooth_numbers
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, estimate_table
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.prediction.linear_model import place_columns
 from ldp_aggregator.privacy_statement import Spending
@@ -154,7 +154,7 @@ def smooth(rows: CodedRows, tables: Mapping[int, NoisyTable]) -> CentralNaiveBay
     numbers = [index for index in tables if isinstance(rows.features[index], NumericFeature)]
     discrete = [index for index in tables if index not in numbers]
     smoothed = smooth_tables(
-        [CellFrequencies.from_table(tables[index], classes) for index in discrete],
+        [estimate_table(tables[index], classes) for index in discrete],
         [rows.features[index].size for index in discrete],
         classes.prior,
     )

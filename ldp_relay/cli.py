@@ -131,7 +131,6 @@ def _serve(options: Namespace) -> None:
 
 
 def _find_unserved(settings: RelaySettings, held: HeldMessages) -> list[str]:
-    """Return a warning for each plan whose messages nobody would pass on."""
     served = {each.plan.digest for each in settings.surveys.values()}
     return [
         f"warning: messages of the plan {digest} wait, and it is not in the settings: add it again"
@@ -157,7 +156,6 @@ def _print_surveys(settings: RelaySettings, address: str, warnings: Sequence[str
 
 
 def _describe_limit(survey: RelayedSurvey) -> str:
-    """Return what networks can do to the promise, and how many people of an office can answer."""
     limit, dishonest = survey.messages_per_network, survey.relay.batch - survey.relay.honest_reports
     if not limit and survey.codes:
         return "takes messages with a code only, each once"
@@ -174,7 +172,6 @@ def _describe_limit(survey: RelayedSurvey) -> str:
 
 
 def _open(settings: RelaySettings) -> HeldMessages:
-    """Open a database; a missing one is an error, because it would be made for the present user."""
     if not settings.database.exists():
         sys.exit(f"Error: {settings.database}: there is no such database yet; ldp-relay serve creates it")
     return HeldMessages(settings.database)
@@ -221,7 +218,6 @@ def _describe(survey: RelayedSurvey, held: HeldMessages) -> list[str]:
 
 
 def _wave_rows(survey: RelayedSurvey, held: HeldMessages) -> list[list[str]]:
-    """Return a table of the waves that have had messages."""
     rows = [["wave", "closes", RECEIVED, "waiting", TOO_FEW]]
     for name, pool in survey.pools.items():
         found = held.counts(pool.name)

@@ -23,13 +23,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from encoders.survey.sealing import column_bytes
-from encoders.survey.unsealing import (
-    BATCH_HEADER,
-    MESSAGES_TYPE,
-    WAVE_HEADER,
-    breaks_promise,
-    most_records,
-)
+from encoders.survey.unsealing import BATCH_HEADER, MESSAGES_TYPE, WAVE_HEADER, breaks_promise, most_records
 from ldp_relay import release
 from ldp_relay.held_messages import FAILED, HeldMessages, Passage
 from ldp_relay.relay_settings import Pool, RelayedSurvey
@@ -67,15 +61,7 @@ def log_event_once(event: str, **fields: object) -> None:
 
 
 def start(surveys: Iterable[RelayedSurvey], held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> None:
-    """Start the threads; they end with the process, at any moment without harm.
-
-    Parameters
-    ----------
-    surveys : iterable of RelayedSurvey
-    held : HeldMessages
-    refusals : mapping of digest to Counter
-        The refusals of each survey by reason, which are written to the database at each full hour.
-    """
+    """Start the daemon threads; each full hour one writes the refusals by reason to the database."""
     hourly = HourlyRelease(list(surveys), held, refusals)
     threading.Thread(target=hourly.run, daemon=True).start()
     for each in hourly.surveys:
@@ -102,7 +88,6 @@ class HourlyRelease:
         self._difference = now - monotonic()
 
     def run(self) -> None:
-        """Release until the process ends."""
         while True:
             sleep(min(CHECK_SECONDS, max(self._next_hour - time(), 0.01)))
             self.release_if_due()
@@ -130,7 +115,6 @@ class HourlyRelease:
             log_event("arrivals-kept", kind=type(error).__name__)
 
     def _release(self, survey: RelayedSurvey, pool: Pool, *, has_ended: bool, hour: int) -> None:
-        """Release the messages of a pool; `has_ended` if its end has passed by all clocks."""
         is_closed = has_ended and pool.name in self._ended
         (self._ended.add if has_ended else self._ended.discard)(pool.name)
         try:
@@ -140,7 +124,6 @@ class HourlyRelease:
             log_event("release-failed", survey=survey.plan.id, kind=type(error).__name__)
 
     def write_refusals(self) -> None:
-        """Add the refusals since the last call to the counts that the operator reads."""
         for digest, found in self._refusals.items():
             refused = {f"refused, {reason}": found.pop(reason) for reason in list(found)}
             with suppress(sqlite3.Error):  # a full disk; these counts are not worth more
@@ -194,16 +177,9 @@ Answer = tuple[dict[str, int], list[int]]
 
 
 def post(survey: RelayedSurvey, passage: Passage) -> tuple[int, Answer | None, float]:
-    """Send messages to a collector.
+    """Send messages to a collector; return its HTTP status, its answer, and the pause that it asks for, in s.
 
-    Returns
-    -------
-    status : int
-        The HTTP status; 0 if there is no response.
-    answer : Answer or None
-        None if the collector has not answered.
-    retry_after : float
-        The pause that the collector asks for, in seconds.
+    The status is 0 if there is no response, and the answer None if the collector has not answered.
     """
     try:
         with _opener.open(_request(survey, passage), timeout=TIMEOUT_SECONDS) as response:
@@ -278,7 +254,6 @@ def _request(survey: RelayedSurvey, passage: Passage | None = None) -> Request:
 
 
 def _parse(body: bytes) -> object:
-    """Return the JSON in a body; None if it is none."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -286,7 +261,6 @@ def _parse(body: bytes) -> object:
 
 
 def _read_answer(body: bytes, records: int, columns: int) -> Answer | None:
-    """Return the counts in a collector's response; None unless they are those of as many messages."""
     answer = _parse(body)
     try:
         counts = {name: answer[name] for name in ("recorded", "duplicate", "rejected")}  # type: ignore[index]

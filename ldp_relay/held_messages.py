@@ -1,11 +1,10 @@
 """The messages that wait, are being passed on, or were passed on: one SQLite file.
 
-A message is what a person sends: an envelope, opened, with a sealed message for each column. It is named by
-the hash of its bytes. The messages of a pool are mixed with each other alone. A survey is a pool, whose name
-is the digest of its plan; in a survey with waves, each wave is a pool, DIGEST/WAVE. Names stay as long as the
-file, so no message leaves twice, whatever the clock says. The file shows in which order messages arrived only
-since the last full hour, when all rows are written anew in the order of their names. Never restore this file
-from a copy: messages that have left would leave again, in another crowd.
+A message is an opened envelope, with a sealed message for each column, named by the hash of its bytes. Those
+of a pool are mixed with each other alone: of a survey, named by the digest of its plan, or of a wave,
+DIGEST/WAVE. Names stay as long as the file, so no message leaves twice, whatever the clock says. The file
+shows in which order messages arrived only since the last full hour. Never restore it from a copy: messages
+that have left would leave again, in another crowd.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ class Outcome(StrEnum):
 
 @dataclass
 class _Ticket:
-    """A message that a request wants to be held."""
-
     pool: str
     inner: bytes
     closes: int
@@ -67,34 +64,23 @@ class Passage:
     """The records that a collector gets in one request; a record has a message of each column."""
 
     pool: str
-    """The name of their pool."""
     batch: int
-    """The number of their batch."""
     size: int
-    """The number of records of the batch."""
     rejected: list[int]
     """How many messages of each column of the batch the collector has rejected before."""
     first: int
     """How many records of the batch were passed on before."""
     records: int
-    """How many records are in the body."""
     is_last: bool
     """Whether no records of the batch are left."""
     body: bytes = field(repr=False)
 
 
 class HeldMessages:
-    """The messages of all pools of a relay.
+    """The messages of all pools of a relay, in a SQLite file, which is created for its owner only.
 
-    Parameters
-    ----------
-    path : Path
-        The SQLite file; it is created if it is missing, for its owner only.
-
-    Raises
-    ------
-    sqlite3.Error, OSError
-        From all methods, if the file cannot be used. Nothing is then held, released or deleted.
+    All methods raise sqlite3.Error or OSError if the file cannot be used. Nothing is then held, released or
+    deleted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -110,7 +96,6 @@ class HeldMessages:
         return find_failure(self._path, self._file)
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._database.close()
 
@@ -153,7 +138,6 @@ class HeldMessages:
                 each.error = error
 
     def _insert(self, ticket: _Ticket, pool: int, now: float, *, is_withdrawn: bool = False) -> Outcome:
-        """Insert a message, unless it is known, the pool has closed, or its code or network forbids it."""
         name = name_of(ticket.inner)
         sql = "SELECT 1 FROM messages WHERE name = ?"
         if self._database.execute(sql, (name,)).fetchone():
@@ -203,10 +187,7 @@ class HeldMessages:
             return Outcome.KNOWN
 
     def release(self, pool: str, batch: int, *, is_closed: bool, hour: int) -> int:
-        """Put messages of a pool that wait into batches, in one transaction; return the number of batches.
-
-        Of a pool that has closed with fewer messages than a batch, the messages are deleted.
-        """
+        """Put waiting messages into batches, return their number; too few of a closed pool are deleted."""
         with self._lock, transaction(self._database):
             survey = self._number(pool)
             sql = "SELECT name FROM messages WHERE survey = ? AND batch IS NULL AND content NOT NULL"
@@ -228,21 +209,9 @@ class HeldMessages:
     def next_passage(self, digest: str, most: int, sizes: Sequence[int]) -> Passage | None:
         """Return the next records of a survey to pass on, of one batch; None if there are none.
 
-        The same records are returned in the same order until they are marked as passed on, also after a
-        restart.
-
-        Parameters
-        ----------
-        digest : str
-        most : int
-            How many records one request has at most.
-        sizes : sequence of int
-            The length of the messages of each column.
-
-        Raises
-        ------
-        OrderError
-            If the orders of two columns are not independent.
+        They are at most `most`, and `sizes` are the lengths of the messages of each column. The same records
+        are returned in the same order until they are marked as passed on, also after a restart. Raises
+        OrderError if the orders of two columns are not independent.
         """
         sql = (
             "SELECT survey, number, size, secret, next_record, rejected, (SELECT digest FROM surveys "
@@ -267,10 +236,7 @@ class HeldMessages:
         return Passage(pool, number, size, counts, start, len(places), end == len(orders[0]), body)
 
     def _order(self, survey: int, number: int, secret: bytes, columns: int) -> list[list[bytes]]:
-        """Return the names of a batch's messages in the order of each column, which is computed once.
-
-        For many messages it takes a minute, so devices do not wait for it.
-        """
+        """Return a batch's names in the order of each column, computed once; devices do not wait for it."""
         known, orders = self._orders.get(survey, (0, []))
         if known != number:
             sql = "SELECT name FROM messages WHERE survey = ? AND batch = ? AND content NOT NULL"
@@ -288,16 +254,9 @@ class HeldMessages:
     def mark_passed_on(self, passage: Passage, outcomes: Mapping[str, int], rejected: Sequence[int]) -> None:
         """Note that the collector has counted records, and add up its counts.
 
-        After the last records of a batch, the messages, their batch and its secret are deleted; only their
-        names stay.
-
-        Parameters
-        ----------
-        passage : Passage
-        outcomes : mapping of str to int
-            How many messages the collector has recorded, knew already, or rejected.
-        rejected : sequence of int
-            How many messages of each column it has rejected.
+        `outcomes` says how many messages it has recorded, knew already, or rejected, and `rejected` how many
+        of each column. After the last records of a batch, the messages, their batch and its secret are
+        deleted; only their names stay.
         """
         total = " ".join(str(sum(pair)) for pair in zip(passage.rejected, rejected, strict=True))
         with self._lock, transaction(self._database):
@@ -322,7 +281,6 @@ class HeldMessages:
         self._empty_log()
 
     def count_events(self, digest: str, events: Mapping[str, int]) -> None:
-        """Add to counts that the operator reads."""
         with self._lock, transaction(self._database):
             for event, count in events.items():
                 self._count(self._number(digest), event, count)
@@ -348,7 +306,6 @@ class HeldMessages:
         return [(hour, size, max(map(int, counts.split()), default=0)) for hour, size, counts in rows]
 
     def digests(self) -> set[str]:
-        """Return the digests of the plans that have messages which wait or leave."""
         with self._lock:
             held = "SELECT survey FROM messages WHERE content NOT NULL"
             sql = f"SELECT digest FROM surveys WHERE number IN ({held})"  # noqa: S608
@@ -384,7 +341,6 @@ class HeldMessages:
 
 @contextmanager
 def _give_back(tickets: list[_Ticket]) -> Iterator[None]:
-    """Take back the admissions of messages that are not held."""
     try:
         yield
     except BaseException:
@@ -395,5 +351,4 @@ def _give_back(tickets: list[_Ticket]) -> Iterator[None]:
 
 
 def name_of(inner: bytes) -> bytes:
-    """Return the name of a message."""
     return hashlib.sha256(inner).digest()[:16]

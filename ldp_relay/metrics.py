@@ -48,7 +48,6 @@ class RelayMetrics(Collector):
         self._hourly: tuple[float, dict[str, dict[str, int]], int | None] = 0, {}, None
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics."""
         failure = self._held.find_failure()
         yield GaugeMetricFamily("ldp_relay_ready", "Whether messages can be held", not failure)
         reasons = GaugeMetricFamily("ldp_relay_not_ready", "1 for the reason why not", labels=["reason"])

@@ -28,10 +28,7 @@ def network_of(sender: Address | None, ipv4: int, ipv6: int) -> str:
 class NetworkLimit:
     """Counts the messages of each network in a whole survey: its /24 (IPv4), or its /48 and /32 (IPv6).
 
-    Parameters
-    ----------
-    limit : int
-        Messages of one network; a /32 of IPv6 can send ten times as many. 0 means no limit.
+    A /32 of IPv6 can send ten times as many as the limit. A limit of 0 means no limit.
     """
 
     def __init__(self, limit: int) -> None:
@@ -49,7 +46,6 @@ class NetworkLimit:
             return True
 
     def release(self, sender: Address | None) -> None:
-        """Take back the count of a message that is not held, or was held before."""
         with self._lock:
             self._counts.subtract(self._networks(sender).keys())
 
@@ -78,11 +74,9 @@ class Admission:
     sender: Address | None
 
     def acquire(self) -> bool:
-        """Count the message; return False if its network is full."""
         return self.limit.acquire(self.sender)
 
     def release(self) -> None:
-        """Take back the count, because the message is not held."""
         self.limit.release(self.sender)
 
 
@@ -99,7 +93,6 @@ class RefusalLimit:
         """When all refusals of each address are forgotten."""
 
     def count(self, sender: Address | None) -> None:
-        """Count a refused message."""
         with self._lock:
             now = monotonic()
             if len(self._forgotten_at) >= _MAX_ADDRESSES:

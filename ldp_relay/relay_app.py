@@ -35,20 +35,9 @@ _FULL_SECONDS = 8 * 3600
 
 
 def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[str, Counter[str]]) -> Flask:
-    """Make the application.
+    """Make the application, which writes nothing about senders to a log or a disk.
 
-    Parameters
-    ----------
-    settings : RelaySettings
-    held : HeldMessages
-        Holds what devices send.
-    refusals : mapping of digest to Counter
-        Receives the numbers of refused messages by reason.
-
-    Returns
-    -------
-    Flask
-        Writes nothing about senders to a log or a disk.
+    `refusals` receives the numbers of refused messages by reason, for each plan's digest.
     """
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
@@ -75,8 +64,6 @@ def create_app(settings: RelaySettings, held: HeldMessages, refusals: Mapping[st
 
 @dataclass(frozen=True)
 class _Relay:
-    """State that all requests share."""
-
     settings: RelaySettings
     held: HeldMessages
     refusals: Mapping[str, Counter[str]]
@@ -98,8 +85,6 @@ class _Relay:
 
 @dataclass(frozen=True)
 class _Message:
-    """What a device sent."""
-
     survey: RelayedSurvey
     pool: Pool
     inner: bytes
@@ -140,7 +125,6 @@ def delete_message(survey: str, digest: str, wave: str = "") -> Response:
 
 
 def _require_accepted(outcome: Outcome, message: _Message) -> None:
-    """Raise the refusal that an outcome means, if it means one."""
     match outcome:
         case Outcome.FULL:
             plan, fix = message.survey.plan, "give codes, or raise messages_per_network if you know who sends"
@@ -215,7 +199,6 @@ def _survey(survey: str) -> RelayedSurvey:
 
 
 def _read_message(survey: str, digest: str, wave: str) -> _Message:
-    """Return the message in a request; refuse what no device with this plan sends."""
     found, limit = _survey(survey), _relay().refusal_limit
     size = outer_bytes(found.plan) + (CODE_BYTES if found.codes else 0)
     if digest != found.plan.digest:
@@ -253,14 +236,12 @@ def _read_message(survey: str, digest: str, wave: str) -> _Message:
 
 
 def preflight(**_: str) -> Response:
-    """Tell a browser what pages of every origin may send; only DELETE needs it."""
     allowed = {"Methods": "DELETE, POST", "Headers": "Content-Type"}
     headers = {f"Access-Control-Allow-{name}": value for name, value in allowed.items()}
     return Response(status=204, headers=headers | {"Access-Control-Max-Age": "86400"})
 
 
 def _count_refusal(response: Response) -> Response:
-    """Count a refusal, for the operator."""
     found = _relay().settings.surveys.get((request.view_args or {}).get("survey", ""))
     if found and response.status_code >= 400 and response.is_json:
         reason = response.get_json()["reason"]

@@ -47,15 +47,7 @@ CREATE INDEX IF NOT EXISTS held_messages ON messages (survey, batch) WHERE conte
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open the file; it is created if it is missing, for its owner only.
-
-    Raises
-    ------
-    sqlite3.Error, OSError
-        If the file cannot be used.
-    LdpError
-        If a later version wrote it.
-    """
+    """Open the file, or create it for its owner only; LdpError if a later version wrote it."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)

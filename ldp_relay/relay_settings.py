@@ -62,11 +62,8 @@ class RelayedSurvey:
 
     plan: Plan
     key: PrivateKey
-    """The relay's private key of this survey."""
     collector: str
-    """The survey's URL at its collector."""
     token: str = field(repr=False)
-    """The relay's token at the collector."""
     messages_per_network: int
     """Most messages from one network in the whole survey, or in each wave; 0 means no limit."""
     codes: bool
@@ -76,7 +73,6 @@ class RelayedSurvey:
 
     @property
     def relay(self) -> Relay:
-        """The promise in the plan."""
         assert self.plan.relay is not None
         return self.plan.relay
 
@@ -94,15 +90,12 @@ class RelayedSurvey:
 
 @dataclass(frozen=True)
 class RelaySettings:
-    """The settings of a relay."""
-
     database: Path
     bind: str
     """HOST:PORT to listen at."""
     proxies: tuple[Network, ...]
     """The addresses of the relay's own proxies, whose X-Forwarded-For is trusted."""
     surveys: Mapping[str, RelayedSurvey]
-    """The surveys by id."""
     metrics_token: str = field(default="", repr=False)
     """Opens the metrics; they are closed without one."""
     proxy_refusals: Path | None = None
@@ -110,15 +103,7 @@ class RelaySettings:
 
 
 def read_settings(path: Path) -> RelaySettings:
-    """Read a settings file; the paths in it are relative to its folder.
-
-    Raises
-    ------
-    RelaySettingsError
-        If an entry is missing, unknown or wrong.
-    LdpError
-        If a plan, key or signature cannot be read.
-    """
+    """Read a settings file and what it names, relative to its folder; LdpError names what is wrong."""
     try:
         document = parse_toml(path.read_bytes().decode())
     except OSError as error:
@@ -194,7 +179,6 @@ def _read_survey(folder: Path, name: str, entry: Any, limit: int | None) -> Rela
 
 
 def _check_collector(url: str, plan: Plan, where: str) -> None:
-    """Raise RelaySettingsError unless a URL is the survey's at a collector on another host than the relay."""
     assert plan.relay is not None
     found = _COLLECTOR.fullmatch(url)
     is_local = found is not None and found["host"] in ("127.0.0.1", "localhost", "[::1]")

@@ -25,25 +25,11 @@ class OrderError(Exception):
 
 
 def draw_batches(waiting: Sequence[bytes], batch: int, *, is_closed: bool) -> list[list[bytes]]:
-    """Draw the batches that leave now.
+    """Draw the batches that leave now, uniformly, from the names of the messages that wait.
 
-    While the survey is open, at least `batch` messages stay behind: a batch is drawn from twice as many or
-    more, so nobody who watches a device knows in which batch its message is. After the survey has closed, all
-    messages leave in one batch, or none if there are too few.
-
-    Parameters
-    ----------
-    waiting : sequence of bytes
-        The names of the messages that wait.
-    batch : int
-        The smallest batch that the survey promises.
-    is_closed : bool
-        Whether the survey has closed.
-
-    Returns
-    -------
-    list of list of bytes
-        Drawn uniformly, with the operating system's randomness.
+    While the survey is open, at least `batch` messages, the smallest promised batch, stay behind: a batch is
+    drawn from twice as many or more, so nobody who watches a device knows in which batch its message is.
+    After the survey has closed, all messages leave in one batch, or none if there are too few.
     """
     order = SystemRandom().sample(waiting, len(waiting))
     if is_closed:
@@ -56,21 +42,8 @@ def order_columns(names: Sequence[bytes], secret: bytes, columns: int) -> list[l
     """Return the order in which the messages of each column of a batch leave.
 
     The order of a column is that of HMAC-SHA256(secret, column | name). It is random to anyone without the
-    secret, independent of the other columns, and the same after a restart.
-
-    Parameters
-    ----------
-    names : sequence of bytes
-        The names of the batch's messages.
-    secret : bytes
-        Random bytes of this batch alone.
-    columns : int
-        Number of columns.
-
-    Raises
-    ------
-    OrderError
-        If two orders agree at too many places.
+    secret, which is of this batch alone, independent of the other columns, and the same after a restart.
+    Raises OrderError if two orders agree at too many places.
     """
 
     def order(column: int) -> list[bytes]:

@@ -30,12 +30,8 @@ def run_selftest() -> str:
     """Mix made-up envelopes and return what was found, in a sentence.
 
     The place of an envelope in one column must be independent of its place in each other column, of its
-    arrival and of its name.
-
-    Raises
-    ------
-    SelfTestError
-        If it is not, or an envelope did not leave exactly once in each column.
+    arrival and of its name. Raises SelfTestError if it is not, or an envelope did not leave exactly once in
+    each column.
     """
     with tempfile.TemporaryDirectory() as folder:
         held = HeldMessages(Path(folder, "selftest.db"))
@@ -66,7 +62,6 @@ def _envelope(person: int) -> bytes:
 
 
 def _mix(held: HeldMessages) -> list[list[int]]:
-    """Return the people of each column in the order in which their messages leave."""
     for person in range(ENVELOPES):
         held.hold("selftest", _envelope(person), int(time()) + 3600)
     held.release("selftest", ENVELOPES, is_closed=True, hour=0)
@@ -84,7 +79,6 @@ def _mix(held: HeldMessages) -> list[list[int]]:
 
 
 def _chi_square(one: Sequence[int], other: Iterable[int]) -> float:
-    """Compare the tenth in which each person is in one order with that in another order."""
     part = {person: place * _PARTS // ENVELOPES for place, person in enumerate(one)}
     cells = Counter((part[person], place * _PARTS // ENVELOPES) for place, person in enumerate(other))
     expected = ENVELOPES / _PARTS**2

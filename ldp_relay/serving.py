@@ -23,8 +23,6 @@ THREADS = 16
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
-    """A relay as gunicorn's application."""
-
     def __init__(self, settings: RelaySettings, **options: Any) -> None:
         self._settings, self._options = settings, options
         super().__init__()
@@ -48,14 +46,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
 
 def serve(settings: RelaySettings, print_address: Callable[[str], None]) -> None:
-    """Serve until stopped (SIGTERM, SIGINT).
-
-    Parameters
-    ----------
-    settings : RelaySettings
-    print_address : callable
-        Called with the address when the socket listens.
-    """
+    """Serve until stopped (SIGTERM, SIGINT); `print_address` is called when the socket listens."""
     require_no_passed_sockets("bind")
 
     def when_ready(master: Any) -> None:

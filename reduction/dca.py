@@ -23,32 +23,15 @@ def discriminant_components(
     """Return the top eigenvectors of the between-class scatter against the within-class scatter.
 
     Solves (S_B + rho' S_W) w = lambda (S_W + rho I) w with rho = ridge trace(S_W) / n. The inputs are first
-    scaled to unit variance, so the ridge acts equally on each, for any bounds. With k classes, S_B has rank
-    k - 1 at most: so many components carry the signal. The others are the noise subspace, whose order S_B
-    does not determine; rho', a millionth of the signal, orders it by decreasing variance.
+    scaled to unit variance, so the ridge acts equally on each, for any bounds. With k classes, S_B has rank k
+    - 1 at most: so many components carry the signal. The others are the noise subspace, whose order S_B does
+    not determine; rho', a millionth of the signal, orders it by decreasing variance. A ridge of 0 is for
+    components of the signal only.
 
-    Parameters
-    ----------
-    rows : float array, shape (m, n)
-        No column is constant.
-    labels : int array, shape (m,)
-        The class of each row.
-    components : int
-        1 to n.
-    ridge : float
-        Not negative; positive for components of the noise subspace.
-
-    Returns
-    -------
-    directions : float array, shape (components, n)
-        In units of the rows, by decreasing discriminant power.
-    powers : float array, shape (components,)
-        Variance between the classes over (ridged) variance within them, along each direction.
-
-    Raises
-    ------
-    FitError
-        If there is only one class, the classes have equal means, or the ridge is too small.
+    No column of `rows`, (m, n), is constant; `labels` are (m,). Returns directions, (components, n), in units
+    of the rows, by decreasing discriminant power, and the powers: variance between the classes over (ridged)
+    variance within them. Raises FitError if there is only one class, the classes have equal means, or the
+    ridge is too small.
     """
     spread = rows.std(axis=0)
     between, within = scatters(rows / spread, labels)
@@ -74,13 +57,7 @@ def discriminant_components(
 
 
 def scatters(rows: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the scatter between the classes and within them, divided by the number of rows; each (n, n).
-
-    Raises
-    ------
-    FitError
-        If all rows are of one class.
-    """
+    """Return the scatter per row between and within classes, (n, n) each; FitError if there is one class."""
     classes, members, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise FitError('all rows are of one class: add rows of another class, or use method "pca"')

@@ -1,10 +1,4 @@
-"""The exception of this package.
-
-::
-
-    LdpError
-    └── FitError    rows from which no projection can be fitted
-"""
+"""The exception of this package."""
 
 from __future__ import annotations
 

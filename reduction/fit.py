@@ -30,34 +30,17 @@ def fit(
 ) -> Fit:
     """Fit a projection on PUBLIC rows; fitting on private rows is not covered by any epsilon.
 
-    Each component is scaled to standard deviation 1 over the rows, as far as the device's fixed point
-    allows, shifted to mean 0, and has its weights rounded to 6 decimals. Its sign is such that the largest
-    weight is positive.
+    Each component is scaled to standard deviation 1 over the rows, as far as the device's fixed point allows,
+    shifted to mean 0, and has its weights rounded to 6 decimals. Its sign is such that the largest weight is
+    positive. Components are named dca1, dca2, ... or pca1, pca2, ...
 
-    Parameters
-    ----------
-    method : str
-        "pca": directions of the largest variance. "dca": directions that separate the classes best.
-    inputs : sequence of NumericFeature
-        The n inputs, one for each column of the rows.
-    rows : float array, shape (m, n)
-        Normalised by the inputs' bounds to [-1, 1].
-    labels : int array, shape (m,), optional
-        The class of each row; DCA needs it.
-    components : int
-        1 to n. With k classes, only the first k - 1 of DCA carry signal; see :mod:`reduction.dca`.
-    ridge : float
-        Ridge of DCA, in units of the mean within-class variance of an input.
+    The method is "pca", directions of the largest variance, or "dca", directions that separate the classes
+    best, which needs labels, (m,). Rows, (m, n), are normalised by the n inputs' bounds to [-1, 1]. With k
+    classes, only the first k - 1 components of DCA carry signal; see :mod:`reduction.dca`. Its ridge is in
+    units of the mean within-class variance of an input.
 
-    Returns
-    -------
-    Fit
-        Its components are named dca1, dca2, ... or pca1, pca2, ...
-
-    Raises
-    ------
-    FitError
-        If no such projection can be fitted on the rows; the message names the column, never a value.
+    Raises FitError if no such projection can be fitted on the rows; the message names the column, never a
+    value.
     """
     _check(inputs, rows, components)
     if method == "pca":
@@ -113,7 +96,6 @@ def _discriminant(
 
 
 def _spread(rows: Floats, direction: Floats, index: int) -> float:
-    """Return the standard deviation of the rows along a direction."""
     size = float(np.abs(direction).sum())
     spread = float((rows @ (direction / size)).std())
     if spread < _MIN_SPREAD:

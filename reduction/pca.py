@@ -9,20 +9,9 @@ Floats = NDArray[np.float64]
 
 
 def principal_components(rows: Floats, components: int) -> tuple[Floats, Floats]:
-    """Return the top eigenvectors of the rows' covariance.
+    """Return the top eigenvectors of the covariance of rows, (m, n), and their shares of the total variance.
 
-    Parameters
-    ----------
-    rows : float array, shape (m, n)
-    components : int
-        1 to n.
-
-    Returns
-    -------
-    directions : float array, shape (components, n)
-        Orthonormal, by decreasing variance.
-    shares : float array, shape (components,)
-        Share of the total variance along each direction.
+    The directions, (components, n), are orthonormal, by decreasing variance.
     """
     centred = rows - rows.mean(axis=0)
     variances, vectors = np.linalg.eigh(centred.T @ centred / len(rows))  # ascending

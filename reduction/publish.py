@@ -36,12 +36,8 @@ class Fit:
 def scale_to_unit_variance(direction: Floats, spread: float) -> Floats:
     """Return weights (n,) with standard deviation 1, as far as the device's fixed-point numbers allow.
 
-    Parameters
-    ----------
-    direction : float array, shape (n,)
-        Not all zero. Its sign is set such that the largest weight is positive.
-    spread : float
-        Standard deviation of the rows along the direction.
+    `direction`, (n,), is not all zero; its sign is set such that the largest weight is positive. `spread` is
+    the standard deviation of the rows along it.
     """
     size = float(np.abs(direction).sum())
     # of several largest weights, equal up to rounding, the first decides the sign

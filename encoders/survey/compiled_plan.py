@@ -74,17 +74,17 @@ class CountedQuestion(Protocol):
     """What a collector uses of a question, see :class:`~encoders.survey.questions.Question`."""
 
     @property
-    def index(self) -> int: ...  # noqa: D102
+    def index(self) -> int: ...
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def key(self) -> str: ...  # noqa: D102
+    def key(self) -> str: ...
     @property
-    def support_key(self) -> str: ...  # noqa: D102
+    def support_key(self) -> str: ...
     @property
-    def cells(self) -> int: ...  # noqa: D102
+    def cells(self) -> int: ...
     @property
-    def mechanism(self) -> CountedMechanism: ...  # noqa: D102
+    def mechanism(self) -> CountedMechanism: ...
 
 
 QuestionT = TypeVar("QuestionT", bound=CountedQuestion, covariant=True)

@@ -22,16 +22,8 @@ if TYPE_CHECKING:
 class DescribedModel(BaseEstimator):
     """A model that describes itself once it is fitted; before that, scikit-learn describes it.
 
-    Attributes
-    ----------
-    results_ : Results
-        All that a model file stores; :func:`~ldp_aggregator.results_file.save_results` writes it.
-    plan_ : Plan
-        The plan of the survey.
-    estimates_ : Estimates
-        All estimates with their errors.
-    privacy_ : PrivacyStatement
-        The privacy statement; after `fit` it states that the reports are simulated.
+    `results_` is all that a model file stores; `plan_`, `estimates_` and `privacy_` are parts of it. After
+    `fit` the privacy statement says that the reports are simulated.
     """
 
     results_: Results
@@ -48,15 +40,9 @@ class DescribedModel(BaseEstimator):
     def to_frame(self) -> pd.DataFrame:
         """Return all estimates as a DataFrame: one row per class and quantity.
 
-        docs/analysing.md describes the columns. Estimates of a curator were released with the model, and
-        cost no more epsilon.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        ModelError
-            If the model is a linear model or a tree of a curator.
+        docs/analysing.md describes the columns. Estimates of a curator were released with the model, and cost
+        no more epsilon. Raises MissingExtraError without pandas, and ModelError for a linear model or a tree
+        of a curator.
         """
         check_is_fitted(self, "results_")
         if not self.results_.has_estimates:
@@ -68,11 +54,9 @@ class DescribedModel(BaseEstimator):
 
     @property
     def notices(self) -> list[Statement]:
-        """What a user of predictions must not miss: a useless model, or fake reports."""
         return find_notices(self.results_.plan, self.results_.usefulness)
 
     def _describe(self) -> ModelDescription:
-        """Return the description of the fitted model."""
         classes = getattr(self, "classes_", None)
         name = "Estimates" if classes is None else type(self).__name__
         return describe_model(self.results_, [] if classes is None else classes, name)
@@ -87,7 +71,6 @@ class DescribedModel(BaseEstimator):
         return self._describe().format_lines() if hasattr(self, "results_") else repr(self)
 
     def _repr_html_(self) -> str:
-        """Return the HTML that a notebook shows."""
         if not hasattr(self, "results_"):
             unfitted: str = super()._repr_html_()
             return unfitted

@@ -1,8 +1,4 @@
-"""Infers a survey from rows in memory, for experiments.
-
-The categories and bounds of a real survey are public, and fixed before anybody answers. Inferring them from
-private rows would leak information; in an experiment the rows are not private.
-"""
+"""Infers a survey from rows in memory, for experiments: from private rows, it would leak information."""
 
 from __future__ import annotations
 
@@ -27,8 +23,6 @@ from ldp_aggregator.simulated_population import parse_epsilon
 
 
 class _Settings(Protocol):
-    """The parameters of a classifier that a simulated survey depends on."""
-
     survey: Survey | Plan | None
     epsilon: float
     bins: int | None
@@ -40,7 +34,6 @@ class _Settings(Protocol):
 def choose_plan(
     settings: _Settings, columns: Mapping[str, Any], y: NDArray[Any]
 ) -> tuple[Plan, NDArray[Any], IntArray]:
-    """Return the plan that a classifier simulates, its labels as `y` spells them, and the codes of `y`."""
     if settings.survey is None:
         labels, label_codes = np.unique(y, return_inverse=True)
         if len(labels) < 2:

@@ -110,7 +110,6 @@ class NaiveBayes(SurveyClassifier):
 
     @classmethod
     def from_results(cls, results: Results) -> Self:
-        """Return a fitted classifier from the results in a model file."""
         plan, estimates = results.plan, results.estimates
         model = cls(epsilon=float(plan.epsilon), survey=plan, estimator=estimates.estimator)
         model._set_stored(Predictor.from_parameters(plan, results.classifier))
@@ -170,14 +169,10 @@ class NaiveBayes(SurveyClassifier):
         return self._predictor.compute_scores(self._predictor.encode(columns), unknown)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
-
-        A score is log P(label) plus the sum of log P(value | label) over the features.
-        """
+        """Return log P(label) plus the sum of log P(value | label), (m, k), columns as in `classes_`."""
         return super().predict_joint_log_proba(X)
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        """Return the index of the best label of each row: by fast prediction, else by the scores."""
         check_handling(self.handle_unknown)
         best: IntArray
         if self._fast_predictor is None or not self._fast_predictor.supports(rows):

@@ -28,7 +28,6 @@ class PredictionQuality:
 
 
 def measure_predictions(scores: FloatArray, labels: IntArray) -> PredictionQuality:
-    """Measure predictions from the scores (m, k) of rows and the codes of their labels (m,)."""
     log_probabilities = normalise_log_scores(scores)
     correct = scores.argmax(axis=1) == labels
     true_class = np.maximum(log_probabilities[np.arange(len(labels)), labels], np.log(_LEAST_PROBABILITY))
@@ -41,10 +40,6 @@ def measure_predictions(scores: FloatArray, labels: IntArray) -> PredictionQuali
 
 
 def compute_calibration_error(confidences: FloatArray, correct: BoolArray) -> float:
-    """Return the expected calibration error in CALIBRATION_BINS bins of equal width.
-
-    It is the mean absolute difference, weighted by the bins' sizes, between the share of correct predictions
-    and the mean probability of the predicted class.
-    """
+    """Return the mean |accuracy - confidence| of CALIBRATION_BINS equally wide bins, weighted by size."""
     bins = np.minimum((confidences * CALIBRATION_BINS).astype(np.int64), CALIBRATION_BINS - 1)
     return float(np.abs(np.bincount(bins, correct - confidences, CALIBRATION_BINS)).sum() / len(confidences))

@@ -53,7 +53,6 @@ class RowReader(BaseEstimator):
         return table, labels
 
     def _read_table(self, X: Any) -> Columns | NDArray[Any]:
-        """Return rows as columns by name, or as an (m, n) array."""
         check_is_fitted(self)
         check_table(X)
         return self._read_rows(X, [entry.name for entry in self.plan_.entries], reset=False)
@@ -84,7 +83,6 @@ class RowReader(BaseEstimator):
 
 
 def _is_frame(rows: Any) -> bool:
-    """Return whether rows are a DataFrame, if their columns have names."""
     return not isinstance(rows, Mapping | Sequence)
 
 
@@ -110,7 +108,6 @@ _HANDLINGS = (ERROR, IGNORE)
 
 
 def check_handling(handle_unknown: str) -> None:
-    """Raise ValueError unless `handle_unknown` is "error" or "ignore"."""
     if handle_unknown not in _HANDLINGS:
         raise ValueError(f"handle_unknown must be one of {', '.join(_HANDLINGS)}, not {handle_unknown!r}")
 

@@ -65,7 +65,6 @@ class CuratorClassifier(SurveyClassifier):
 
     @classmethod
     def from_results(cls, results: Results) -> Self:
-        """Return a fitted classifier from the results in a model file."""
         assert isinstance(results.plan, Plan)
         model = cls(survey=results.plan)
         model._set_stored(Predictor.from_parameters(results.plan, results.classifier))
@@ -85,7 +84,6 @@ class SurveyEstimates(DescribedModel):
         self._set_results(results)
 
     def predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:
-        """Raise ModelError, because there is no classifier."""
         raise no_classifier(self.plan_, "use its estimates, which to_frame() returns and ldp-results shows")
 
     fit = score = predict_proba = predict_log_proba = predict_joint_log_proba = predict

@@ -25,7 +25,6 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
     _predictor: Predictor
 
     def _set_stored(self, predictor: Predictor) -> None:
-        """Set the attributes of a classifier that is read from a model file."""
         names = [entry.name for entry in predictor.plan.entries]
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
@@ -36,7 +35,6 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         self._predictor, self.plan_, self.classes_ = predictor, predictor.plan, predictor.classes
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        """Return log P(label | row) up to a constant of the row, shape (m, k), columns as in `classes_`."""
         return self._predictor.compute_scores(self._predictor.encode(self._to_columns(rows)))
 
     def _to_columns(self, rows: Columns | NDArray[Any]) -> Columns:
@@ -53,10 +51,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
             return self._predictor.encode(self._to_columns(self._read_table(X)))
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
-        """Return the scores of m rows and k labels, shape (m, k), columns as in `classes_`.
-
-        A score is log P(label | row) up to a constant of the row.
-        """
+        """Return log P(label | row) up to a constant of the row, (m, k), columns as in `classes_`."""
         with name_rows_by_index(X):
             return self._compute_scores(self._read_table(X))
 
@@ -76,13 +71,7 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose label is predicted; labels of a survey may have any spelling.
-
-        Raises
-        ------
-        RowError
-            If a row or label does not fit the survey.
-        """
+        """Return the share of rows whose label is predicted; RowError for one that does not fit."""
         check_is_fitted(self)
         with name_rows_by_index(y):
             y = read_labels(y)
@@ -92,7 +81,6 @@ class SurveyClassifier(ClassifierMixin, DescribedModel, RowReader):
         return accuracy
 
     def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        """Return the index of the best label of each row."""
         best: IntArray = self._compute_scores(rows).argmax(axis=1)
         return best
 

@@ -17,7 +17,6 @@ class Count(click.IntRange):
     """A number of people, rows or reports, perhaps with separators of thousands: 3000, 3,000 or 3_000."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
         if isinstance(value, str):
             if not _COUNT.fullmatch(value):
                 self.fail(f"{value!r} is not a whole number: write it as 3000 or 3,000", param, ctx)

@@ -31,7 +31,6 @@ class ReloadableCommand(Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Make a context that keeps a copy of the arguments, because parsing consumes them."""
         arguments = list(args)
         context = super().make_context(info_name, args, parent, **extra)
         context.meta[_ARGUMENTS] = arguments
@@ -39,13 +38,7 @@ class ReloadableCommand(Command):
 
 
 def reload_options(context: click.Context) -> dict[str, Any]:
-    """Return the settings that a running command would have if it were started now.
-
-    Raises
-    ------
-    SettingsError
-        If a setting is invalid; with the message that the command would print at its start.
-    """
+    """Return the settings that the command would start with now; raise SettingsError as its start would."""
     try:
         arguments = list(context.meta[_ARGUMENTS])
         return context.command.make_context(context.info_name, arguments, context.parent).params
@@ -75,7 +68,6 @@ def _load(path: Path) -> dict[str, Any]:
 def _check_value(
     context: click.Context, path: Path, parameter: click.Parameter | None, key: str, value: Any
 ) -> Any:
-    """Return the value of one key, converted like the value of a command-line option."""
     if parameter is None:
         names = sorted(str(each.name) for each in context.command.params if each.name not in _NOT_IN_FILES)
         raise click.BadParameter(f"{path}: {key}: no such setting; choose one of {', '.join(names)}")
@@ -106,7 +98,6 @@ def resolve_store_path(url: str, folder: Path) -> str:
 
 
 def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
-    """Return the Python types of the TOML values that a setting accepts."""
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return (bool,)
     if isinstance(parameter.type, click.types.FloatParamType):
@@ -115,7 +106,6 @@ def _toml_types(parameter: click.Parameter) -> tuple[type, ...]:
 
 
 def setting_origins(context: click.Context) -> dict[str, str]:
-    """Return the source of each setting's value, as text."""
     source_by_name = {}
     for parameter in context.command.params:
         name = str(parameter.name)

@@ -39,7 +39,6 @@ class OutputFile(click.Path):
         super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; raise an error that names the option if the path cannot be written."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         option = param.opts[-1] if param else "output"
         if not path.parent.is_dir():
@@ -57,10 +56,7 @@ class OutputFile(click.Path):
 
 
 def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -> None:
-    """Raise UsageError if the output is the same file as an input of the command.
-
-    `inputs` are paths, and URLs of stores and collectors.
-    """
+    """Raise UsageError if the output is also an input of the command: a path, or a URL of a store."""
     for each in filter(None, inputs):
         path = str(each).removeprefix("sqlite:///")
         if output and output.exists() and os.path.exists(path) and os.path.samefile(output, path):
@@ -68,7 +64,6 @@ def require_no_input(output: Path | None, inputs: Iterable[str | Path | None]) -
 
 
 def require_distinct(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Raise UsageError if two options, the keys, name the same file, or one names an input."""
     option_of: dict[Path, str] = {}
     for option, path in outputs.items():
         require_no_input(path, inputs)

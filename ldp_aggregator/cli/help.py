@@ -72,8 +72,6 @@ class _AdvancedOption(_Option):
 
 
 class Command(click.Command):
-    """A command whose docstring ends with examples."""
-
     context_class = _Context
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
@@ -104,7 +102,6 @@ class Command(click.Command):
         """Write nothing: format_options writes the arguments, too."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the arguments, the options and the advanced options."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "Advanced options": []}
         for each in self.get_params(ctx):
             kind = "Arguments" if isinstance(each, click.Argument) else "Options"
@@ -117,24 +114,19 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples."""
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write_text("\b\n" + self.examples.replace("\n$ ", "\n"))
 
 
 class Group(Command, click.Group):
-    """A group that lists its commands first, in the order in which they were added."""
-
     command_class = Command
     group_class = type
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands in the order of work."""
         return list(self.commands)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, and then the options."""
         self.format_commands(ctx, formatter)
         super().format_options(ctx, formatter)
 
@@ -150,10 +142,7 @@ missing_codes_option = advanced_option(
 
 
 def version_option(command: Decorated) -> Decorated:
-    """Add the option --version to a command.
-
-    Each command needs a separate option, because click stores the first program name in it.
-    """
+    """Add --version to one command, because click stores the first program name in the option."""
     add = click.version_option(
         str(find_build()),
         message="%(prog)s %(version)s",

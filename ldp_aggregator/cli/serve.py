@@ -218,7 +218,6 @@ _FIXED_SETTINGS = ("store", "bind", "operator_bind")
 
 
 def _print_surveys(published: PublishedSurveys, addresses: list[str]) -> None:
-    """Print the surveys that are served and their addresses."""
     for plan in published.plans:
         click.echo(f"{addresses[0]}/v1/surveys/{plan.id}  epsilon {plan.epsilon}  digest {plan.digest}")
         if published.settings.page and isinstance(plan, Plan):
@@ -290,7 +289,6 @@ for _command in (*surveys.COMMANDS, key, tokens, access, *transfer.COMMANDS, *de
 
 
 def _without_password(url: str) -> str:
-    """Return a store's URL without its password, even if the URL is malformed."""
     scheme, separator, rest = url.partition("://")
     address = rest.rpartition("@")[2].partition("?")[0]
     return (

@@ -182,7 +182,6 @@ def main(
 
 
 def _write_further(onnx_file: Path | None, csv_file: Path | None, results: Results) -> None:
-    """Write a model file as ONNX too, and all estimates as a table, if wanted."""
     if onnx_file:
         classifiers.save_onnx(onnx_file, classifiers.NaiveBayes.from_results(results))
     if csv_file:
@@ -202,7 +201,6 @@ def _load_plan(path: Path) -> Plan | SiloPlan:
 
 
 def _require_reports(snapshot: AnySnapshot, silos: Sequence[SiloSnapshot], allow_empty: bool) -> None:
-    """Raise an error if there are no reports; the message counts rejected reports by reason."""
     if allow_empty or any(total.n for each in (snapshot, *silos) for total in each.totals.values()):
         return
     refused = sum(snapshot.rejections.values())
@@ -226,7 +224,6 @@ _ALL_ROWS = "--csv FILE writes all of them, with raw estimates and intervals"
 
 
 def format_summary(results: Results) -> str:
-    """Return the summary of a training."""
     table, unknown = build_table(results.estimates, results.plan), RoundShare(UNKNOWN_SHARE)
     sections = [
         _append(
@@ -246,7 +243,6 @@ def format_summary(results: Results) -> str:
 
 
 def dump_summary(results: Results) -> str:
-    """Return the content of the summary for JSON."""
     document = {
         "survey": results.plan.id,
         "plan_digest": results.plan.digest,
@@ -281,5 +277,4 @@ def _append(section: Section, *notes: Note) -> Section:
 
 
 def format_rejection_counts(rejections: Mapping[str, int]) -> str:
-    """Return the numbers of rejected reports by reason."""
     return ", ".join(f"{count} {reason}" for reason, count in sorted(rejections.items()))

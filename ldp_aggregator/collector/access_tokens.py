@@ -25,8 +25,6 @@ _MAKE = "make it with: ldp-collector access add"
 
 
 class Role(StrEnum):
-    """What a token gives access to."""
-
     OPERATOR = "operator"
     """All pages of the operator."""
     ANALYST = "analyst"
@@ -38,8 +36,6 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class AccessToken:
-    """A token, without its secret."""
-
     name: str
     """For the operator's log."""
     role: Role
@@ -60,7 +56,6 @@ def hash_secret(secret: str) -> str:
 
 
 def read_tokens(path: Path) -> tuple[AccessToken, ...]:
-    """Return the tokens of a file; raise SettingsError if it is not a file of tokens."""
     try:
         return parse_tokens(path.read_text("utf-8"), str(path))
     except OSError as error:
@@ -68,7 +63,6 @@ def read_tokens(path: Path) -> tuple[AccessToken, ...]:
 
 
 def parse_tokens(text: str, source: str) -> tuple[AccessToken, ...]:
-    """Return the tokens in the text of a file; the errors name `source`."""
     try:
         document = parse_toml(text)
     except ValueError as error:
@@ -91,7 +85,6 @@ def parse_tokens(text: str, source: str) -> tuple[AccessToken, ...]:
 
 
 def _is_token(table: Any) -> bool:
-    """Return whether a table of TOML has the entries of a token."""
     return (
         isinstance(table, dict)
         and {"role", "sha256"} <= table.keys() <= {"role", "sha256", "expires"}
@@ -102,7 +95,6 @@ def _is_token(table: Any) -> bool:
 
 
 def add_token(text: str, source: str, name: str, role: str, sha256: str, expires: date | None) -> str:
-    """Return the text of a file with a new token in its first line."""
     if name in [each.name for each in parse_tokens(text, source)]:
         raise SettingsError(f"{source}: has a token {name} already: choose another name, or remove it first")
     day = f", expires = {expires}" if expires else ""
@@ -112,7 +104,6 @@ def add_token(text: str, source: str, name: str, role: str, sha256: str, expires
 
 
 def remove_token(text: str, source: str, name: str) -> str:
-    """Return the text of a file without the line of a token."""
     tokens = parse_tokens(text, source)
     if name not in [each.name for each in tokens]:
         raise SettingsError(f"{source}: has no token {name}: {', '.join(each.name for each in tokens)}")

@@ -111,7 +111,6 @@ def create_app(
 
 
 def _read_plans(store: Store, stored: Mapping[str, bytes]) -> dict[str, Plan | SiloPlan]:
-    """Read the plans with their texts; log and skip those that this version cannot read."""
     plans: dict[str, Plan | SiloPlan] = {}
     texts = store.notes(TEXTS)
     for survey, plan in stored.items():
@@ -129,7 +128,6 @@ def _read_plans(store: Store, stored: Mapping[str, bytes]) -> dict[str, Plan | S
 
 
 def _make_texts(plans: Mapping[str, Plan | SiloPlan]) -> dict[str, CachedResponse]:
-    """Return the responses with the texts of those surveys that have some."""
     return {
         survey: CachedResponse(plan.texts.json, "application/json")
         for survey, plan in plans.items()

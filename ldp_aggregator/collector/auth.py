@@ -24,10 +24,7 @@ def require_operator_listener(service: Service) -> None:
 
 
 def require_operator(service: Service, other: Role) -> AccessToken:
-    """Return the token of an operator, or of another role; keep the response out of shared caches.
-
-    A request without such a token is refused.
-    """
+    """Return the token of an operator or of another role, else refuse; keep out of shared caches."""
     require_operator_listener(service)
     token = require_token(service, Role.OPERATOR, other)
     after_this_request(_forbid_shared_caching)
@@ -35,10 +32,7 @@ def require_operator(service: Service, other: Role) -> AccessToken:
 
 
 def has_gateway_token(service: Service) -> bool:
-    """Return whether a request has the token of a gateway; refuse any other bearer token.
-
-    Return False if this collector has no token for gateways.
-    """
+    """Return whether a request has a gateway's token; refuse other tokens if there are any for gateways."""
     is_bearer = _authorization().lower().startswith(_PREFIX)
     if not is_bearer or Role.GATEWAY not in service.settings.roles:
         return False
@@ -47,7 +41,6 @@ def has_gateway_token(service: Service) -> bool:
 
 
 def require_rate(service: Service) -> None:
-    """Count a request; refuse it if its address is over the rate limit."""
     if seconds := service.rate_limit.acquire(*_request_origin()):
         raise Problem(
             Reason.TOO_MANY_REQUESTS,
@@ -57,10 +50,7 @@ def require_rate(service: Service) -> None:
 
 
 def require_token(service: Service, *roles: Role) -> AccessToken:
-    """Return the token of a request, which must have one of the roles.
-
-    A wrong token is refused, and so is any token from an address that has sent too many wrong tokens.
-    """
+    """Return a request's token of one of the roles; refuse addresses that have sent too many wrong ones."""
     wanted = " or ".join(roles)
     if service.settings.roles.isdisjoint(roles):
         raise Problem(
@@ -102,7 +92,6 @@ def _find_token(service: Service) -> AccessToken | None:
 
 
 def _request_origin() -> tuple[str | None, str]:
-    """Return the peer and the X-Forwarded-For of the current request, for :class:`RateLimit`."""
     return request.remote_addr, request.headers.get("X-Forwarded-For", "")
 
 
@@ -111,6 +100,5 @@ def _authorization() -> str:
 
 
 def _forbid_shared_caching(response: Response) -> Response:
-    """Set `Cache-Control: private, no-store`, unless the page has set its own."""
     response.headers.setdefault("Cache-Control", "private, no-store")
     return response

@@ -1,8 +1,7 @@
 """Delayed writes: counts of rejections, and the support counters of the poisoning check.
 
-Neither needs a sync of the disk before the response, so bad reports do not slow down others. No response
-depends on the support counters (:mod:`encoders.mechanisms.support_counters`). A worker that is killed loses
-the last seconds of both, but no report.
+No response depends on them, so bad reports do not slow down others. A worker that is killed loses the last
+seconds of both, but no report.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ MAX_BUFFERED_PAYLOADS = 5_000
 
 
 class BufferedWrites:
-    """Buffers the delayed writes of one survey, and writes them to the store some seconds later."""
-
     def __init__(self, survey: str, store: Store) -> None:
         self._survey, self._store = survey, store
         self._lock = threading.Lock()
@@ -38,14 +35,12 @@ class BufferedWrites:
         self._payload_task = BackgroundTask(self._write_support_counters)
 
     def add_rejections(self, reasons: Iterable[Reason]) -> None:
-        """Buffer rejections, given by their reasons, or as a Counter of them."""
         with self._lock:
             self._rejections.update(reasons)
         if self._rejections:
             self._rejection_task.request(REJECTION_SECONDS)
 
     def add_recorded(self, batch: QuestionBatch) -> None:
-        """Buffer the payloads of recorded reports, if their mechanism has support counters."""
         if batch.question.mechanism.support_counters is None:
             return
         with self._lock:
@@ -85,7 +80,6 @@ class BufferedWrites:
                     self._store.record([written[position] for position in positions])
 
     def _support_batch(self, batches: list[QuestionBatch]) -> Batch:
-        """Return a batch without ids that holds what reports of one question add to its support counters."""
         question = batches[0].question
         assert question.mechanism.support_counters is not None
         return Batch(

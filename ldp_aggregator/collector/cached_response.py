@@ -14,27 +14,19 @@ _MIN_GZIP_BYTES = 1000
 
 @dataclass(frozen=True)
 class CachedResponse:
-    """A body with its media type, ready to send."""
-
     body: bytes
     media_type: str
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the body, in hexadecimal."""
         return hashlib.sha256(self.body).hexdigest()
 
     @cached_property
     def gzipped(self) -> bytes:
-        """The body as gzip."""
         return gzip.compress(self.body, mtime=0)
 
     def make_response(self, cache_control: str) -> Response:
-        """Return the response to the current request.
-
-        It has status 304 without a body if the request names the current ETag. The body is compressed with
-        gzip if the request accepts that.
-        """
+        """Return the response: 304 if the request names the current ETag, compressed if it accepts gzip."""
         use_gzip = request.accept_encodings.quality("gzip") > 0 and len(self.body) > _MIN_GZIP_BYTES
         response = Response(self.gzipped if use_gzip else self.body, content_type=self.media_type)
         if use_gzip:

@@ -1,7 +1,6 @@
 """Opens the paths that devices use to web pages of every origin (CORS, https://fetch.spec.whatwg.org).
 
-No other path gets a CORS header, so browsers keep the operator's pages from scripts of other origins. The
-headers do not depend on the request: no origin is read, compared or returned. No response allows credentials.
+Browsers keep all other pages from scripts of other origins. No response allows credentials.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ _EXPOSED_HEADERS = "Access-Control-Expose-Headers"
 
 
 def open_to_web_pages(app: Flask) -> None:
-    """Add the CORS headers to all responses of the endpoints for devices, and answer their preflights.
-
-    The endpoints must be registered before.
-    """
+    """Add the CORS headers to the responses of registered endpoints for devices; answer their preflights."""
     for rule in list(app.url_map.iter_rules()):
         if rule.endpoint in OPEN_ENDPOINTS:
             (method,) = (rule.methods or set()) - {"HEAD"}
@@ -40,10 +36,7 @@ def open_to_web_pages(app: Flask) -> None:
 
 
 def _make_preflight(method: str, request_headers: str) -> Callable[..., Response]:
-    """Return the view that answers preflights.
-
-    It does not look the survey up, so that a page can read the problem `unknown-survey` itself.
-    """
+    """Return the view that answers preflights, of unknown surveys too: a page can then read that problem."""
     headers = {
         _ALLOWED_ORIGIN: "*",
         "Access-Control-Allow-Methods": method,

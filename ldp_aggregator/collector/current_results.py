@@ -31,17 +31,9 @@ class CurrentResults:
     ) -> CurrentResults:
         """Estimate; the intervals of silos, which send few messages, and of validation are for one look.
 
-        Of a survey with waves, these are the results of the last wave with reports.
-
-        Parameters
-        ----------
-        snapshot : Snapshot or SiloSnapshot
-        plan : Plan or SiloPlan
-            The same plan with what a store does not have: texts, and the number of expected people.
-        is_closed : bool
-            Whether no more reports can arrive.
-        poisoning : bool
-            Whether to check the reports of people for fake ones.
+        Of a survey with waves, these are the results of the last wave with reports. `plan` is the snapshot's
+        with what a store does not have: texts, and the number of expected people. `poisoning` checks the
+        reports of people for fake ones.
         """
         if isinstance(snapshot, Snapshot):
             snapshot = snapshot.select()

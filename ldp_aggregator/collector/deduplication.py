@@ -23,12 +23,9 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class ReportOutcome:
-    """The outcome of one report."""
-
     status: str
     """One of "recorded", "duplicate" (the same bytes were counted before: success) or "rejected"."""
     error: Rejection | None = None
-    """Why it was rejected."""
 
 
 _ID_REUSED = ReportOutcome(
@@ -41,17 +38,9 @@ def record_once(
 ) -> dict[int, ReportOutcome]:
     """Record the reports of one body, each once; of reports with one id, only the first is recorded.
 
-    Parameters
-    ----------
-    batches : sequence of QuestionBatch
-        No two batches of one question have an id in common.
-    record : callable
-        Records batches; returns the ids of each batch that were recorded before. A batch with such ids is not
-        recorded.
-
-    Returns
-    -------
-    dict of position in the body to ReportOutcome
+    No two batches of one question have an id in common. `record` takes batches and returns the ids of each
+    that were recorded before; it does not record a batch with such ids. Returns outcomes by position in the
+    body.
     """
     outcomes: dict[int, ReportOutcome] = {}
     marks_by_question: dict[int, MarksById] = {}  # for the repeats, which are compared below
@@ -83,7 +72,6 @@ def record_once(
 
 
 def _find_first_of_each_id(batch: QuestionBatch) -> BoolArray:
-    """Return which reports are the first with their id."""
     first_rows: dict[bytes, int] = {}
     for row, report_id in enumerate(byte_rows(batch.ids)):
         first_rows.setdefault(report_id, row)
@@ -93,7 +81,6 @@ def _find_first_of_each_id(batch: QuestionBatch) -> BoolArray:
 
 
 def _compare_marks(batch: QuestionBatch, marks_by_id: MarksById) -> Iterator[tuple[int, ReportOutcome]]:
-    """Yield the outcomes of reports whose ids were recorded: duplicates if their bytes are the same."""
     rows = zip(batch.positions.tolist(), byte_rows(batch.ids), byte_rows(batch.marks), strict=True)
     for position, report_id, mark in rows:
         yield position, ReportOutcome(DUPLICATE) if mark == marks_by_id[report_id] else _ID_REUSED

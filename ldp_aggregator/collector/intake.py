@@ -1,8 +1,4 @@
-"""Takes the bytes of a request's body: checks every report, records each once, returns their outcomes.
-
-This module is independent of HTTP. :mod:`ldp_aggregator.reports.archives` reads archives, which may be larger
-than memory.
-"""
+"""Takes the bytes of a request's body: checks every report, records each once, returns their outcomes."""
 
 from __future__ import annotations
 
@@ -30,16 +26,7 @@ _NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its toke
 
 
 class Intake:
-    """Takes reports for one survey.
-
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-    store : Store
-        Counts the reports. The plan must be published in it.
-    group : GroupCommit, optional
-        Records reports and finds tokens in place of the store itself.
-    """
+    """Takes reports for one survey, whose plan is published in the store; `group` records in its place."""
 
     def __init__(self, plan: AnyPlan, store: Store, group: GroupCommit | None = None) -> None:
         self._plan = plan
@@ -97,11 +84,9 @@ class Intake:
         return [outcomes[position] for position in range(len(outcomes))]
 
     def count_rejection(self, *reasons: Reason) -> None:
-        """Count the rejections of bodies or sealed messages whose reports were not read."""
         self._buffered_writes.add_rejections(reasons)
 
     def flush(self) -> None:
-        """Write the buffered counts to the store."""
         self._buffered_writes.flush()
 
     def _reject_uninvited(
@@ -116,13 +101,11 @@ class Intake:
         return invited_batches
 
     def _divide(self, batch: QuestionBatch) -> Iterator[QuestionBatch]:
-        """Yield the reports of each sub-shard."""
         chosen = choose_shards(batch.ids, self._shards)
         for shard in np.unique(chosen).tolist():
             yield batch.take(chosen == shard, shard)
 
     def _record_batches(self, batches: Sequence[QuestionBatch]) -> list[MarksById]:
-        """Record batches; return the known ids of each, see :meth:`Store.record`."""
         known_ids = self._store.record([self._to_store_batch(batch) for batch in batches])
         for batch, known in zip(batches, known_ids, strict=True):
             if not known:

@@ -30,17 +30,8 @@ def create_tokens(
 ) -> Iterator[str]:
     """Yield new tokens in random order, each after the store has recorded its hash.
 
-    The number of tokens of each question is proportional to its weight, rounded up or down.
-
-    Parameters
-    ----------
-    store : Store
-    plan : Plan or SiloPlan
-        The plan of a survey by invitation.
-    count : int
-    rng : RandomSource
-    wave : int, optional
-        The index of the wave that the tokens are for, in a survey with waves.
+    The number of tokens of each question is proportional to its weight, rounded up or down. In a survey with
+    waves, `wave` is the index of the wave that the tokens are for.
     """
     questions = _draw_questions(plan, count, rng, wave)
     for start in range(0, count, _TOKENS_PER_BATCH):
@@ -59,7 +50,6 @@ def create_tokens(
 
 
 def count_tokens(store: Store, survey: str) -> int:
-    """Return the number of tokens of a survey."""
     return count_reports(store.totals(token_namespace(survey)))
 
 
@@ -81,7 +71,6 @@ def find_invited(
 def _draw_questions(
     plan: Plan | SiloPlan, count: int, rng: RandomSource, wave: int | None
 ) -> Sequence[CountedQuestion]:
-    """Return the question of each token, in random order; a silo survey has one question."""
     if isinstance(plan, SiloPlan):
         return [plan.question] * count
     shares = _divide_by_weight(plan, count, rng)

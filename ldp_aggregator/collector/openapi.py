@@ -1,8 +1,4 @@
-"""Describes the HTTP interface of the collector: OpenAPI 3.1.
-
-Paths and methods come from the application, statuses from encoders/problem.py. This module adds the schema
-of each page's response and its reasons for refusal.
-"""
+"""Describes the HTTP interface of the collector (OpenAPI 3.1): schemas and reasons for refusal by page."""
 
 from __future__ import annotations
 
@@ -65,10 +61,7 @@ _SNAPSHOT = _object(
     format={"type": "string"},
     version={"type": "integer"},
     plan={"type": "object"},
-    totals={
-        "type": "object",
-        "additionalProperties": _object(n=_COUNT, cells=_list({"type": "integer"})),
-    },
+    totals={"type": "object", "additionalProperties": _object(n=_COUNT, cells=_list({"type": "integer"}))},
     rejections=_COUNTS,
 )
 _SNAPSHOT["properties"]["texts"] = _TEXTS  # only of surveys with texts
@@ -163,8 +156,6 @@ _PROBLEM = _object(
 
 @dataclass(frozen=True)
 class _Page:
-    """The response of one page on success, and its reasons for refusal."""
-
     schema: Any
     reasons: tuple[Reason, ...] = ()
     media_type: str = _JSON
@@ -172,7 +163,6 @@ class _Page:
     """The role of the token that the page requires; a gateway's is optional, and an operator may do all that
     analysts and metrics may."""
     body: dict[str, Any] | None = None
-    """The body of a request."""
     etag: bool = False
 
 
@@ -256,13 +246,7 @@ def cached_description() -> CachedResponse:
 
 
 def describe(app: Flask) -> dict[str, Any]:
-    """Describe an application.
-
-    Raises
-    ------
-    KeyError
-        If it has a page that this module does not describe.
-    """
+    """Describe an application; raise KeyError if it has a page that this module does not describe."""
     paths: dict[str, dict[str, Any]] = {}
     for rule in app.url_map.iter_rules():
         if rule.endpoint not in UNDESCRIBED_ENDPOINTS:

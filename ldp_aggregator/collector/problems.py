@@ -19,17 +19,14 @@ _ENDPOINTS_USING_STORE = {"collector.reports", "collector.sealed", "collector.re
 
 
 def problem_response(problem: Problem) -> Response:
-    """Return the response for a problem."""
     return Response(*problem.response)
 
 
 def deleted_problem() -> Problem:
-    """Return the problem of a request about a survey that was deleted."""
     return Problem(Reason.SURVEY_CLOSED, "the survey was deleted: do not send its reports again")
 
 
 def _is_deleted(error: StoreError) -> bool:
-    """Return whether the store lacks the survey of the current request because it was deleted just now."""
     if isinstance(error, MissingSurveyError):
         with suppress(StoreError):
             store: Store = current_app.extensions["ldp"].store
@@ -38,7 +35,6 @@ def _is_deleted(error: StoreError) -> bool:
 
 
 def register_error_handlers(app: Flask) -> None:
-    """Return every error of the application as a problem."""
     outage = StoreOutage()
 
     def handle_unexpected(error: Exception) -> Response:

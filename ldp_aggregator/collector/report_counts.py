@@ -13,7 +13,6 @@ from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot
 
 
 def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
-    """Return the numbers of reports, by question, and of rejections; for silos, of tokens, and the noise."""
     plan, totals = snapshot.plan, snapshot.totals
     document = {
         "survey": plan.id,
@@ -40,6 +39,5 @@ def describe_progress(snapshot: AnySnapshot, tokens: int = 0) -> dict[str, Any]:
 
 
 def _wave_of(plan: Plan | SiloPlan, question: CountedQuestion) -> dict[str, str]:
-    """Return the name of a question's wave, as an entry; none in a survey without waves."""
     waves = plan.waves if isinstance(plan, Plan) else None
     return {"wave": waves.list[question.index // len(plan.questions)].name} if waves else {}

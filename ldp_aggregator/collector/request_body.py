@@ -24,13 +24,9 @@ def is_plain_text() -> bool:
 def read_body(service: Service) -> bytes:
     """Return the whole body; Content-Length is required, because a chunked body may be truncated unnoticed.
 
-    A parameter of the media type, such as the charset that browsers add, has no effect on the bytes.
-
-    Raises
-    ------
-    ReportError
-        If the body has another type, is longer than `max_body`, has no stated length, or is truncated. A body
-        of `text/plain` has at most the length of one report.
+    A parameter of the media type, such as the charset that browsers add, has no effect on the bytes. Raises
+    ReportError if the body has another type, is longer than `max_body`, has no stated length, or is
+    truncated. A body of `text/plain` has at most the length of one report.
     """
     limit = service.settings.max_body
     if is_plain_text():
@@ -44,13 +40,7 @@ def read_body(service: Service) -> bytes:
 
 
 def read_sealed_body(columns: Sequence[int]) -> bytes:
-    """Read the whole body of a relay's request, which has at most 1,000 messages; takes their lengths.
-
-    Raises
-    ------
-    ReportError
-        As :func:`read_body` does.
-    """
+    """Read the body of a relay's request: at most 1,000 messages of these lengths. See :func:`read_body`."""
     if request.mimetype != MESSAGES_TYPE:
         raise ReportError(Reason.UNSUPPORTED_MEDIA_TYPE, f"send sealed messages as {MESSAGES_TYPE}")
     return _read_whole_body(MAX_MESSAGES // len(columns) * sum(columns))

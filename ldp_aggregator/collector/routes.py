@@ -54,7 +54,6 @@ pages = Blueprint("collector", __name__)
 
 
 def service() -> Service:
-    """Return the shared state of the current application."""
     current: Service = current_app.extensions["ldp"]
     return current
 
@@ -184,7 +183,6 @@ def sealed(survey: str) -> Response:
 
 
 def _find_wave(plan: Plan) -> int | None:
-    """Return the index of the wave that a relay's messages are of; None in a survey without waves."""
     if plan.waves is None:
         return None
     try:

@@ -26,7 +26,6 @@ DELIVERY_SECONDS = 86_400
 
 
 def has_relay(plan: AnyPlan) -> bool:
-    """Return whether the reports of a survey arrive through a relay."""
     return isinstance(plan, Plan) and plan.relay is not None
 
 
@@ -36,29 +35,16 @@ class OpenedMessages(NamedTuple):
     reports: list[bytes]
     """In the order of the body. Each is one report in the wire format, which may still be invalid."""
     columns: list[int]
-    """The column of each report."""
     refused: list[tuple[int, Reason]]
     """Column and reason of each message that does not open, or has not one report of its column and wave."""
 
 
 def open_messages(plan: Plan, body: bytes, key: PrivateKey, wave: int | None = None) -> OpenedMessages:
-    """Open the messages of one request.
+    """Open the messages of one request with the collector's key of this survey.
 
-    Parameters
-    ----------
-    plan : Plan
-        A plan with a relay.
-    body : bytes
-        Records, concatenated. A record is one message of each column; these are messages of different people.
-    key : PrivateKey
-        The collector's key of this survey.
-    wave : int, optional
-        The index of the wave of all messages, in a survey with waves.
-
-    Raises
-    ------
-    ReportError
-        If the body is not a number of whole records.
+    The body is concatenated records. A record is one message of each column; these are messages of different
+    people. `wave` is the index of the wave of all messages. Raises ReportError if the body is not a number of
+    whole records.
     """
     sizes, count = column_bytes(plan), len(plan.questions)
     first = (wave or 0) * count
@@ -87,14 +73,9 @@ def open_messages(plan: Plan, body: bytes, key: PrivateKey, wave: int | None = N
 def load_keys(files: Iterable[tuple[Path, AnyPlan]], store: Store) -> dict[str, PrivateKey]:
     """Load the private keys of the surveys with a relay, each from beside its survey's file.
 
-    The key of a closed survey may be missing, because its operator may have deleted it.
-
-    Raises
-    ------
-    KeyFileError
-        If a file cannot be read or is not a key.
-    SettingsError
-        If a key is missing or is not the plan's, or if the survey closes before its relay has delivered.
+    The key of a closed survey may be missing, because its operator may have deleted it. Raises KeyFileError
+    if a file cannot be read or is not a key, and SettingsError if a key is missing or is not the plan's, or
+    if the survey closes before its relay has delivered.
     """
     keys = {}
     for path, plan in files:

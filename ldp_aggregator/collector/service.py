@@ -31,10 +31,7 @@ RESULT_TTL_SECONDS = 2.0
 
 
 class CachedSchedules:
-    """When each survey is open, and which were deleted, as read within the last seconds.
-
-    While the store fails, or does not respond within PATIENCE_SECONDS, as last read.
-    """
+    """When each survey is open, and which were deleted; as last read while the store fails or is slow."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._seconds = store, SCHEDULE_TTL_SECONDS
@@ -43,7 +40,6 @@ class CachedSchedules:
         self._end = 0.0
 
     def read(self) -> tuple[dict[str, Schedule], Collection[str]]:
-        """Return the schedules and the deleted surveys; raise StoreError if they were never read."""
         if self._found is None:
             self._found = self._read()
         elif time.monotonic() >= self._end:
@@ -62,40 +58,28 @@ class CachedSchedules:
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """State that all requests of one collector share."""
-
     settings: CollectorSettings
     store: Store
     plans: Mapping[str, Plan | SiloPlan]
     """The plans in the store when the application was made."""
     intakes: Mapping[str, Intake]
-    """The intake of each survey."""
     texts: Mapping[str, CachedResponse]
-    """The texts of the surveys that have some."""
     signatures: Mapping[str, bytes]
     """The authors' signatures, served unchecked."""
     keys: Mapping[str, PrivateKey] = field(repr=False)
-    """The private keys of the surveys with a relay."""
     lost: Collection[str]
-    """The surveys whose plans were lost."""
     guarantee: str
     """What the store guarantees for an acknowledged report; see :meth:`Store.check_durability`."""
     rate_limit: RateLimit
-    """Limits the reports of each address."""
     wrong_token_limit: RateLimit
-    """Limits the wrong tokens of each address."""
     schedules: CachedSchedules
     progress: TtlCache[CachedResponse] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
-    """The sections of the dashboard, by survey."""
     readiness: TtlCache[StoreError | None] = field(default_factory=lambda: TtlCache(RESULT_TTL_SECONDS))
-    """Whether the store can record reports."""
     store_reader: StoreReader = field(default_factory=StoreReader)
-    """Reads the store for metrics."""
     traffic: Traffic = field(default_factory=Traffic)
     """The counts of requests; the server makes all workers count in shared memory."""
 
     def check_ready(self) -> None:
-        """Raise StoreError if the store could not take a report within the last seconds."""
         if error := self.readiness.get("", self._find_error):  # cached, because each check writes
             raise error.with_traceback(None)
 
@@ -108,13 +92,10 @@ class Service:
         return None
 
     def schedule(self, survey: str) -> Schedule:
-        """Return when a survey is open."""
         return self.schedules.read()[0].get(survey, Schedule())
 
     def phase(self, survey: str) -> Phase:
-        """Return the current phase of a survey: waiting, open, in its grace period, or closed."""
         return self.schedule(survey).phase(time.time())
 
     def is_deleted(self, survey: str) -> bool:
-        """Return whether a survey was deleted from the store."""
         return survey in self.schedules.read()[1]

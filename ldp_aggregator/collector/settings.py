@@ -38,18 +38,11 @@ _RANGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class CollectorSettings:
-    """The settings of a collector, with the names of the options of `ldp-collector serve`.
-
-    Raises
-    ------
-    SettingsError
-        If a setting cannot be used; the message names it.
-    """
+    """The settings of a collector, named like the options of `serve`; SettingsError names a wrong one."""
 
     surveys: tuple[Path, ...] = ()
     """Survey files or compiled plans."""
     store: str = "sqlite:///ldp.db"
-    """The URL of the store."""
     bind: str = "127.0.0.1:8000"
     """HOST:PORT; port 0 chooses a free port."""
     operator_bind: str | None = None
@@ -68,7 +61,6 @@ class CollectorSettings:
     operator_token: str | None = field(default=None, repr=False)
     """Gives access to the operator's pages, like each token of the role operator in `tokens`."""
     tokens: tuple[AccessToken, ...] = ()
-    """The tokens of the file of tokens."""
     proxy_refusals: Path | None = None
     """The file to which the proxy adds one byte for each request that it refuses with 429."""
     page: bool = False
@@ -93,13 +85,7 @@ class CollectorSettings:
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> CollectorSettings:
-        """Make settings from the options of `ldp-collector serve`, with tokens from files or the environment.
-
-        Raises
-        ------
-        SettingsError
-            If a setting cannot be used.
-        """
+        """Make settings from the options of `ldp-collector serve`; tokens are in files or the environment."""
         given = {each.name: options[each.name] for each in fields(cls) if each.name in options}
         given["tokens"] = read_tokens(options["tokens"]) if options["tokens"] else ()
         variable = os.environ.get(TOKEN_VARIABLE)
@@ -108,7 +94,6 @@ class CollectorSettings:
 
     @cached_property
     def all_tokens(self) -> tuple[AccessToken, ...]:
-        """The tokens of the file, and the operator's token that was set without it."""
         if self.operator_token is None:
             return self.tokens
         simple = AccessToken(name="operator", role=Role.OPERATOR, sha256=hash_secret(self.operator_token))
@@ -116,18 +101,15 @@ class CollectorSettings:
 
     @cached_property
     def roles(self) -> frozenset[Role]:
-        """The roles of all tokens."""
         return frozenset(each.role for each in self.all_tokens)
 
     @property
     def addresses(self) -> dict[str, str]:
-        """The addresses to listen at, by option."""
         named = {"--bind": self.bind, "--operator-bind": self.operator_bind}
         return {option: address for option, address in named.items() if address}
 
     @property
     def store_policy(self) -> StorePolicy:
-        """What the operator requires of the store."""
         return StorePolicy(self.durability, self.allow_open_redis)
 
 
@@ -141,7 +123,6 @@ def check_address(text: str | None, name: str = "") -> str | None:
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Parse networks; an address is a network of one address."""
     try:
         return tuple(ip_network(text) for text in texts)
     except ValueError as error:

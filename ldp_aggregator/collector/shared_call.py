@@ -25,7 +25,6 @@ class SharedCall(Generic[T]):
         self._end = 0.0
 
     def result(self, function: Callable[[], T]) -> T:
-        """Return the result of the call that is under way, or of a new one."""
         with self._lock:
             if self._future is None or self._future.done():
                 self._future, self._end = self._pool.submit(function), time.monotonic() + self._seconds

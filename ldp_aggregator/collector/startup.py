@@ -24,14 +24,7 @@ from ldp_aggregator.collector.serving.logs import log_event
 from ldp_aggregator.collector.settings import CollectorSettings
 from ldp_aggregator.damage import find_damage
 from ldp_aggregator.snapshot_entries import counter_names, stored_counters
-from ldp_aggregator.stores import (
-    MemoryStore,
-    Store,
-    StoreError,
-    StoreFailure,
-    identify_file,
-    open_store,
-)
+from ldp_aggregator.stores import MemoryStore, Store, StoreError, StoreFailure, identify_file, open_store
 from ldp_aggregator.stores.failure import CounterError
 from ldp_aggregator.stores.losses import SeenTotals
 from ldp_aggregator.stores.operator_log import local_account, write_log
@@ -58,7 +51,6 @@ class PublishedSurveys:
     guarantee: str
     """What the store guarantees for an acknowledged report."""
     keys: dict[str, PrivateKey] = field(default_factory=dict, repr=False)
-    """The private keys of those surveys that have a relay."""
     stored_plans: Mapping[str, bytes] = field(default_factory=dict)
     """The plan of each survey in the store, when it was read; also of surveys without a file, and of those
     that the store has lost since then."""
@@ -67,7 +59,6 @@ class PublishedSurveys:
     seen: SeenTotals = field(default_factory=SeenTotals)
     """The largest numbers of reports that the workers have seen, also before a reload."""
     report_counts: Mapping[str, int] = field(default_factory=dict)
-    """The number of reports of each of these surveys."""
     deleted: Mapping[str, str] = field(default_factory=dict)
     """The surveys whose files are left out because the surveys were deleted, with the dates."""
     new_store: bool = False
@@ -78,11 +69,8 @@ class PublishedSurveys:
     def make_app(self) -> Flask:
         """Make the application, in a worker.
 
-        Raises
-        ------
-        StoreError
-            If the store cannot be used, or is another file than at the start. A file that is missing is not
-            created.
+        Raises StoreError if the store cannot be used, or is another file than at the start. A file that is
+        missing is not created.
         """
         identify_file(self.settings.store, self.store_file)
         store = open_store(self.settings.store, create=False)
@@ -106,22 +94,12 @@ def publish_surveys(
 ) -> PublishedSurveys:
     """Read the survey files that the settings name, and publish the surveys.
 
-    Everything is checked before anything is written, and before the file of a new store is created.
+    Everything is checked before anything is written, and before the file of a new store is created;
+    `before_writing` makes the caller's last checks. For a reload, `former` are the surveys that this
+    collector serves already. Those that the store has lost since then are not published again.
 
-    Parameters
-    ----------
-    settings : CollectorSettings
-    former : PublishedSurveys, optional
-        The surveys that this collector serves already, for a reload. Those that the store has lost since
-        then are not published again.
-    before_writing : callable
-        Makes the caller's last checks.
-
-    Raises
-    ------
-    LdpError
-        If a file is not a survey or signature, or the store does not satisfy the settings, or is a backup, or
-        has reports to another plan of a survey.
+    Raises LdpError if a file is not a survey or signature, or the store does not satisfy the settings, or is
+    a backup, or has reports to another plan of a survey.
     """
     plans = _load_plans(settings)
     signatures = _load_signatures(settings.surveys, plans)
@@ -165,14 +143,12 @@ def publish_surveys(
 
 
 def _count_reports(store: Store, surveys: Iterable[str]) -> dict[str, int]:
-    """Return the number of reports in the sums of each survey."""
     schedules, totals = read_all_schedules(store), store.all_totals()
     corrected = {each: schedules.get(each, Schedule()).correct(totals.get(each, {})) for each in surveys}
     return {survey: count_reports(each) for survey, each in corrected.items()}
 
 
 def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
-    """Return the plans of the files; raise an error if the settings do not suffice to serve them."""
     plans = [ANY_PLANS.load(path) for path in settings.surveys]
     counts = Counter(plan.id for plan in plans)
     if repeated := [survey for survey, count in counts.items() if count > 1]:
@@ -190,7 +166,6 @@ def _load_plans(settings: CollectorSettings) -> list[Plan | SiloPlan]:
 
 
 def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) -> dict[str, bytes]:
-    """Return the signatures beside the survey files, by survey id."""
     files = zip(surveys, plans, strict=True)
     signatures = {plan.id: load_signature_file(signature_path(path)) for path, plan in files}
     return {survey: signature for survey, signature in signatures.items() if signature}
@@ -199,10 +174,7 @@ def _load_signatures(surveys: tuple[Path, ...], plans: list[Plan | SiloPlan]) ->
 def _leave_out_deleted(
     store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]
 ) -> tuple[CollectorSettings, list[Plan | SiloPlan], dict[str, str]]:
-    """Return the settings and plans without deleted surveys, and the dates of their deletion.
-
-    Another plan under the id of a deleted survey raises DeletedSurveyError.
-    """
+    """Leave out deleted surveys; DeletedSurveyError if one of these ids has another plan now."""
     tombstones = read_tombstones(store)
     living = []
     for path, plan in zip(settings.surveys, plans, strict=True):
@@ -215,7 +187,6 @@ def _leave_out_deleted(
 
 
 def _check(store: Store, settings: CollectorSettings, plans: list[Plan | SiloPlan]) -> dict[str, PrivateKey]:
-    """Raise an error if the plans cannot be published in the store; return the keys of their relays."""
     stored, texts = store.plans(), store.notes(TEXTS)
     for survey in stored:
         require_no_backup(survey, read_schedule(store, survey))

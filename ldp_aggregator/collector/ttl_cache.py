@@ -20,7 +20,6 @@ class TtlCache(Generic[T]):
         self._entries: dict[str, tuple[float, T]] = {}
 
     def get(self, key: str, compute: Callable[[], T]) -> T:
-        """Return the result of a key, computed now unless it is fresh."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:

@@ -1,9 +1,4 @@
-"""Estimates from totals: raw estimates for people, smoothed probabilities for the classifier.
-
-The entry point is :func:`estimate_snapshot`. It computes raw estimates of each question
-(:mod:`raw_estimates`), lets an estimator turn them into the classifier's probabilities
-(:mod:`estimators`), and returns both, the raw ones with confidence intervals (:mod:`estimates`).
-"""
+"""Estimates from totals: raw estimates for people, smoothed probabilities for the classifier."""
 
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, estimate_frequencies, project_simplex
 from ldp_aggregator.estimation.estimates import Estimates, estimate_parameters, estimate_snapshot

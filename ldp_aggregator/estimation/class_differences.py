@@ -1,20 +1,18 @@
 """Tests of whether classes differ in a ratio, such as P(value | class), a mean or a variance.
 
-The null hypothesis is that the ratio top[c] / bottom[c] is the same r in all k classes. Then the contrasts
-top[c] - r bottom[c] are 0 on average, and their covariance at r follows in closed form from the mechanism.
-The statistic is the smallest squared length of the contrasts over all r, in units of this covariance
-(Anderson and Rubin 1949). For shares of values, its distribution is that in simulated surveys with equal
-classes, see :mod:`independence`. For numbers, it is a chi-square distribution with k - 1 degrees of freedom;
-if some P(class) is poorly known, the statistic tends to be smaller (proved for covariances that are a
-Kronecker product, Guggenberger et al. 2012). docs/results/tables.md and interval-coverage.md have the
-measured false alarms.
+If the ratio top[c] / bottom[c] is the same r in all k classes, the contrasts top[c] - r bottom[c] are 0 on
+average, and their covariance at r follows in closed form from the mechanism. The statistic is their smallest
+squared length over all r, in units of this covariance (Anderson and Rubin 1949). For shares of values, its
+distribution is that in simulated surveys with equal classes, see :mod:`independence`. For numbers, it is a
+chi-square distribution with k - 1 degrees of freedom, or smaller if some P(class) is poorly known (proved for
+covariances that are a Kronecker product, Guggenberger et al. 2012).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,24 +67,19 @@ class Contrasts:
     """Excess kurtosis of the contrasts, at most."""
 
     def select(self, rows: BoolArray | slice) -> Contrasts:
-        """Return some of the rows."""
-        return Contrasts(
+        return replace(
+            self,
             top=self.top[rows],
             bottom=self.bottom[rows],
             own=self.own[:, rows],
             growth=self.growth[rows],
             top_factors=self.top_factors[rows],
             bottom_factors=self.bottom_factors[rows],
-            signs=self.signs,
             informative=self.informative[rows],
-            kurtosis=self.kurtosis,
         )
 
     def products(self, r: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return T'C^-1 T, T'C^-1 B and B'C^-1 B of top T, bottom B and the covariance C at candidates r.
-
-        `r` and each result have the shape (rows, candidates); they follow by the Woodbury identity.
-        """
+        """Return T'C^-1 T, T'C^-1 B and B'C^-1 B (Woodbury) at candidates r, each (rows, candidates)."""
         ratio = r[..., None]
         constant, linear, quadratic = self.own[:, :, None]
         variance = constant + ratio * (linear + ratio * quadratic)
@@ -132,7 +125,6 @@ def detect_differences(contrasts: Contrasts, level: float) -> BoolArray:
 
 
 def _limits(classes: IntArray, level: float) -> FloatArray:
-    """Return the critical value for each number of classes; infinite for fewer than two."""
     return np.array([chi_square_quantile(level, int(each) - 1) if each > 1 else math.inf for each in classes])
 
 
@@ -225,8 +217,6 @@ def value_contrasts(tables: FloatArray, covariance: FrequencyCovariance, values:
 
 @dataclass(frozen=True)
 class ClassRatio:
-    """A ratio of two estimates for each class."""
-
     top: Quantity
     bottom: Quantity
     informative: BoolArray
@@ -248,7 +238,6 @@ def find_differing_statistics(number: ClassMoments) -> dict[str, bool]:
 
 
 def _detect(number: ClassMoments) -> dict[str, bool]:
-    """Return whether the classes differ in each of the compared ratios, at this number's noise."""
     ratios = compared_ratios(number)
     if not ratios:
         return {}
@@ -257,10 +246,7 @@ def _detect(number: ClassMoments) -> dict[str, bool]:
 
 
 def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:
-    """Return the ratios that are equal in equal classes, without those that have no reports.
-
-    Of the variances, only those of classes with a known mean are compared.
-    """
+    """Return ratios that are equal in equal classes; variances of classes with a known mean only."""
     if not number.prior.known:
         return {}
     ratios = {}
@@ -276,7 +262,6 @@ def compared_ratios(number: ClassMoments) -> dict[str, ClassRatio]:
 
 
 def ratio_contrasts(number: ClassMoments, ratios: Sequence[ClassRatio]) -> Contrasts:
-    """Return the contrasts top - r bottom, with a row for each of the ratios."""
     own_noise, factors, signs = number.split_noise()
     known = np.array([each.informative for each in ratios])
     extra = np.where(known, [each.extra for each in ratios], 0.0)

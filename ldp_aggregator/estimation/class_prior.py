@@ -17,10 +17,7 @@ from ldp_aggregator.estimation.numeric.moments import Moments
 
 @dataclass(frozen=True)
 class ClassCovariance:
-    """Covariance of the estimated P(c) and P(d) of two different classes.
-
-    It is constant + linear (P(c) + P(d)) - product P(c) P(d).
-    """
+    """Covariance of the estimated P(c) and P(d): constant + linear (P(c) + P(d)) - product P(c) P(d)."""
 
     constant: float = 0.0
     linear: float = 0.0
@@ -28,7 +25,6 @@ class ClassCovariance:
 
     @classmethod
     def from_offset(cls, offset: float, n: int) -> Self:
-        """Return -(P(c) + offset) (P(d) + offset) / n, see :attr:`NumericMechanism.class_offsets`."""
         return cls(-(offset**2) / n, -offset / n, 1 / n)
 
     def __add__(self, other: ClassCovariance) -> ClassCovariance:
@@ -37,14 +33,11 @@ class ClassCovariance:
         )
 
     def times(self, factor: float) -> ClassCovariance:
-        """Multiply by a constant."""
         return ClassCovariance(self.constant * factor, self.linear * factor, self.product * factor)
 
 
 @dataclass(frozen=True)
 class LabelShares:
-    """P(label), estimated by one question."""
-
     question: int
     """Index of the question in the plan."""
     value: FloatArray
@@ -59,10 +52,9 @@ class LabelShares:
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
-        """Return the estimate G of P(label) in the moments of a mean or square question."""
         between = ClassCovariance.from_offset(moments.class_offset, moments.n)
         likely = moments.population.present + moments.population.missing
-        covariance = FrequencyCovariance.from_coefficients(
+        covariance = FrequencyCovariance(
             likely,
             moments.n,
             floor=0.0,
@@ -77,8 +69,6 @@ class LabelShares:
 
 @dataclass(frozen=True)
 class PooledPrior:
-    """P(label), pooled from several questions."""
-
     estimate: IntervalEstimate
     """The pooled estimate, (k,), unbiased."""
     weights: Mapping[int, float]
@@ -90,7 +80,6 @@ class PooledPrior:
 
     @property
     def known(self) -> bool:
-        """Whether any question estimates the prior, or there is only one class."""
         return bool(np.isfinite(self.estimate.stderr).all())
 
 
@@ -116,10 +105,3 @@ def pool_prior(shares: Sequence[LabelShares], k: int, people: int = 0) -> Pooled
     between = ClassCovariance(covariance.shared, covariance.slope, covariance.product)
     by_question = {each.question: float(weight) for each, weight in zip(shares, weights, strict=True)}
     return PooledPrior(estimate_cells(value, covariance), by_question, between, people)
-
-
-def label_prior(label: Frequencies) -> IntervalEstimate:
-    """Return the (k,) raw prior from the label question alone (Yilmaz et al. 2019, section 3.1.1)."""
-    if label.n == 0:
-        return IntervalEstimate.unknown(label.raw.shape)
-    return estimate_cells(label.raw, label.covariance)

@@ -39,8 +39,7 @@ from ldp_aggregator.estimation.table_result import TableResult, describe_tables
 from ldp_aggregator.estimation.validation_result import (
     ValidationResult,
     check_same_survey,
-    find_validation_result,
-    mask_unselected_features,
+    make_uninformative,
 )
 from ldp_aggregator.snapshot import AnySnapshot, SiloSnapshot, Snapshot
 
@@ -48,8 +47,6 @@ _ONE_CLASS = pool_prior([], 1).estimate
 
 
 class Majority(NamedTuple):
-    """The most frequent class, and its estimated share."""
-
     place: int
     """The index among the classes."""
     name: str
@@ -100,7 +97,8 @@ class Estimates:
     def used_features(self) -> frozenset[int]:
         """Indices of the features that the classifier uses: all, or those that a validation round selects."""
         result = self.validation.validation_result if self.validation else None
-        return result.find_selected(self.features) if result else frozenset(range(len(self.features)))
+        names = [each.name for each in self.features]
+        return result.find_selected(names) if result else frozenset(range(len(names)))
 
     @property
     def people(self) -> int:
@@ -125,12 +123,10 @@ class Estimates:
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store."""
         return () if self.has_label else _OF_LABEL
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the entries of a survey without a label, in which all people are one class."""
         if not values.keys() & set(_OF_LABEL):
             values.update(label="", classes=("",), label_n=None, raw_prior=_ONE_CLASS)
 
@@ -140,7 +136,6 @@ class Estimates:
         return found
 
     def check_entries(self) -> None:
-        """Raise ValueError unless all estimates are of the same classes."""
         k = len(self.classes)
         require(self.raw_prior.value.shape == (k,), f"raw_prior: needs the shares of {k} classes")
         for each in self.features:
@@ -165,10 +160,7 @@ def estimate_snapshot(
     poisoning: bool = False,
     silos: Sequence[SiloSnapshot] = (),
 ) -> Estimates:
-    """Estimate priors, conditionals, means and variances, each with its standard error, from counters.
-
-    See :func:`estimate_survey` for the parameters and the errors.
-    """
+    """Estimate a survey from its counters; parameters and errors are those of :func:`estimate_survey`."""
     return estimate_survey(snapshot, estimator, validation, poisoning, silos)[0]
 
 
@@ -181,42 +173,33 @@ def estimate_survey(
 ) -> tuple[Estimates, NaiveBayesParameters]:
     """Compute all estimates of a survey, and the probabilities that its classifier uses.
 
+    Questions without totals count as zero reports. Raw estimates do not depend on the estimator, except that
+    "paper" takes the prior from the label question alone.
+
+    `validation` has the counters of a round that validated an earlier model: features that it does not select
+    become uninformative for the classifier. `silos` are further surveys of silos with the same label and
+    features, whose estimates are pooled, see :mod:`pooling`. `poisoning` checks the reports of people for
+    fake ones; this takes up to twice as long, or several times if each person answers all questions.
+
     Raises EstimationError if the estimator is unknown or needs a question that the survey does not ask, if
     the validated model is not a model of this survey, or if a survey of silos has another label or other
     features.
-
-    Parameters
-    ----------
-    snapshot : Snapshot or SiloSnapshot
-        The plan and the totals of its questions; questions without totals count as zero reports.
-    estimator : {"default", "paper"}
-        The estimator of the classifier's probabilities; raw estimates do not depend on it, except that
-        "paper" takes the prior from the label question alone.
-    validation : Snapshot, optional
-        The counters of a round that validated an earlier model. Features that it does not select become
-        uninformative for the classifier.
-    poisoning : bool
-        Whether to check the reports of people for fake ones. This takes up to twice as long, or several
-        times if each person answers all questions.
-    silos : sequence of SiloSnapshot
-        The counters of further surveys of silos with the same label and features, whose estimates are pooled
-        with those of `snapshot`, see :mod:`pooling`.
     """
     stages, plan = _find_estimator(estimator), snapshot.plan
     # 1. Raw estimates: unbiased frequencies and moments of every question, with their covariances.
     surveys, raw = _estimate_raw(snapshot, silos)
 
     # 2. The class prior: raw for people, smoothed for the classifier.
-    prior = stages.estimate_prior(raw)
+    raw_prior, prior = stages.estimate_prior(raw)
 
     # 3. Per feature, P(value | class) for the classifier: a table, or a normal distribution per class.
-    conditionals = stages.estimate_conditionals(raw, prior.smoothed)
+    conditionals = stages.estimate_conditionals(raw, prior)
 
     # 4. If there was a validation round: features that it does not select become uninformative.
-    conditionals = _mask_unselected(conditionals, prior.smoothed, snapshot, validation)
+    conditionals = _mask_unselected(conditionals, prior, snapshot, validation)
 
     # 5. Per feature and table, the raw estimates with confidence intervals, for people.
-    features = describe_features(snapshot, raw, conditionals, prior.smoothed)
+    features = describe_features(snapshot, raw, conditionals, prior)
 
     # 6. On request: tests for fake reports, and how far such reports could move the estimates.
     described = features if raw is surveys[0] else None
@@ -230,15 +213,21 @@ def estimate_survey(
         classes=tuple(plan.label.values),
         label_n=raw.label.n if raw.label else None,
         reports=raw.reports,
-        raw_prior=prior.raw,
+        raw_prior=raw_prior,
         features=features,
         poisoning=summary,
         tables=describe_tables(raw.tables),
-        validation_result=find_validation_result(snapshot),
+        validation_result=_find_result(snapshot),
         validation=estimate_snapshot(validation, poisoning=poisoning) if validation else None,
         silos=SiloSummary.from_estimates(surveys),
     )
-    return estimates, NaiveBayesParameters(prior.smoothed, conditionals)
+    return estimates, NaiveBayesParameters(prior, conditionals)
+
+
+def _find_result(snapshot: AnySnapshot) -> ValidationResult | None:
+    if isinstance(snapshot, Snapshot) and snapshot.plan.validation:
+        return ValidationResult.from_snapshot(snapshot)
+    return None
 
 
 def _mask_unselected(
@@ -247,8 +236,12 @@ def _mask_unselected(
     if validation is None:
         return conditionals
     check_same_survey(snapshot, validation)
-    selected = ValidationResult.from_snapshot(validation).find_selected(snapshot.plan.features)
-    return mask_unselected_features(conditionals, prior, selected)
+    names = [each.name for each in snapshot.plan.features]
+    selected = ValidationResult.from_snapshot(validation).find_selected(names)
+    return tuple(
+        each if index in selected else make_uninformative(each, prior)
+        for index, each in enumerate(conditionals)
+    )
 
 
 def _estimate_raw(
@@ -268,14 +261,13 @@ def _check_reports(
     conditionals: ClassConditionals,
     stages: Estimator,
 ) -> PoisoningSummary | None:
-    """Check the reports of people; their features are described here unless they are given."""
     if not isinstance(snapshot, Snapshot):
         return None
-    prior = stages.estimate_prior(raw)
+    raw_prior, prior = stages.estimate_prior(raw)
     if features is None:
-        features = describe_features(snapshot, raw, conditionals, prior.smoothed)
+        features = describe_features(snapshot, raw, conditionals, prior)
     return check_poisoning(
-        PublishedEstimates(snapshot, raw, features, describe_tables(raw.tables), prior.raw)
+        PublishedEstimates(snapshot, raw, features, describe_tables(raw.tables), raw_prior)
     )
 
 
@@ -288,7 +280,7 @@ def estimate_parameters(
     """Estimate what a classifier needs: stages 1 to 4 of :func:`estimate_survey`, in half the time."""
     stages = _find_estimator(estimator)
     _, raw = _estimate_raw(snapshot, silos)
-    prior = stages.estimate_prior(raw).smoothed
+    _, prior = stages.estimate_prior(raw)
     conditionals = stages.estimate_conditionals(raw, prior)
     return NaiveBayesParameters(prior, _mask_unselected(conditionals, prior, snapshot, validation))
 
@@ -305,7 +297,6 @@ def _find_estimator(name: str) -> Estimator:
 def describe_features(
     snapshot: AnySnapshot, raw: RawEstimates, conditionals: ClassConditionals, prior: FloatArray
 ) -> tuple[FeatureResult | NumberResult, ...]:
-    """Return the result of each feature: raw estimates with intervals, relevance, and the smoothed ones."""
     found: list[FeatureResult | NumberResult] = []
     asked = summarise_questions(snapshot) if isinstance(snapshot, Snapshot) else {}
     parts = zip(snapshot.plan.features, raw.feature_estimates, raw.share_estimates, conditionals, strict=True)

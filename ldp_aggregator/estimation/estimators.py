@@ -1,10 +1,8 @@
 """Estimators: compute the probabilities that a classifier uses from raw estimates.
 
-"paper" follows Yilmaz et al. 2019. The reports may still differ from the paper's: SHE's noise is discrete and
-has less variance than the paper's real-valued noise (.195 instead of .320 at epsilon 5), and THE applies its
-threshold on the device. "default" is the project's own: it pools the prior from all questions, and shrinks
-differences between classes that noise could explain. Without shrinkage, at a small epsilon, the paper's
-ratios of noisy counts let uninformative features outvote the prior.
+"paper" follows Yilmaz et al. 2019, on reports whose noise is discrete (SHE: variance .195 instead of .320 at
+epsilon 5). "default" pools the prior from all questions, and shrinks differences between classes that noise
+could explain: else noisy features outvote the prior at a small epsilon.
 """
 
 from __future__ import annotations
@@ -20,10 +18,8 @@ from encoders.survey import Feature, NumericFeature
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import reading, require, require_probabilities
 from ldp_aggregator.estimation.bayes.posterior import shrink, smooth_prior, smooth_tables
-from ldp_aggregator.estimation.class_prior import label_prior
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies, replace_negatives
-from ldp_aggregator.estimation.intervals import IntervalEstimate
+from ldp_aggregator.estimation.intervals import IntervalEstimate, estimate_cells
 from ldp_aggregator.estimation.numeric.moments import ABSENT
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
@@ -42,7 +38,6 @@ UNIFORM_VARIANCE = 1 / 3
 
 
 def clip_variance(variance: FloatArray) -> FloatArray:
-    """Clip noisy variances, which may be negative, to the possible range."""
     return np.clip(variance, MIN_VARIANCE, MAX_VARIANCE)
 
 
@@ -57,7 +52,6 @@ class Gaussian:
     """P(missing | label); None if the number cannot be missing."""
 
     def check_entries(self) -> None:
-        """Raise ValueError unless these are distributions that exclude no label."""
         shapes = {each.shape for each in vars(self).values() if each is not None}
         require(len(shapes) == 1, "mean, variance and missing: need one shape")
         require(bool(np.isfinite(self.mean).all()), "a mean is not a number")
@@ -198,26 +192,17 @@ class NaiveBayesParameters:
 
 
 def check_missing(missing: object, feature: NumericFeature) -> None:
-    """Raise ValueError unless a number has shares of missing values exactly if it can be missing."""
     can_be_missing = feature.missing != "error"
     require(can_be_missing or missing is None, "has shares of missing values, but cannot be missing")
     require(not can_be_missing or missing is not None, "lacks the shares of missing values")
 
 
-@dataclass(frozen=True)
-class PriorEstimate:
-    """The class prior P(label), (k,), as a raw estimate and as a distribution."""
-
-    raw: IntervalEstimate
-    """Unbiased."""
-    smoothed: FloatArray
-    """The distribution for the classifier."""
+PriorEstimate = tuple[IntervalEstimate, FloatArray]
+"""The class prior P(label), (k,): the unbiased estimate, and the distribution for the classifier."""
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """The two stages of an estimator."""
-
     estimate_prior: Callable[[RawEstimates], PriorEstimate]
     estimate_conditionals: Callable[[RawEstimates, FloatArray], ClassConditionals]
     """Takes the raw estimates and the smoothed prior. Each column of a returned table is a distribution."""
@@ -225,7 +210,7 @@ class Estimator:
 
 def _default_prior(raw: RawEstimates) -> PriorEstimate:
     """Return the pooled prior and its posterior mean, which noise alone never makes zero for a class."""
-    return PriorEstimate(raw.prior.estimate, smooth_prior(raw.prior.estimate))
+    return raw.prior.estimate, smooth_prior(raw.prior.estimate)
 
 
 def _default_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
@@ -257,24 +242,20 @@ def _paper_prior(raw: RawEstimates) -> PriorEstimate:
             "about some in several: use the default estimator"
         )
     counts = _positive_counts(raw.label, raw.k)
-    return PriorEstimate(label_prior(raw.label), counts / counts.sum())
+    return estimate_cells(raw.label.raw, raw.label.covariance), counts / counts.sum()
 
 
 def _paper_conditionals(raw: RawEstimates, prior: FloatArray) -> ClassConditionals:
     """Return ratios of counts; negative counts become 1 (Yilmaz et al. 2019, sections 3.1.2 and 3.2)."""
-    assert raw.label is not None  # or _paper_prior has raised an error
+    # _paper_prior has raised an error unless these are frequencies of questions
+    assert raw.label is not None
     class_counts = _positive_counts(raw.label, raw.k)
     return tuple(
         paper_gaussian(each, class_counts)
         if isinstance(each, ClassMoments)
-        else _count_ratios(_require_reports(each), feature.size, raw.k)
+        else _count_ratios(cast("Frequencies | None", each), feature.size, raw.k)
         for each, feature in zip(raw.feature_estimates, raw.features, strict=True)
     )
-
-
-def _require_reports(estimate: TableEstimate | None) -> Frequencies | None:
-    assert estimate is None or isinstance(estimate, Frequencies)  # or _paper_prior has raised an error
-    return estimate
 
 
 def _count_ratios(frequencies: Frequencies | None, size: int, k: int) -> FloatArray:

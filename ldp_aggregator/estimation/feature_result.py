@@ -77,14 +77,8 @@ class FeatureResult:
     ) -> Self:
         """Build the result of one feature.
 
-        Parameters
-        ----------
-        raw : TableEstimate, optional
-            Frequencies of values and classes, (A k,); None without a question.
-        prior : (k,) array
-            P(label), a distribution.
-        shares : TableEstimate, optional
-            Frequencies of values, (A,), by default the sums of `raw`.
+        `raw` has the frequencies of values and classes, (A k,), or is None without a question. `prior` is
+        P(label), (k,). `shares` has the frequencies of values, (A,), by default the sums of `raw`.
         """
         k, values = len(prior), feature.size
         shares = sum_classes(raw, k) if raw and not shares else shares
@@ -156,13 +150,11 @@ class FeatureResult:
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store: all people are one class."""
         ordered = () if self.ordered else ("ordered",)
         return (*ordered, *_OF_CLASSES) if self.conditionals.value.shape[1] == 1 else ordered
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the entries of the only class, if they are missing."""
         if isinstance(values.get("shares"), IntervalEstimate) and "conditionals" not in values:
             shares = values["shares"].reshape(-1, 1)
             apart = np.zeros(len(shares.value), dtype=bool)
@@ -171,7 +163,6 @@ class FeatureResult:
         values.setdefault("ordered", None)
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is an estimate for each value and class."""
         values = len(self.values)
         k = self.conditionals.value.shape[-1]
         shapes = {each.value.shape for each in (self.conditionals, self.frequencies)}
@@ -249,7 +240,6 @@ def _join(name: str, entry: Choices, choices: Sequence[FeatureResult]) -> Featur
 
 
 def _rank(relevance: Relevance) -> float:
-    """Return the estimated relevance; an unknown one is below all others."""
     value = float(relevance.estimate.value)
     return -math.inf if math.isnan(value) else value
 

@@ -40,7 +40,6 @@ class Figures(NamedTuple):
 
 
 def list_figures(estimates: Estimates, features: Sequence[Feature]) -> Iterator[Figures]:
-    """Yield the figures of a survey with these features: of all people, and of each class."""
     yield from _list_features(estimates, features, ("",))
     if estimates.has_label:
         classes, prior = estimates.classes, estimates.raw_prior.reshape(1, -1)
@@ -52,7 +51,6 @@ def list_figures(estimates: Estimates, features: Sequence[Feature]) -> Iterator[
 def _list_features(
     estimates: Estimates, features: Sequence[Feature], classes: tuple[str, ...]
 ) -> Iterator[Figures]:
-    """Yield the figures of all features; the only class is empty for all people."""
     is_of_all = not classes[0]
     for feature, result in join_choices(features, estimates.features):
         if isinstance(result, NumberResult):

@@ -1,14 +1,10 @@
 """The test of whether the rows and columns of a table are independent, and the simulated tables it needs.
 
 The statistic is the squared distance of the raw frequencies from the tables of independent rows and columns
-near the product of the margins, in units of their covariance. Of the covariance, what changes margins alone
-cancels: diag(v) + shared 11' is left, evaluated at this product, with margins projected to possible ones.
-
-It has nearly a chi-square distribution where every cell has many reports and the margins are well known.
-Elsewhere it has that of simulated tables, whose rows and columns are independent and have the margins of the
-observed table (parametric bootstrap, Efron and Tibshirani 1993). Their noise has the covariance of the
-mechanism: Poisson counts of reports, or Laplace for silos. docs/results/tables.md has the measured false
-alarms.
+near the product of the margins, in units of their covariance. What changes margins alone cancels: diag(v) +
+shared 11' is left, evaluated at this product, with margins projected to possible ones. Its distribution is
+that of simulated independent tables with the observed margins (parametric bootstrap, Efron and Tibshirani
+1993) and the noise of the mechanism: Poisson counts of reports, or Laplace for silos.
 """
 
 from __future__ import annotations
@@ -32,8 +28,6 @@ _TAIL = 10
 
 @dataclass(frozen=True)
 class Independence:
-    """The result of a test of independence."""
-
     statistic: float
     degrees: int
     """Degrees of freedom of the chi-square distribution that the statistic has with many reports."""
@@ -41,10 +35,7 @@ class Independence:
 
 
 def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> Independence:
-    """Test whether rows and columns are independent; the same table gives the same p-value.
-
-    `table`, (rows, columns), has unbiased frequencies from one question, and `covariance` is theirs.
-    """
+    """Test the independence of rows and columns of unbiased frequencies; the p-value is reproducible."""
     table = table if len(table) >= len(table.T) else table.T
     [statistic] = measure_dependence(table[None], covariance)
     simulated = measure_dependence(simulate_independent_tables(table, covariance), covariance)
@@ -53,11 +44,7 @@ def assess_independence(table: FloatArray, covariance: FrequencyCovariance) -> I
 
 
 def measure_dependence(tables: FloatArray, covariance: FrequencyCovariance) -> FloatArray:
-    """Return the statistic of each table, (tables,).
-
-    `tables`, (tables, rows, columns), have unbiased frequencies from one question, and `covariance` is that
-    of the cells of one table.
-    """
+    """Return the statistic of each table, (tables, rows, columns), whose cells have this covariance."""
     rows, columns = (find_likely_margins(tables, covariance, axis) for axis in (2, 1))
     expected = rows[:, :, None] * columns[:, None]
     residual = tables - expected
@@ -127,7 +114,6 @@ def draw_estimates(covariance: FrequencyCovariance, count: int, rng: np.random.G
 
 
 def find_likely_margins(tables: FloatArray, covariance: FrequencyCovariance, axis: int) -> FloatArray:
-    """Return possible frequencies near the sums of tables along an axis."""
     size, sums = tables.shape[axis], tables.sum(axis=axis)
     even, slope = 1 / sums.shape[1], covariance.growth + 2 * size * covariance.slope
     variance = size * (covariance.floor + size * covariance.shared) + slope * even
@@ -154,7 +140,6 @@ def find_p_value(statistic: float, simulated: FloatArray, degrees: int) -> float
 
 @lru_cache(maxsize=256)
 def chi_square_quantile(level: float, degrees: int) -> float:
-    """Return the x that a chi-square variable exceeds with probability `level`."""
     return invert_tail(lambda x: chi_square_tail(x, degrees), level)
 
 

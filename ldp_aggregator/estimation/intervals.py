@@ -1,10 +1,9 @@
 """Confidence intervals: estimates with standard errors and 95% intervals, single and simultaneous.
 
 The simultaneous intervals of one prior, of one feature's table, or of one number's means, variances and
-missing shares all contain the truth at once, 19 times in 20, however they depend on each other (Bonferroni).
-An estimate outside the possible range has the interval of an estimate at the end of the range (Mandelkern and
-Schultz 2000), and every interval is cut to the range: the interval of a negative share shows how large the
-share can still be.
+missing shares all contain the truth at once, 19 times in 20 (Bonferroni). An estimate outside the possible
+range has the interval of one at its end (Mandelkern and Schultz 2000), and every interval is cut to the
+range: that of a negative share shows how large the share can still be.
 """
 
 from __future__ import annotations
@@ -83,10 +82,7 @@ class IntervalEstimate:
         return cls.from_stderr(np.full(shape, math.nan), np.full(shape, math.inf), bounds)
 
     def stretch(self, single: float, simultaneous: float, bounds: Bounds = PROBABILITY) -> IntervalEstimate:
-        """Return the estimates with the sides of their intervals multiplied, cut to `bounds`.
-
-        The factors are at least 1; an interval that is the whole range stays.
-        """
+        """Multiply the sides of the intervals by factors of at least 1, and cut them to `bounds`."""
         # an unknown estimate has its whole range as interval
         value = np.clip(np.nan_to_num(self.value), *bounds)
         ends = []
@@ -101,11 +97,9 @@ class IntervalEstimate:
         return IntervalEstimate(self.value, self.stderr, *ends)
 
     def reshape(self, *shape: int) -> IntervalEstimate:
-        """Return the same estimates as arrays of another shape."""
         return IntervalEstimate(*(each.reshape(shape) for each in vars(self).values()))
 
     def transpose(self) -> IntervalEstimate:
-        """Return the same estimates with rows and columns exchanged."""
         return IntervalEstimate(*(each.T for each in vars(self).values()))
 
     def square_root(self) -> IntervalEstimate:
@@ -117,7 +111,6 @@ class IntervalEstimate:
         return IntervalEstimate(value, stderr, *map(np.sqrt, ends))
 
     def check_entries(self) -> None:
-        """Raise ValueError unless the arrays have one shape, and only estimates and errors are unknown."""
         shapes = {each.shape for each in vars(self).values()}
         require(len(shapes) == 1, "value, stderr, low and high: need one shape")
         require(bool((self.stderr >= 0).all()), "stderr: needs numbers of at least 0")
@@ -127,7 +120,6 @@ class IntervalEstimate:
 
 @lru_cache(maxsize=256)
 def simultaneous_z(intervals: int) -> float:
-    """Return the half-width, in standard errors, of this many simultaneous 95% intervals."""
     return NormalDist().inv_cdf(1 - SIMULTANEOUS_ERROR / (2 * max(intervals, 1)))
 
 
@@ -141,10 +133,7 @@ def simultaneous_z(intervals: int) -> float:
 def estimate_joint_intervals(
     frequencies: TableEstimate, k: int, count: int | None = None
 ) -> IntervalEstimate:
-    """Return P(value, label) of a coupled question, (A, k), with its intervals.
-
-    `count` is the number of simultaneous intervals, by default that of the cells.
-    """
+    """Return P(value, label), (A, k), with intervals, of which `count`, by default all, are simultaneous."""
     return estimate_cells(frequencies.raw.reshape(-1, k), frequencies.covariance, count)
 
 
@@ -159,7 +148,6 @@ def estimate_share_intervals(
 def estimate_cells(
     value: FloatArray, covariance: FrequencyCovariance, count: int | None = None
 ) -> IntervalEstimate:
-    """Return frequencies, (d,) or (A, k), with their intervals."""
     if covariance.n == 0:
         return IntervalEstimate.unknown(value.shape)
     others = covariance.distribution.size - 1
@@ -226,21 +214,14 @@ def invert_test(
 
     Where the top is unknown (NaN), or the bottom is not above 0, the interval is the whole range.
 
-    Parameters
-    ----------
-    find_moments : callable
-        Takes possible true ratios, with one more axis at the front. Returns the variance and the third
-        cumulant of top - ratio bottom. They must be polynomials of the ratio, of degree 4 at most.
-    count : float
-        The number of simultaneous intervals.
-    kurtosis : array or float
-        Excess kurtosis of top - ratio bottom, see `find_quantiles`.
-    step : float
-        The change of the top by one supporting report. Half of it is the margin with which the test includes
-        the whole probability of the estimate (Clopper and Pearson 1934).
-    is_count : bool
-        Whether this is so for the single intervals too. A ratio of two sums has many more values than a
-        count, so a quarter is enough, which includes about half of the probability (mid-P).
+    `find_moments` takes possible true ratios, with one more axis at the front. It returns the variance and
+    the third cumulant of top - ratio bottom, which must be polynomials of the ratio, of degree 4 at most.
+    `count` is the number of simultaneous intervals, and `kurtosis` the excess kurtosis of top - ratio bottom.
+
+    `step` is the change of the top by one supporting report. Half of it is the margin with which the test
+    includes the whole probability of the estimate (Clopper and Pearson 1934); `is_count` says whether this is
+    so for the single intervals too. A ratio of two sums has many more values than a count, so a quarter is
+    enough, which includes about half of the probability (mid-P).
     """
     known = np.isfinite(top) & (bottom > 0)
     bottom = np.where(known, bottom, 1.0)
@@ -349,7 +330,6 @@ def ratio_intervals(
 
 
 def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
-    """Return for which classes, (k,), the simultaneous interval of the prior does not contain 1/k."""
     k = len(prior.value)
     return (prior.simultaneous_low > 1 / k) | (prior.simultaneous_high < 1 / k)
 
@@ -358,20 +338,13 @@ def detect_non_uniform_classes(prior: IntervalEstimate) -> BoolArray:
 
 
 def compute_typical_margins(estimate: IntervalEstimate) -> FloatArray:
-    """Return half the width of a typical 95% interval, per class; infinite if an estimate is unknown.
-
-    The estimates have the shape (k,) or (A, k); of a table, it is the root mean square over the values of
-    each class.
-    """
+    """Return half the width of a 95% interval, (k,); of a table the root mean square, infinite if unknown."""
     rows = estimate.stderr.reshape(-1, estimate.stderr.shape[-1])
     margins: FloatArray = Z95 * np.sqrt(np.mean(rows**2, axis=0))
     return margins
 
 
 def forecast_margins(estimate: IntervalEstimate) -> dict[int, FloatArray]:
-    """Return the margins per class with the reports so far, and with 2 and 10 times as many.
-
-    Every standard error falls with the square root of the number of reports.
-    """
+    """Return the margins per class with 1, 2 and 10 times the reports; they fall with the square root."""
     margins = compute_typical_margins(estimate)
     return {growth: margins / math.sqrt(growth) for growth in REPORT_GROWTHS}

@@ -34,7 +34,6 @@ class NumberStatistics:
 
     @classmethod
     def from_moments(cls, feature: NumericFeature, raw: ClassMoments) -> Self:
-        """Compute the statistics from raw moments."""
         variances = _variances(feature, raw)
         return cls(
             means=_means(feature, raw),
@@ -79,7 +78,6 @@ class NumberResult:
         smoothed: Gaussian,
         prior: FloatArray,
     ) -> Self:
-        """Build the result from raw estimates of its questions and normal distributions of an estimator."""
         by_class = NumberStatistics.from_moments(feature, raw)
         means, variances, missing = by_class.means, by_class.variances, by_class.missing
         return cls(
@@ -96,7 +94,6 @@ class NumberResult:
 
     @property
     def is_asked(self) -> bool:
-        """Whether any question or table is about the number."""
         return self.mean_question.mechanism is not None or self.square_question.mechanism is not None
 
     @property
@@ -106,17 +103,14 @@ class NumberResult:
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store: all people are one class."""
         return _OF_CLASSES if len(self.by_class.means.value) == 1 else ()
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the entries of the only class, if they are missing."""
         if "overall" in values and "by_class" not in values:
             values.update(by_class=values["overall"], distinguishable_entries={}, relevance=UNKNOWN)
 
     def check_entries(self) -> None:
-        """Raise ValueError unless all numbers are of one feature."""
         for statistics, shape in ((self.overall, (1,)), (self.by_class, self.by_class.means.value.shape)):
             parts = [each for each in vars(statistics).values() if each]
             require({each.value.shape for each in parts} == {shape}, "needs estimates of each class")
@@ -154,7 +148,6 @@ def _squares(feature: NumericFeature, raw: ClassMoments) -> IntervalEstimate:
 
 
 def square_bounds(feature: NumericFeature) -> Bounds:
-    """Return the range of the square of a number."""
     low, high = feature.bounds
     return 0.0 if low < 0 < high else min(low**2, high**2), max(low**2, high**2)
 

@@ -1,10 +1,9 @@
 """Compares a value's share in two classes: risk difference, risk ratio and odds ratio with intervals.
 
-The intervals are those of MOVER (Zou and Donner 2008; Donner and Zou 2012): they combine the two conditional
-shares' own intervals and the correlation of their estimates. The estimates compare the consistent shares,
-which are shown, and are cut to these intervals. The ratios are differences of logarithms and of logits, and
-unknown where an interval touches 0 or, for odds, 1. Where only a simultaneous interval does, only the
-simultaneous interval of the ratio is unknown.
+MOVER (Zou and Donner 2008; Donner and Zou 2012) combines the two shares' own intervals and the correlation of
+their estimates. The estimates compare the shown shares, and are cut to these intervals. The ratios are
+differences of logarithms and of logits; they are unknown where an interval touches 0 or, for odds, 1, and
+their simultaneous intervals where a simultaneous one does.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Pools the raw estimates of surveys with the same label and features: of silos, and possibly one of people.
 
-Each estimate is a mean of the surveys, weighted by the inverse of their variances: each survey has one weight
-for the prior, and one for each feature. All are taken as samples of one population. Where they differ, a
-pooled estimate describes none, and :func:`find_contradictions` names the feature. A person in two samples
-counts twice.
+Each estimate is a mean of the surveys, weighted by the inverse of their variances; a survey has one weight
+for the prior and one for each feature. All are taken as samples of one population, and a person in two counts
+twice. Where they differ, :func:`find_contradictions` names the feature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
@@ -19,8 +17,8 @@ from encoders.survey import Feature, Label, Plan
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray, FloatArray
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior
-from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate, excess_kurtosis
-from ldp_aggregator.estimation.discrete.frequencies import pool_covariances
+from ldp_aggregator.estimation.discrete.covariance import TableEstimate, excess_kurtosis
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, pool_covariances
 from ldp_aggregator.estimation.estimators import EstimationError
 from ldp_aggregator.estimation.numeric.number import ClassMoments
 from ldp_aggregator.estimation.raw_estimates import RawEstimates
@@ -33,59 +31,8 @@ CONTRADICTION_LEVEL = 1e-3
 """Probability, at most, that two samples of one population are said to contradict each other."""
 
 
-@dataclass(frozen=True)
-class PooledFrequencies:
-    """Raw frequencies of a discrete feature from a survey of silos, and from other surveys."""
-
-    silos: TableEstimate
-    others: TableEstimate
-    """Of people, of silos, or pooled. Both have rows or reports."""
-    weight: float
-    """The weight of the silos."""
-    covariance: FrequencyCovariance
-    """Of the pooled frequencies."""
-
-    @classmethod
-    def from_estimates(cls, silos: TableEstimate, others: TableEstimate) -> PooledFrequencies:
-        """Weight both by the inverse of the mean variance of their cells, at the same frequencies."""
-        return cls(silos, others, *pool_covariances(silos.covariance, others.covariance))
-
-    @property
-    def n(self) -> int:
-        """Number of rows and reports."""
-        return self.silos.n + self.others.n
-
-    @property
-    def raw(self) -> FloatArray:
-        """Unbiased frequencies, (A k,)."""
-        raw: FloatArray = self.weight * self.silos.raw + (1 - self.weight) * self.others.raw
-        return raw
-
-    @property
-    def mechanism(self) -> str:
-        """The names of all mechanisms; silos have one."""
-        names = self.others.mechanism
-        return names if names.endswith(COUNT_TABLE) else f"{names} + {COUNT_TABLE}"
-
-    @property
-    def asked_features(self) -> tuple[Feature, ...]:
-        """The features that the same reports of people ask about."""
-        return self.others.asked_features
-
-    @property
-    def differences(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Per cell the difference, and its variance and fourth cumulant if both are of one population."""
-        likely = self.covariance.distribution
-        parts = [each.covariance.evaluate_at(likely) for each in (self.silos, self.others)]
-        variance, fourth = parts[0].variance + parts[1].variance, parts[0].fourth + parts[1].fourth
-        return self.silos.raw - self.others.raw, variance, np.full(len(likely), fourth)
-
-
 def pool_estimates(first: RawEstimates, silos: Sequence[RawEstimates]) -> RawEstimates:
-    """Return the pooled raw estimates of a survey, of people or of silos, and of further ones of silos.
-
-    A survey without reports does not change the estimates of the others.
-    """
+    """Return the pooled raw estimates of a survey and further ones of silos; empty ones change nothing."""
     surveys = [first, *silos]
     prior = _pool_priors(surveys)
 
@@ -129,10 +76,7 @@ def _pool_priors(surveys: Sequence[RawEstimates]) -> PooledPrior:
 
 
 def _describe_shares(survey: RawEstimates) -> tuple[float, FloatArray, float]:
-    """Return the people or rows, the coefficients, (3, k), and the fourth cumulant of the class shares.
-
-    These are parameters of :func:`estimate_shares`.
-    """
+    """Return the parameters of :func:`estimate_shares`: people or rows, coefficients (3, k), cumulant."""
     if not survey.silos:
         zeros = np.zeros(survey.k)
         return survey.reports, np.stack([survey.prior.estimate.stderr**2, zeros, zeros]), 0.0
@@ -153,14 +97,19 @@ def _pool_feature(others: _FeatureEstimate, silos: _FeatureEstimate, prior: Pool
         return others
     if others is None or isinstance(others, ClassMoments) or not others.n:
         return silos
-    return PooledFrequencies.from_estimates(silos, others)
+    weight, covariance = pool_covariances(silos.covariance, others.covariance)
+    names = others.mechanism
+    return CombinedFrequencies(
+        n=silos.n + others.n,
+        raw=weight * silos.raw + (1 - weight) * others.raw,
+        covariance=covariance,
+        mechanism=names if names.endswith(COUNT_TABLE) else f"{names} + {COUNT_TABLE}",
+        asked_features=others.asked_features,
+    )
 
 
 def check_same_features(first: Plan | SiloPlan, silos: SiloPlan) -> None:
-    """Check that a survey and one of silos have the same label and features.
-
-    Raises EstimationError with the first difference.
-    """
+    """Raise EstimationError with the first difference of the labels and features of two surveys."""
     why = _find_difference(first, silos)
     if why:
         raise EstimationError(f"{first.id} and {silos.id} cannot be pooled: {why}. Train on them separately")
@@ -187,7 +136,6 @@ def _find_difference(first: Plan | SiloPlan, silos: SiloPlan) -> str | None:
 
 
 def _describe_difference(first: Feature | Label, silos: Feature | Label) -> str:
-    """Return the first entry that differs."""
     of_first, of_silos = first.as_dict(), silos.as_dict()
     for key in dict.fromkeys([*of_first, *of_silos]):
         if of_first.get(key) != of_silos.get(key):
@@ -219,10 +167,22 @@ def _list_differences(others: RawEstimates, silos: RawEstimates) -> Iterator[tup
     if others.k > 1 and others.prior.known and silos.prior.known:
         yield None, _compare_priors(others, silos)
     pairs = zip(others.feature_estimates, silos.feature_estimates, strict=True)
-    for index, pair in enumerate(pairs):
-        pooled = _pool_feature(*pair, others.prior)
-        if isinstance(pooled, PooledFrequencies | PooledMoments):
-            yield index, pooled.differences
+    for index, (other, own) in enumerate(pairs):
+        if isinstance(own, SoftMoments):
+            pooled = _pool_feature(other, own, others.prior)
+            if isinstance(pooled, PooledMoments):
+                yield index, pooled.differences
+        elif not (isinstance(other, ClassMoments) or isinstance(own, ClassMoments)) and other and own:
+            yield index, _compare_tables(own, other)
+
+
+def _compare_tables(silos: TableEstimate, others: TableEstimate) -> Differences:
+    if not (silos.n and others.n):
+        return np.zeros(0), np.zeros(0), np.zeros(0)
+    _, pooled = pool_covariances(silos.covariance, others.covariance)
+    one, other = (each.covariance.evaluate_at(pooled.distribution) for each in (silos, others))
+    fourth = np.full(len(silos.raw), one.fourth + other.fourth)
+    return silos.raw - others.raw, one.variance + other.variance, fourth
 
 
 def _compare_priors(others: RawEstimates, silos: RawEstimates) -> Differences:

@@ -1,10 +1,9 @@
 """Cumulative shares and quantiles of ordered features, of all people and of each class.
 
-The single interval of a cumulative share is that of a ratio. The simultaneous intervals form a band that
-contains the whole distribution function in 95% of surveys; it is narrower than Bonferroni's, because
-neighbouring shares are correlated. The interval of a quantile inverts those of the cumulative shares. One fit
-gives what is shown of a feature: its shares are the differences of the fitted cumulative shares, and its
-quantiles are between them. Intervals are those of the raw estimates.
+The single interval of a cumulative share is that of a ratio. The simultaneous ones form a band that contains
+the whole distribution function in 95% of surveys, narrower than Bonferroni's. The interval of a quantile
+inverts those of the cumulative shares. What is shown are one fit's cumulative shares, their differences, and
+the quantiles between them; intervals are those of the raw estimates.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ class OrderedResult:
         shares: TableEstimate | None,
         k: int,
     ) -> Self:
-        """Build the result from the frequencies of values and classes, (A k,), and of values, (A,)."""
         values = count_values(feature)
         edges = feature.edges if isinstance(feature, BinnedFeature) else ()
         shown = fit_cumulative(shares, values, 1)
@@ -90,7 +88,6 @@ class OrderedResult:
 
     @property
     def class_quantiles(self) -> IntervalEstimate:
-        """The quantiles of each class, (3, classes)."""
         return self._find_quantiles(self.by_class, self.consistent_by_class)
 
     def _find_quantiles(self, shares: IntervalEstimate, shown: FloatArray) -> IntervalEstimate:
@@ -137,18 +134,15 @@ class OrderedResult:
         return np.concatenate([values, missing])
 
     def include_shares(self, shares: IntervalEstimate) -> IntervalEstimate:
-        """Return raw shares, (A, groups), with intervals that contain the shown ones."""
         return include_shown(shares, self.divide_shares(shares.value))
 
     @property
     def omitted_entries(self) -> tuple[str, ...]:
-        """What a survey without a label does not store: all people are one class."""
         of_classes = "by_class", "consistent_by_class", "class_quantiles"
         return of_classes if self.by_class.value.shape[1] == 1 else ()
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the shares of the only class, if they are missing, and the fit to files without one."""
         if "cumulative" in values:
             values.setdefault("by_class", values["cumulative"].reshape(-1, 1))
             values.setdefault("consistent", _make_monotone(values["cumulative"].value))
@@ -160,7 +154,6 @@ class OrderedResult:
             )
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is a share for each limit."""
         limits = len(self.limits)
         is_valid = self.cumulative.value.shape == self.consistent.shape == (limits,)
         is_valid &= self.by_class.value.shape == self.consistent_by_class.shape
@@ -194,10 +187,7 @@ def fit_cumulative(estimate: TableEstimate | None, values: int, k: int) -> Float
 
 
 def _make_monotone(cumulative: FloatArray) -> FloatArray:
-    """Return the mean of the least rising curve above, and the greatest below, cut to [0, 1]; first axis.
-
-    If the true curve rises, both have at most the largest error of the given one.
-    """
+    """Return the mean of the nearest rising curves above and below, cut to [0, 1], along the first axis."""
     rising = np.maximum.accumulate(cumulative)
     falling = np.minimum.accumulate(cumulative[::-1])[::-1]
     return np.clip((rising + falling) / 2, 0.0, 1.0)
@@ -217,10 +207,7 @@ def _estimate_cumulative(estimate: TableEstimate | None, values: int, k: int) ->
 
 
 def list_sums(values: int, size: int, k: int) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of frequencies, (values, size), in the cumulative sums of a class, and constants.
-
-    The last sum is that of all values that are not missing.
-    """
+    """Return weights (values, size) and constants of a class's cumulative sums; the last is of all values."""
     weights, constant = np.zeros((values, size)), np.zeros(values)
     weights[:, :values] = np.tri(values)
     if k == 1:  # all shares add up to one, which makes every sum more accurate
@@ -277,10 +264,7 @@ def _invert(
 
 
 def _count_independent(covariance: FloatArray, k: int) -> float:
-    """Return the number of independent intervals whose simultaneous 95% intervals are as wide as the band.
-
-    The greatest of correlated normal variables is simulated, with a fixed seed.
-    """
+    """Return how many independent 95% intervals are as wide as the band, by simulation with a fixed seed."""
     deviation = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
     correlation = covariance / np.outer(deviation, deviation)
     try:
@@ -293,5 +277,4 @@ def _count_independent(covariance: FloatArray, k: int) -> float:
 
 @lru_cache(maxsize=4)
 def _draw(size: int) -> FloatArray:
-    """Return independent standard normal variables."""
     return np.random.default_rng(0).standard_normal((_DRAWS, size))

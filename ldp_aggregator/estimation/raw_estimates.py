@@ -31,10 +31,7 @@ _ITERATIONS = 2
 
 @dataclass(frozen=True)
 class RawEstimates:
-    """Raw estimates of all questions of a survey."""
-
     k: int
-    """Number of classes."""
     features: Sequence[Feature]
     label: Frequencies | None
     """Frequencies of the label question; None if the survey does not ask it."""
@@ -57,12 +54,10 @@ class RawEstimates:
 
     @property
     def numbers(self) -> list[ClassMoments]:
-        """The moments of the numeric features, in the order of the plan."""
         return [each for each in self.feature_estimates if isinstance(each, ClassMoments)]
 
 
 def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
-    """Return the raw estimates of every question of a survey, and the prior pooled from them."""
     if isinstance(snapshot, SiloSnapshot):
         return estimate_silos(SiloTables.from_snapshot(snapshot))
     plan, k = snapshot.plan, len(snapshot.plan.label.values)
@@ -99,7 +94,6 @@ def compute_raw_estimates(snapshot: AnySnapshot) -> RawEstimates:
 
 
 def estimate_silos(silos: SiloTables) -> RawEstimates:
-    """Return the raw estimates of the tables of silos."""
     features = silos.estimate_features()
     return RawEstimates(
         k=silos.k,
@@ -142,7 +136,6 @@ def _estimate_numbers(
 
 
 def find_moment_questions(plan: Plan) -> dict[int, list[Question]]:
-    """Return the questions about each numeric feature, by the feature's index."""
     return {
         place: [each for each in plan.questions if place in each.feature_indices]
         for place, feature in enumerate(plan.features)
@@ -153,34 +146,27 @@ def find_moment_questions(plan: Plan) -> dict[int, list[Question]]:
 def _estimate_questions(
     snapshot: Snapshot, questions: Sequence[Question], index: int, population: Population
 ) -> tuple[Moments, ...]:
-    """Return the moments of one number from each question about it that has reports."""
     totals = [(each, total_of(snapshot, each)) for each in questions]
     return tuple(estimate_moments(each, total, index, population) for each, total in totals if total.n)
 
 
 def _moment_label_shares(numbers: Iterable[Sequence[Moments]]) -> list[LabelShares]:
-    """Return the estimate of P(label) of each question about numbers that has one."""
     by_question = {each.question.index: each for number in numbers for each in number if each.estimates_prior}
     return [LabelShares.from_moments(each) for each in by_question.values()]
 
 
 def total_of(snapshot: Snapshot, question: Question) -> Total:
-    """Return the total of a question in the snapshot; zeros if it has no reports."""
     assert snapshot.wave or not snapshot.plan.waves, "select a wave"
     return snapshot.totals.get(question.key, Total(0, np.zeros(question.cells, dtype=np.int64)))
 
 
 @dataclass(frozen=True)
 class QuestionSummary:
-    """A question about a number: its mechanism and its reports."""
-
     mechanism: str | None
     """None if the survey does not ask it."""
     n: int
-    """Number of reports."""
 
     def add_silos(self, silos: Sequence[SiloTables]) -> QuestionSummary:
-        """Return the summary of this question and of tables of silos, which count as a mean question."""
         names = [name for name in (self.mechanism, COUNT_TABLE) if name]
         return QuestionSummary(" + ".join(names), self.n + sum(each.n for each in silos))
 
@@ -189,10 +175,7 @@ NOT_ASKED = QuestionSummary(None, 0)
 
 
 def summarise_questions(snapshot: Snapshot) -> dict[int, tuple[QuestionSummary, QuestionSummary]]:
-    """Return the mean and the square question of each numeric feature, by the feature's index.
-
-    A question about both counts as the mean question.
-    """
+    """Return each number's mean question, which may be about both moments, and its square question."""
 
     def summarise(questions: Sequence[Question]) -> QuestionSummary:
         found = (QuestionSummary(each.mechanism.name, total_of(snapshot, each).n) for each in questions)

@@ -31,8 +31,6 @@ Otherwise, only the few estimates that noise made far too large would have an in
 
 @dataclass(frozen=True)
 class Relevance:
-    """A feature's relevance, computed from raw estimates."""
-
     estimate: IntervalEstimate
     """Shape (). The mean contribution of noise is subtracted, so the value may be below 0."""
     noise: InfiniteNumber
@@ -42,7 +40,6 @@ class Relevance:
     classes."""
 
     def check_entries(self) -> None:
-        """Raise ValueError unless the estimate is one number."""
         require(self.estimate.value.shape == (), "estimate: needs numbers")
 
 
@@ -115,24 +112,17 @@ def estimate_number_relevance(
     ratio = _ratio_estimate(between, within, within_variance, maximum=math.inf, scale=1)
 
     def to_share(odds: FloatArray) -> FloatArray:
-        """Return odds / (1 + odds), or odds if they are negative, divided by k - 1."""
         return np.asarray((1 - 1 / (1 + np.maximum(odds, 0)) + np.minimum(odds, 0)) / (k - 1))
 
-    estimate = IntervalEstimate(
-        value=to_share(ratio.value),
-        stderr=np.asarray(ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1)),
-        low=to_share(ratio.low),
-        high=to_share(ratio.high),
-        simultaneous_low=to_share(ratio.simultaneous_low),
-        simultaneous_high=to_share(ratio.simultaneous_high),
-    )
+    stderr = np.asarray(ratio.stderr / (1 + np.maximum(ratio.value, 0)) ** 2 / (k - 1))
+    ends = (ratio.low, ratio.high, ratio.simultaneous_low, ratio.simultaneous_high)
+    estimate = IntervalEstimate(to_share(ratio.value), stderr, *map(to_share, ends))
     noise = between.expected_noise / max(within, math.sqrt(within_variance)) / (k - 1)
     present = Relevance(estimate, noise, 1 / (k - 1))
     return present if missing is None else _add(present, _missing_relevance(missing, prior))
 
 
 def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevance:
-    """Return the relevance of whether a number is missing."""
     k = len(prior)
     if not np.isfinite(missing.stderr).all():
         return UNKNOWN
@@ -147,10 +137,7 @@ def _missing_relevance(missing: IntervalEstimate, prior: FloatArray) -> Relevanc
 
 
 def _add(one: Relevance, other: Relevance) -> Relevance:
-    """Return the sum of two relevances; the distances to the ends of the intervals add up in squares.
-
-    If either interval is the whole range, so is that of the sum.
-    """
+    """Return the sum of two relevances; distances to the ends of their intervals add up in squares."""
     if not (math.isfinite(one.noise) and math.isfinite(other.noise)):
         return UNKNOWN
     estimates, maximum = (one.estimate, other.estimate), one.maximum
@@ -161,14 +148,9 @@ def _add(one: Relevance, other: Relevance) -> Relevance:
     high = np.asarray(np.clip(sum(inside) + above, 0.0, maximum))
     if any(each.estimate.low <= 0 and each.estimate.high >= each.maximum for each in (one, other)):
         low, high = np.zeros(()), np.asarray(maximum)
-    total = IntervalEstimate(
-        value=np.asarray(one.estimate.value + other.estimate.value),
-        stderr=np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr)),
-        low=low,
-        high=high,
-        simultaneous_low=low,
-        simultaneous_high=high,
-    )
+    value = np.asarray(one.estimate.value + other.estimate.value)
+    stderr = np.asarray(np.hypot(one.estimate.stderr, other.estimate.stderr))
+    total = IntervalEstimate(value, stderr, low, high, low, high)
     return Relevance(total, one.noise + other.noise, maximum)
 
 
@@ -215,10 +197,7 @@ def _unbiased_square(
 def _ratio_estimate(
     square: _UnbiasedSquare, total: float, total_variance: float, *, maximum: float, scale: int
 ) -> IntervalEstimate:
-    """Return square / (total * scale), where the total has the given variance.
-
-    An infinite maximum means odds, whose share odds / (1 + odds) has the range 0 to 1.
-    """
+    """Return square / (total * scale); an infinite maximum means odds, with shares odds / (1 + odds)."""
     top = square.value / scale
     intervals = ratio_intervals(
         np.asarray(top),

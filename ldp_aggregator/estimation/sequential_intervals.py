@@ -1,13 +1,13 @@
 """Intervals for early looks: in 19 of 20 surveys, all intervals that an operator sees contain the truth.
 
-A 95% interval is for one look. With 200 looks while reports arrive, one or more of them exclude the truth in
-about 40% of surveys (42% if estimates are normal). The half-width here comes from the normal mixture (Robbins
-1970; Waudby-Smith et al. 2021), with n reports and the standard error s:
+With 200 looks at intervals for one look, one or more exclude the truth in about 40% of surveys. The
+half-width here is that of the normal mixture (Robbins 1970; Waudby-Smith et al. 2021), with n reports and the
+standard error s:
 
     s sqrt((n r + 1) / (n r) (2 ln(1 / alpha) + ln(n r + 1)))
 
-It is valid for all n at once, from about 100 reports, for any r. r is chosen so that the interval is
-narrowest at the planned number of reports: there it is 1.55 times as wide as the interval for one look.
+It is valid for all n at once, from about 100 reports. r makes it narrowest at the planned number of reports:
+there it is 1.55 times as wide as for one look.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ def _chance(plan: Plan, index: int) -> float:
 
 
 def _chance_of_table(plan: Plan, table: TableResult) -> float:
-    """Return the probability that a person is asked for a table."""
     asked = (each for each in plan.questions if not each.moment)
     names = ((each, tuple(feature.name for feature in each.asked_features)) for each in asked)
     return sum(plan.question_probability(each) for each, features in names if features == table.features)
@@ -110,7 +109,6 @@ def _widen_feature(
 
 
 def _widen_table(table: TableResult, planned: float) -> TableResult:
-    """Return the table with wider intervals; a test of independence is for one look."""
     progress = _progress(table.n, planned)
     return replace(
         table,

@@ -39,7 +39,6 @@ class SiloInfluence:
 
     @classmethod
     def from_tables(cls, silos: SiloTables, classes: ClassCounts) -> SiloInfluence:
-        """Return the influence on estimates from silos alone; on pooled estimates it is smaller."""
         rows, shares = silos.plan.rows, np.clip(classes.counts / classes.rows, 0.0, 1.0)
         several = float(silos.k > 1)  # the share of a single class is known
         tables = [_move_conditionals(silos, index) for index in range(len(silos.tables))]
@@ -51,14 +50,12 @@ class SiloInfluence:
         )
 
     def largest(self, other: SiloInfluence) -> SiloInfluence:
-        """Return the larger of each two moves."""
         names = self.__dataclass_fields__
         return SiloInfluence(
             **{name: np.maximum(getattr(self, name), getattr(other, name)) for name in names}
         )
 
     def check_entries(self) -> None:
-        """Raise ValueError unless all moves are shares."""
         for name, moves in vars(self).items():
             are_shares = moves.shape == self.prior.shape and bool(((moves >= 0) & (moves <= 1)).all())
             require(are_shares, f"{name}: needs numbers from 0 to 1, one for each class")
@@ -110,7 +107,6 @@ def _move_prior(silos: SiloTables, classes: ClassCounts) -> FloatArray:
 
 
 def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray:
-    """Return a ratio, cut to the range from 0 to 1; `otherwise` unless the bottom is above 0."""
     result = np.full(np.broadcast_shapes(top.shape, bottom.shape), otherwise)
     cut: FloatArray = np.clip(np.divide(top, bottom, out=result, where=bottom > 0), 0.0, 1.0)
     return cut
@@ -118,8 +114,6 @@ def _divide(top: FloatArray, bottom: FloatArray, otherwise: float) -> FloatArray
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSummary:
-    """What the estimates contain from silos."""
-
     messages: int
     rows: float
     rows_stderr: InfiniteNumber
@@ -138,15 +132,11 @@ class SiloSummary:
 
     @property
     def pooled(self) -> bool:
-        """Whether the estimates are pooled from several surveys."""
         return self.surveys > 1 or self.people is not None
 
     @classmethod
     def from_estimates(cls, surveys: Sequence[RawEstimates]) -> SiloSummary | None:
-        """Summarise the tables of silos in surveys before they are pooled; None if there are none.
-
-        All but the first are surveys of silos.
-        """
+        """Summarise the silos in surveys, of which the first may be of people; None without silos."""
         tables = [each for survey in surveys for each in survey.silos]
         if not tables:
             return None

@@ -49,7 +49,6 @@ class TableResult:
     """One value of each of these."""
     mechanism: str
     n: int
-    """Number of reports."""
     cells: IntervalEstimate
     """P(row, column), raw."""
     row_shares: IntervalEstimate
@@ -65,7 +64,6 @@ class TableResult:
 
     @classmethod
     def from_frequencies(cls, frequencies: Frequencies) -> Self:
-        """Build the result from the frequencies of a question about several features."""
         question = frequencies.question
         first, *others = (each for each in question.asked_features if not isinstance(each, NumericFeature))
         texts = [each.texts for each in others]
@@ -91,19 +89,16 @@ class TableResult:
 
     @property
     def name(self) -> str:
-        """The names of the features, for people."""
         return " x ".join(self.features)
 
     @property
     def comparisons(self) -> Mapping[str, Comparison]:
-        """Risk difference, risk ratio and odds ratio of each row; empty unless there are two columns."""
         if self.correlation is None:
             return {}
         shown = project_columns(self.column_shares.value)
         return compare_two_classes(self.column_shares, self.correlation, shown)
 
     def make_consistent(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return `cells`, `row_shares` and `column_shares` as they are shown: distributions, or NaN."""
         value = self.cells.value
         cells = project_simplex(value.ravel()).reshape(value.shape) if self.n else value
         unknown = np.full(cells.shape, np.nan)
@@ -114,7 +109,6 @@ class TableResult:
         return cells, by_row, by_column
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is an estimate for each row and column."""
         shape = len(self.rows), len(self.columns)
         shapes = {each.value.shape for each in (self.cells, self.row_shares, self.column_shares)}
         require(shapes == {shape}, f"cells, row_shares and column_shares: need the shape {shape}")
@@ -123,17 +117,14 @@ class TableResult:
 
 
 def describe_tables(estimates: Sequence[Frequencies]) -> tuple[TableResult, ...]:
-    """Return the results of the questions about two or three features."""
     return tuple(map(TableResult.from_frequencies, select_tables(estimates)))
 
 
 def select_tables(estimates: Sequence[Frequencies]) -> list[Frequencies]:
-    """Return the estimates of the questions that are shown as tables."""
     return [each for each in estimates if 2 <= len(each.question.feature_indices) <= MAX_FEATURES]
 
 
 def transpose_cells(frequencies: Frequencies, shape: tuple[int, int]) -> CombinedFrequencies:
-    """Return the same frequencies with rows and columns exchanged."""
 
     def turn(cells: FloatArray) -> FloatArray:
         return cells.reshape(shape).T.ravel()

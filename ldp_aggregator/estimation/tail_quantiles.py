@@ -1,9 +1,8 @@
 """Quantiles of estimates whose noise has heavier tails than a normal distribution.
 
-The noise of a silo's count is discrete Laplace. Its excess kurtosis is 3, that of a sum of m such noises 3/m.
-So intervals from few silos need more standard errors than those from many reports. An estimate with excess
-kurtosis K has the quantiles of a sum of 3/K Laplace noises, interpolated between whole numbers of them; with
-K = 0 they are those of a normal distribution.
+The noise of a silo's count is discrete Laplace, with excess kurtosis 3; that of a sum of m is 3/m. An
+estimate with excess kurtosis K has the quantiles of a sum of 3/K Laplace noises, interpolated between whole
+numbers of them; with K = 0 they are those of a normal distribution.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ _TERMS = (32, 24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 
 
 def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
-    """Return the z for which an estimate is more than z standard errors wrong with probability `error`.
-
-    `error` is the probability of both sides together. An excess kurtosis below 0 counts as 0, above 3 as 3.
-    """
+    """Return the z that is exceeded on either side with probability `error`; kurtosis is cut to [0, 3]."""
     if np.all(np.less_equal(kurtosis, 0)):  # reports of devices: no table is needed
         return np.full(np.shape(kurtosis), _normal_quantile(error))
     return np.asarray(np.interp(kurtosis, *_quantile_table(error)))
@@ -35,7 +31,6 @@ def find_quantiles(error: float, kurtosis: FloatArray | float) -> FloatArray:
 
 @lru_cache(maxsize=512)
 def _quantile_table(error: float) -> tuple[FloatArray, FloatArray]:
-    """Return values of the excess kurtosis from 0 to 3, and the quantile at each."""
     kurtosis = [0.0, *(LAPLACE_KURTOSIS / terms for terms in _TERMS)]
     quantiles = [_normal_quantile(error), *(_laplace_quantile(error, each) for each in _TERMS)]
     return np.array(kurtosis), np.array(quantiles)
@@ -47,7 +42,6 @@ def _normal_quantile(error: float) -> float:
 
 
 def _laplace_quantile(error: float, terms: int) -> float:
-    """Return the quantile of a standardised sum of Laplace noises."""
     return invert_tail(lambda z: laplace_tail(z, terms), error)
 
 

@@ -1,17 +1,15 @@
 """Validation results: the accuracy of a model, measured on devices, and which of its features improve it.
 
-Naive Bayes assumes that features are independent given the class. If several features carry the same
-information, it is counted several times, and a subset of the features can be more accurate than all. Tables
-of single features do not show this; a validation round does.
+Naive Bayes counts information that several features carry several times, so a subset of the features can be
+more accurate than all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -21,12 +19,7 @@ from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.codec import require
 from ldp_aggregator.estimation.discrete.frequencies import Frequencies
-from ldp_aggregator.estimation.estimators import (
-    ClassConditional,
-    ClassConditionals,
-    EstimationError,
-    Gaussian,
-)
+from ldp_aggregator.estimation.estimators import ClassConditional, EstimationError, Gaussian
 from ldp_aggregator.estimation.intervals import IntervalEstimate
 from ldp_aggregator.estimation.raw_estimates import compute_raw_estimates
 from ldp_aggregator.snapshot import AnySnapshot, Snapshot
@@ -37,13 +30,6 @@ GAIN_BOUNDS = (-1.0, 1.0)
 """The possible range of a gain in accuracy."""
 _RIGHT = 1
 """The class of a validation round that means "the prediction was right"."""
-
-
-class _Named(Protocol):
-    """A feature, or its result."""
-
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +49,6 @@ class ValidationResult:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
-        """Estimate accuracy and gains from the counters of a validation round."""
         raw = compute_raw_estimates(snapshot)
         prior = raw.prior.estimate
         value, stderr, low, high, *_ = (each[_RIGHT] for each in vars(prior).values())
@@ -82,7 +67,6 @@ class ValidationResult:
 
     @property
     def selected_k(self) -> int | None:
-        """Number of features of the selected set; None if the model keeps all its features."""
         return None if self.selected is None else self.top_k[self.selected]
 
     @property
@@ -103,23 +87,18 @@ class ValidationResult:
 
     @property
     def selected_features(self) -> tuple[str, ...]:
-        """Names of the features that the model keeps: all validated ones, or the selected top-k set."""
         return self.features if self.selected is None else self.features[: self.top_k[self.selected]]
 
-    def find_selected(self, features: Iterable[_Named]) -> frozenset[int]:
-        """Return the indices of the selected features among these."""
-        names = set(self.selected_features)
-        return frozenset(index for index, each in enumerate(features) if each.name in names)
+    def find_selected(self, names: Iterable[str]) -> frozenset[int]:
+        return frozenset(index for index, name in enumerate(names) if name in self.selected_features)
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is one accuracy, and a gain for each set."""
         shapes = self.accuracy.value.shape, self.gains.value.shape
         is_valid = shapes == ((), (len(self.top_k),))
         require(is_valid, "accuracy and gains: need one number, and one for each set")
 
 
 def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
-    """Return the gain in accuracy of a top-k set, F[1, 0] - F[0, 1], and its standard error."""
     if not frequencies.n:
         return float("nan"), float("inf")
     covariance = frequencies.covariance
@@ -130,23 +109,6 @@ def _estimate_gain(frequencies: Frequencies) -> tuple[float, float]:
     gain, expected = (float(each[1, 0] - each[0, 1]) for each in (raw, likely))
     # variance that all cells share cancels in a difference
     return gain, float(np.sqrt(independent[1, 0] + independent[0, 1] - covariance.product * expected**2))
-
-
-def find_validation_result(snapshot: AnySnapshot) -> ValidationResult | None:
-    """Return the validation result of a snapshot; None if it is not one of a validation round."""
-    if isinstance(snapshot, Snapshot) and snapshot.plan.validation:
-        return ValidationResult.from_snapshot(snapshot)
-    return None
-
-
-def mask_unselected_features(
-    conditionals: ClassConditionals, prior: FloatArray, selected: AbstractSet[int]
-) -> ClassConditionals:
-    """Make features uninformative whose index a validation result did not select."""
-    return tuple(
-        each if place in selected else make_uninformative(each, prior)
-        for place, each in enumerate(conditionals)
-    )
 
 
 def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> ClassConditional:
@@ -160,11 +122,7 @@ def make_uninformative(conditional: ClassConditional, prior: FloatArray) -> Clas
 
 
 def check_same_survey(snapshot: AnySnapshot, validation: Snapshot) -> None:
-    """Check that a validation round is of the same survey and spends the same epsilon.
-
-    If each person answers all questions, a round with fewer questions spends less.
-    Raises EstimationError if not.
-    """
+    """Raise EstimationError unless a round validates this survey, with its epsilon or, of all, less."""
     plan, other = snapshot.plan, validation.plan
     if isinstance(plan, SiloPlan):
         raise EstimationError(

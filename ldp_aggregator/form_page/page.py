@@ -37,26 +37,12 @@ def render_page(
     codes: bool = False,
     words: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return the HTML of the page on which people answer a survey.
+    """Return the HTML of the page on which people answer a survey, with a strict content security policy.
 
-    It is in UTF-8, with a strict content security policy.
-
-    Parameters
-    ----------
-    plan : Plan
-        The page accepts only this plan, by its digest. Its texts are the title and the language.
-    survey_url : str
-        The survey at its collector, https://HOST/v1/surveys/ID, or at its relay; the page connects to nothing
-        else. It may be relative to the page. The caller checks that its host is one.
-    public_key : str
-        If given, the page accepts only a plan that was signed with this key.
-    max_epsilon : float, optional
-        The largest epsilon that the page accepts; 2 without it.
-    codes : bool
-        Whether only people with a code of the relay are asked.
-    words : Mapping, optional
-        What the form itself says in further languages: for each language, words by their name. They are not
-        checked.
+    The page accepts only this plan, by its digest, with `public_key` only if it was signed with this key, and
+    without `max_epsilon` only an epsilon up to 2. It connects to `survey_url` alone:
+    https://HOST/v1/surveys/ID or relative to the page, unchecked. With `codes`, only people with a code of
+    the relay are asked. `words`, unchecked too, is what the form says in further languages.
     """
     texts = display_texts(plan)
     attributes = {
@@ -88,7 +74,6 @@ def render_page(
 
 
 def _blank_texts(languages: Iterable[str], words: Mapping[str, Any]) -> str:
-    """Return what the page says until its script runs, in those languages of the survey that have words."""
     known = BLANK | {language: own["blank"] for language, own in words.items() if "blank" in own}
     tags = dict.fromkeys(each if each in known else each.partition("-")[0] for each in languages)
     found = [each for each in tags if each in known] or ["en"]
@@ -96,7 +81,6 @@ def _blank_texts(languages: Iterable[str], words: Mapping[str, Any]) -> str:
 
 
 def read_script() -> bytes:
-    """Return the script that defines `<ldp-survey>`."""
     return _read(SCRIPT)
 
 

@@ -55,10 +55,7 @@ def read_words(data: bytes) -> dict[str, dict[str, str]]:
 def find_untranslated(
     languages: Iterable[str], words: Mapping[str, Mapping[str, str]]
 ) -> dict[str, list[str]]:
-    """Return, for each of these languages, the words that the form would say in English.
-
-    A language has the words of its base languages too: "pt-BR" those of "pt".
-    """
+    """Return the words that the form would say in English, by language; "pt-BR" has those of "pt"."""
     known = {**words, **{tag: {**ENGLISH, **words.get(tag, {})} for tag in BLANK}}
     found = {}
     for language in languages:

@@ -46,7 +46,6 @@ class DiscreteGroup:
 
     @classmethod
     def from_likelihoods(cls, pairs: Sequence[tuple[Feature, Likelihood]]) -> Self:
-        """Return the group of discrete features, with the gaps of every whole number in one table."""
         features = [cast(BinnedFeature | CategoricalFeature, feature) for feature, _ in pairs]
         logs = [cast(DiscreteLikelihood, likelihood).log_table for _, likelihood in pairs]
         ranges = [_integer_range(feature) for feature in features]
@@ -61,7 +60,6 @@ class DiscreteGroup:
         )
 
     def supports_dtype(self, dtype: np.dtype[Any]) -> bool:
-        """Return whether cells of this type are read exactly."""
         return dtype.kind in "iu" and np.can_cast(dtype, np.int64)
 
     def prepare(self, rows: int) -> ScoreBlock:
@@ -100,7 +98,6 @@ class NumericGroup:
 
     @classmethod
     def from_likelihoods(cls, pairs: Sequence[tuple[Feature, Likelihood]]) -> Self:
-        """Return the group of numeric features, from log-densities that are quadratic in v."""
         features = [cast(NumericFeature, feature) for feature, _ in pairs]
         normals = [cast(GaussianLikelihood, likelihood) for _, likelihood in pairs]
         mean = np.array([each.mean for each in normals])
@@ -124,11 +121,9 @@ class NumericGroup:
         )
 
     def supports_dtype(self, dtype: np.dtype[Any]) -> bool:
-        """Return whether cells of this type are read exactly."""
         return dtype.kind in "fiu"
 
     def prepare(self, rows: int) -> ScoreBlock:
-        """Return the function that scores blocks of at most `rows` rows."""
         low, high = (np.tile(each, (rows, 1)) for each in (self.low, self.high))
 
         def score(cells: NDArray[Any]) -> FloatArray:
@@ -152,7 +147,6 @@ def _integer_range(feature: BinnedFeature | CategoricalFeature) -> range:
 
 
 def fits_table(feature: Feature) -> bool:
-    """Return whether the whole numbers of a discrete feature are few and small enough for a table."""
     integers = _integer_range(cast(BinnedFeature | CategoricalFeature, feature))
     is_short = integers.stop - integers.start <= _MAX_TABLE_LENGTH
     return is_short and -_MAX_EXACT_INTEGER < integers.start < _MAX_EXACT_INTEGER
@@ -161,7 +155,6 @@ def fits_table(feature: Feature) -> bool:
 def _tabulate(
     feature: BinnedFeature | CategoricalFeature, integers: range, log_table: FloatArray
 ) -> FloatArray:
-    """Return the logarithms of every whole number; NaN where it is not a value of the survey."""
     table = np.full((len(integers), log_table.shape[1]), np.nan)
     for index, number in enumerate(integers):
         try:
@@ -172,5 +165,4 @@ def _tabulate(
 
 
 def find_max_magnitude(logs: FloatArray) -> float:
-    """Return the largest absolute value of finite logarithms."""
     return float(np.abs(logs[np.isfinite(logs)]).max(initial=0.0))

@@ -16,8 +16,6 @@ from ldp_aggregator.prediction import TREE
 
 @dataclass(frozen=True)
 class Split:
-    """The test low <= code <= high of one feature."""
-
     feature: int
     low: int
     high: int
@@ -39,7 +37,6 @@ class DecisionTree:
     JSON_DERIVED = ("kind",)
 
     def for_plan(self, features: Sequence[Feature], k: int) -> Self:
-        """Return the tree; raise ValueError if it is of another plan."""
         for index, split in enumerate(self.splits):
             require(split.feature < len(features), f"splits.{index}: has no feature")
             is_inside = split.low <= split.high < features[split.feature].size
@@ -52,13 +49,11 @@ class DecisionTree:
         return self
 
     def compute_scores(self, codes: IntArray) -> FloatArray:
-        """Return log P(label | leaf) of m coded rows, shape (m, k)."""
         return np.log(self.leaves)[self.find_leaves(codes)]
 
     scores = compute_scores
 
     def find_leaves(self, rows_codes: IntArray) -> IntArray:
-        """Return the index of each row's leaf, shape (m,)."""
         feature = np.array([split.feature for split in self.splits])
         low = np.array([split.low for split in self.splits])
         high = np.array([split.high for split in self.splits])

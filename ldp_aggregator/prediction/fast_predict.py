@@ -1,9 +1,8 @@
 """Predicts the labels of many rows of plain numbers, in blocks that stay in the processor's cache.
 
-Only gaps are computed: differences between each label's score and the first label's. For a discrete feature a
-whole number is looked up in a table of gaps; for a numeric feature the gap is a quadratic function of the
-number. Rows whose gap is smaller than the error bound, or with a cell that is not a value of the survey, are
-left to `LogProbabilities.compute_scores`. So labels are always those of the scores, ties included.
+Only gaps between each label's score and the first label's are computed: by a table of whole numbers, or by a
+quadratic function of a number. Rows whose gap is within the error bound, or with a cell that is not a value
+of the survey, are left to `LogProbabilities.compute_scores`, so labels are always those of the scores.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ _CELLS_PER_BLOCK = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class FastPredictor:
-    """Predicts the labels of most rows."""
-
     names: tuple[str, ...]
     groups: tuple[tuple[list[int], DiscreteGroup | NumericGroup], ...]
     """The indices of features that are scored in one step, and their group."""
@@ -82,7 +79,6 @@ class FastPredictor:
         )
 
     def predict(self, rows: NDArray[Any] | Columns) -> IntArray:
-        """Return the index of the most probable label of each row, or UNDECIDED; shape (m,)."""
         block = max(_CELLS_PER_BLOCK // len(self.names), 1)
         count = len(rows) if isinstance(rows, np.ndarray) else len(rows[self.names[0]])
         scorers = [(indices, group.prepare(min(block, count))) for indices, group in self.groups]

@@ -35,8 +35,6 @@ _ROUNDING = 1 + 2.0**-40
 
 @dataclass(frozen=True)
 class Design:
-    """The public coordinates of the features of a survey."""
-
     blocks: tuple[FloatArray, ...]
     """One per feature. Tuple of (codes, coordinates) arrays."""
     constant: float
@@ -44,7 +42,6 @@ class Design:
 
     @classmethod
     def from_features(cls, features: Sequence[Feature], degree: int) -> Design:
-        """Return the coordinates of the features of a survey, with curves of numbers up to a degree."""
         blocks = [_coordinates(feature, degree) for feature in features]
         squares = [float((block**2).sum(axis=1).max(initial=0.0)) for block in blocks]
         length = math.sqrt(sum(squares) + 0.25) * _ROUNDING
@@ -52,7 +49,6 @@ class Design:
 
     @property
     def columns(self) -> int:
-        """Number of coordinates of a row."""
         return 1 + sum(int(block.shape[1]) for block in self.blocks)
 
     def split(self, weights: FloatArray) -> list[FloatArray]:
@@ -87,10 +83,7 @@ class Design:
         return np.concatenate([*parts, self.constant * residuals.sum(axis=0)[None, :]])
 
     def gram(self, columns: Sequence[IntArray], weights: FloatArray) -> FloatArray:
-        """Return the sum over the rows of h_i x_i x_i', (columns, columns), for weights h, (m,).
-
-        For each pair of features, the weights are summed by the pair of codes.
-        """
+        """Return the sum of h_i x_i x_i', (columns, columns), over rows with weights h, (m,)."""
         blocks = [*self.blocks, np.array([[self.constant]])]
         codes = [*columns, np.zeros(len(weights), dtype=np.int64)]
         ends = np.cumsum([block.shape[1] for block in blocks])
@@ -106,13 +99,11 @@ class Design:
         return gram
 
     def matrix(self, columns: Sequence[IntArray], rows: slice) -> FloatArray:
-        """Return the coordinates of some rows, (m, columns)."""
         parts = [block[column[rows]] for block, column in zip(self.blocks, columns, strict=True)]
         return np.concatenate([*parts, np.full((len(parts[0]), 1), self.constant)], axis=1)
 
 
 def count_coordinates(feature: Feature, degree: int) -> int:
-    """Return the number of coordinates of a feature, with curves of numbers up to a degree."""
     size = grid_size(feature)
     if isinstance(feature, CategoricalFeature):
         return size if size > 2 else size - 1
@@ -121,7 +112,6 @@ def count_coordinates(feature: Feature, degree: int) -> int:
 
 
 def _coordinates(feature: Feature, degree: int) -> FloatArray:
-    """Return the coordinates of each code before scaling, (codes, coordinates)."""
     size = grid_size(feature)
     if size == 1:
         return np.empty((1, 0))
@@ -147,7 +137,6 @@ def place_on_grid(codes: IntArray) -> IntArray:
 
 
 def grid_size(feature: Feature) -> int:
-    """Return the number of codes that learners distinguish."""
     if isinstance(feature, NumericFeature):
         return STEPS + 1 + (feature.missing == "category")
     return feature.size
@@ -180,8 +169,6 @@ def find_class_scores(scores: FloatArray, k: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Scores that are linear in a row's coordinates."""
-
     degree: int
     """The degree of the curves of numbers."""
     weights: FloatArray
@@ -194,16 +181,13 @@ class LinearModel:
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return int(self.weights.shape[1]) + 1
 
     @classmethod
     def complete_entries(cls, values: dict[str, Any]) -> None:
-        """Add no features: :meth:`for_plan` does."""
         values["features"] = ()
 
     def for_plan(self, features: tuple[Feature, ...], k: int) -> Self:
-        """Return the model with the features of its plan; raise ValueError if it is of another plan."""
         is_degree = LEAST_DEGREE <= self.degree <= MAX_DEGREE
         require(is_degree, f"degree: needs a whole number from {LEAST_DEGREE} to {MAX_DEGREE}")
         shape = Design.from_features(features, self.degree).columns, k - 1
@@ -213,7 +197,6 @@ class LinearModel:
 
     @property
     def design(self) -> Design:
-        """The coordinates of the features."""
         return Design.from_features(self.features, self.degree)
 
     def compute_scores(self, codes: IntArray) -> FloatArray:
@@ -228,6 +211,5 @@ class LinearModel:
         return scores
 
     def scores(self, rows_codes: IntArray) -> FloatArray:
-        """Return a score for each class of m coded rows, shape (m, k); the greatest wins."""
         scores = self.design.scores(place_columns(self.features, rows_codes), self.weights)
         return find_class_scores(scores, self.k)

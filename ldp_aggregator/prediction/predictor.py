@@ -41,11 +41,7 @@ class Predictor:
     def from_parameters(
         cls, plan: Plan | SiloPlan, classifier: Classifier, labels: NDArray[Any] | None = None
     ) -> Self:
-        """Return the predictor of a classifier.
-
-        `labels`, (k,), are the labels in the order of their codes; by default as the survey's values stand
-        for.
-        """
+        """Return the predictor of a classifier; `labels`, (k,), replace the survey's in their order."""
         labels = to_typed_labels(plan.label.values) if labels is None else labels
         order = np.argsort(labels)
         if not isinstance(classifier, NaiveBayesParameters):
@@ -56,7 +52,6 @@ class Predictor:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels, sorted. Shape (k,)."""
         return self.labels[self.order]
 
     def read_columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,17 +60,13 @@ class Predictor:
         return read_boolean_columns(self.plan.features, blanked)
 
     def encode(self, columns: Mapping[str, Any]) -> IntArray:
-        """Return the codes of columns of :meth:`read_columns`, shape (m, number of features).
-
-        Raises RowError if a value does not fit the survey; names its row, counted from 1.
-        """
+        """Return the codes of columns, (m, features); RowError names the row, from 1, that does not fit."""
         return encode_table(self.plan, columns)
 
     def compute_scores(self, codes: IntArray, unknown: BoolArray | None = None) -> FloatArray:
-        """Return log P(label | row) of coded rows up to a constant of the row, (m, k), labels sorted.
+        """Return log P(label | row) up to a constant of the row, (m, k), labels sorted.
 
-        `codes` and `unknown` have the shape (m, n). Naive Bayes leaves `unknown` values out of the score of
-        their row.
+        Naive Bayes leaves `unknown` values, (m, n), out of the score of their row.
         """
         if isinstance(self.model, LogProbabilities):
             return self.model.compute_scores(codes, unknown=unknown)

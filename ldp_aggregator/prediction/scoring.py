@@ -15,8 +15,6 @@ from ldp_aggregator.estimation import ClassConditional, Gaussian
 
 @dataclass(frozen=True)
 class DiscreteLikelihood:
-    """The likelihoods of a discrete feature."""
-
     log_table: FloatArray
     """log P(value | label). Shape (A, k)."""
 
@@ -39,7 +37,6 @@ class GaussianLikelihood:
 
     @classmethod
     def from_gaussian(cls, gaussian: Gaussian) -> GaussianLikelihood:
-        """Compute the constants of a normal distribution per label."""
         log_peak = -0.5 * np.log(2 * np.pi * gaussian.variance)
         log_missing = None
         if gaussian.missing is not None:
@@ -113,7 +110,6 @@ def normalise_log_scores(scores: FloatArray) -> FloatArray:
 
 
 def reorder_labels(conditional: ClassConditional, order: NDArray[np.intp]) -> ClassConditional:
-    """Put the labels of one feature's probabilities in another order."""
     if isinstance(conditional, Gaussian):
         missing = None if conditional.missing is None else conditional.missing[order]
         return Gaussian(conditional.mean[order], conditional.variance[order], missing)

@@ -27,24 +27,18 @@ class PlainTable:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of statements."""
-
     statements: Sequence[Statement]
     kind: ClassVar[str] = "bullets"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Statements with titles: terms and what they mean."""
-
     statements: Sequence[Statement]
     kind: ClassVar[str] = "terms"
 
 
 @dataclass(frozen=True)
 class Note:
-    """An explanation below a table."""
-
     statement: Statement
     kind: ClassVar[str] = "note"
 
@@ -87,8 +81,6 @@ class EstimateGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateTable:
-    """A table of estimates with pictures of their intervals."""
-
     caption: str
     name: str
     """The feature that the caption is about; empty for the label."""
@@ -103,19 +95,15 @@ class EstimateTable:
 
     @property
     def has_values(self) -> bool:
-        """Whether the groups have values."""
         return any(group.value for group in self.groups)
 
     @property
     def marked(self) -> bool:
-        """Whether any group is marked."""
         return any(group.marked for group in self.groups)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelevanceRow:
-    """What one feature explains of the label."""
-
     anchor: str
     name: str
     marked: bool
@@ -125,8 +113,6 @@ class RelevanceRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RelevanceTable:
-    """What each feature explains of the label, with pictures."""
-
     caption: str
     rows: Sequence[RelevanceRow]
     kind: ClassVar[str] = "relevance"
@@ -137,8 +123,6 @@ Part = Statement | Bullets | Terms | Note | Pointer | PlainTable | EstimateTable
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A heading with the parts below it."""
-
     id: str
     """The anchor on a page."""
     heading: Statement | str

@@ -40,7 +40,6 @@ def load_template(package: str, name: str, style: str = "") -> Template:
 
 
 def _finalize(value: object) -> object:
-    """Write a statement as HTML, and the author's text with its language."""
     if isinstance(value, DisplayText):
         return Markup('<span lang="{}">{}</span>').format(value.language, str(value))
     return write_statement(value) if isinstance(value, Statement) else value
@@ -60,6 +59,5 @@ def _write_value(value: object) -> str:
 
 
 def _write_words(words: str, tags: Iterator[Markup]) -> Iterator[Markup]:
-    """Yield words of a text file, in which a backtick begins or ends code."""
     for index, part in enumerate(words.split("`")):
         yield (next(tags) if index else Markup("")) + escape(part)

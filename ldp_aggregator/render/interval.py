@@ -1,8 +1,4 @@
-"""Draws estimates with their intervals as small inline SVG images without text.
-
-Each image belongs to a row of a table, whose cells contain its numbers, so it is hidden from screen readers.
-Positions are percentages: the image has the width of its cell, on a phone and on paper too.
-"""
+"""Draws estimates with their intervals as small inline SVG images, which screen readers skip."""
 
 from __future__ import annotations
 
@@ -22,8 +18,6 @@ _MIDDLE, _HEIGHT, _BAR_HEIGHT, _CAP = 11, 22, 12, 4
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear axis from `low` to `high`."""
-
     low: float
     high: float
 
@@ -33,7 +27,6 @@ class Axis:
         return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
 
     def labels(self, write: Format) -> tuple[str, str, str]:
-        """Return the texts at the left end, the middle and the right end."""
         return write(self.low), write((self.low + self.high) / 2), write(self.high)
 
 
@@ -52,14 +45,11 @@ def choose_positive_axis(highest: float, maximum: float) -> Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """One estimate with its intervals."""
-
     value: float
     single: tuple[float, float]
     simultaneous: tuple[float, float] | None = None
     """The low and high ends of the intervals."""
     colour: int = 0
-    """The index of the class."""
     from_zero: bool = True
     """Whether it is drawn as a bar from the axis' low end; otherwise as a dot."""
     trend: tuple[float, float, float] | None = None

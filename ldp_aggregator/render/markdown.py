@@ -28,7 +28,6 @@ def escape_markdown(text: str) -> str:
 
 
 def write_statement(statement: Statement) -> str:
-    """Return a statement as Markdown, in which names are escaped."""
 
     def write(value: object) -> str:
         return escape_markdown(str(value)) if isinstance(value, str | Names) else str(value)
@@ -37,7 +36,6 @@ def write_statement(statement: Statement) -> str:
 
 
 def write_document(title: str, sections: Sequence[Section]) -> str:
-    """Return a document of sections; pictures of estimates are left out."""
     lines = [f"# {escape_markdown(title)}", ""]
     for section in sections:
         heading = section.heading

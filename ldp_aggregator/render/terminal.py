@@ -29,11 +29,7 @@ _MARK = "*"
 
 
 def write_document(sections: Sequence[Section], how_to_see_all: str) -> str:
-    """Return a document of sections.
-
-    `how_to_see_all` completes the line that follows a table that was cut: "... and 3 more values:
-    <how_to_see_all>".
-    """
+    """Return a document of sections; `how_to_see_all` ends the lines that say what was cut."""
     lines: list[str] = []
     for section in sections:
         lines += ["", str(section.heading), *_write_parts(section.parts, how_to_see_all)]
@@ -88,7 +84,6 @@ def _write_part(part: Part, how_to_see_all: str) -> Iterator[str]:
 
 
 def _write_rows(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
-    """Yield the lines of a table with a row for each estimate."""
     rows = [["", "", "", "95% interval", "simultaneous"]]
     for cells in table.groups[0].rows[:MAX_VALUES]:
         mark = _MARK if cells.marked else ""
@@ -105,7 +100,6 @@ def _make_title(table: EstimateTable) -> str:
 
 
 def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]:
-    """Yield the lines of a table with a column for each class."""
     classes, is_by_class = [cells.name for cells in table.groups[0].rows], table.head == "Class"
     rows = [["", "", *classes[:MAX_CLASSES]]]
     for group in table.groups[:MAX_VALUES]:
@@ -128,7 +122,6 @@ def _write_estimates(table: EstimateTable, how_to_see_all: str) -> Iterator[str]
 
 
 def _fit(rows: Sequence[Sequence[str]], sides: str, max_head: int = _WIDTH) -> list[str]:
-    """Return the lines of a table, in which names are cut only if a line is full."""
     lines = format_table(rows, sides)
     if max(map(len, lines)) <= _WIDTH:
         return lines

@@ -27,8 +27,6 @@ _Offsets = dict[int, tuple[list[int], list[int]]]
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionBatch:
-    """The reports of one question in a body."""
-
     question: CountedQuestion
     positions: IntArray
     """Position of each report in the body, counted in reports. Shape (m,)."""
@@ -45,7 +43,6 @@ class QuestionBatch:
         return compute_marks(self.payloads)
 
     def take(self, rows: BoolArray | IntArray, shard: int | None = None) -> QuestionBatch:
-        """Return a batch of the reports with the indices `rows`, of the same sub-shard or another one."""
         return QuestionBatch(
             question=self.question,
             positions=self.positions[rows],
@@ -64,8 +61,6 @@ class Rejection(NamedTuple):
 
 
 class BatchReader:
-    """Reads bodies of one plan's reports."""
-
     def __init__(self, plan: AnyPlan) -> None:
         self._plan = plan
         self._formats = PlanFormat(plan).questions
@@ -113,7 +108,6 @@ class BatchReader:
     def _read_canonical(
         self, body: bytes, offsets: Mapping[int, tuple[list[int], list[int]]]
     ) -> list[QuestionBatch] | None:
-        """Return the batches; None if a report is not in canonical form."""
         batches = []
         for index, (positions, start_list) in offsets.items():
             question_format, starts = self._formats[index], np.array(start_list)
@@ -131,7 +125,6 @@ class BatchReader:
         return batches
 
     def _read_individually(self, pieces: list[bytes]) -> tuple[list[QuestionBatch], dict[int, Rejection]]:
-        """Read each report separately, with `read_report`; return batches and rejections."""
         rejections: dict[int, Rejection] = {}
         accepted: dict[int, list[tuple[int, Report]]] = {}
         for position, piece in enumerate(pieces):
@@ -174,7 +167,6 @@ def compute_marks(payloads: ByteArray) -> ByteArray:
 
 @lru_cache(maxsize=64)
 def _make_word_keys(count: int) -> NDArray[np.uint64]:
-    """Return the constant pseudorandom numbers that words are mixed with."""
     return _mix(np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
 
 

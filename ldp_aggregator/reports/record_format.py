@@ -1,8 +1,7 @@
 """The record format of a plan's reports: where question, id and payload lie in the bytes of a report.
 
-The reports of one question differ in id and payload only, and all have the same length. So a canonical
-report is recognised by comparing bytes, without msgpack, and thousands are compared, extracted and checked in
-a few steps of numpy.
+The reports of one question differ in id and payload only, and all have the same length. So canonical reports
+are recognised by comparing bytes, thousands at once.
 """
 
 from __future__ import annotations
@@ -29,14 +28,11 @@ QUESTION_CODE_BYTES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionFormat:
-    """The format of the canonical reports of one question."""
-
     question: CountedQuestion
     prefix: bytes
     separator: bytes
     """The bytes before the id, and the bytes between id and payload."""
     length: int
-    """Length of the whole report in bytes."""
     id_prefix: bytes = b""
     """The bytes that the id begins with, if it is a token."""
 
@@ -61,17 +57,13 @@ class QuestionFormat:
         return int.from_bytes(self.prefix[HEADER_BYTES : HEADER_BYTES + QUESTION_CODE_BYTES], "big")
 
     def matches_at(self, data: bytes, starts: IntArray) -> BoolArray:
-        """Return whether a report of this question starts at each offset.
-
-        Every offset is at least `length` bytes before the end of the data.
-        """
+        """Return whether a report starts at each offset, which is `length` or more before the end."""
         id_starts = starts + len(self.prefix)
         matches = _equals_at(data, starts, self.prefix)
         matches &= _equals_at(data, id_starts + ID_BYTES, self.separator)
         return matches & _equals_at(data, id_starts, self.id_prefix) if self.id_prefix else matches
 
     def extract_records(self, data: bytes, starts: IntArray) -> Records:
-        """Copy the ids and payloads of the reports that start at some offsets."""
         reports = _copy_windows(data, starts, self.length).view(np.uint8).reshape(-1, self.length)
         id_end = len(self.prefix) + ID_BYTES
         payload_start = id_end + len(self.separator)
@@ -79,8 +71,6 @@ class QuestionFormat:
 
 
 class PlanFormat:
-    """The formats of all questions of a plan."""
-
     def __init__(self, plan: AnyPlan) -> None:
         self.plan = plan
         self.questions = [QuestionFormat.from_question(plan, question) for question in plan.counted_questions]
@@ -91,10 +81,7 @@ class PlanFormat:
         self._shortest = int(self._lengths.min())
 
     def find_reports(self, data: bytes) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the starts (ascending), ends and question indices of complete canonical reports in data.
-
-        Some may be inside others, because a payload may contain any bytes.
-        """
+        """Return ascending starts, ends and questions of canonical reports; some may be inside payloads."""
         searched = np.frombuffer(data, np.uint8)[: max(len(data) - self._shortest + 1, 0)]
         starts = np.flatnonzero(searched == _FIRST_BYTE)
         questions = self._read_questions(data, starts)
@@ -118,19 +105,16 @@ class PlanFormat:
 
 
 def distinct_questions(questions: IntArray) -> list[int]:
-    """Return the different indices in an array of questions, ascending."""
     return np.flatnonzero(np.bincount(questions)).tolist()
 
 
 def _copy_windows(data: bytes, starts: IntArray, length: int) -> NDArray[np.void]:
-    """Copy `length` bytes from each offset."""
     count = max(len(data) - length + 1, 0)
     overlapping: NDArray[np.void] = np.ndarray(count, f"V{length}", data, strides=(1,))
     return overlapping[starts]
 
 
 def _equals_at(data: bytes, starts: IntArray, expected: bytes) -> BoolArray:
-    """Return for each offset whether the data equal `expected` there."""
     windows: Any = _copy_windows(data, starts, len(expected))
     equal: BoolArray = windows == np.void(expected)
     return equal

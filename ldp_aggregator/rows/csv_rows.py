@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from io import StringIO
 
-from encoders.errors import LdpError, RowError, map_collecting_errors
+from encoders.errors import LdpError, map_collecting_errors
 from encoders.file_kind import describe_other
 from encoders.rows_csv import check_widths, read_header, read_record
 from encoders.survey import Feature
+from ldp_aggregator.rows.encode_table import map_rows
 from ldp_aggregator.rows.spellings import read_boolean_columns
 
 
@@ -22,14 +23,11 @@ class TableError(LdpError):
 def read_typed_columns(
     path: str | os.PathLike[str], features: Iterable[Feature], *, multiline: bool = False
 ) -> dict[str, Sequence[object]]:
-    """Read a CSV file with a header line; its cells become what `features` expect.
+    """Read a CSV file with a header line in its order; cells become what `features` expect, else stay texts.
 
-    If a feature has booleans, cells such as True and 1 become true. The file is in UTF-8, with or without a
-    byte order mark. Columns of other names stay texts. The columns have the file's order. `multiline` allows
-    line breaks in quoted cells.
-    Raises TableError if the file is not a valid table, see :func:`read_text_columns`, and RowError if a cell
-    is not a number but should be one, with the feature and the row, counted from 1; `problems` contains one
-    error for each such feature.
+    True, 1 and such become true if a feature has booleans. `multiline` allows line breaks in quoted cells.
+    Raises TableError as :func:`read_text_columns`, and RowError for cells that should be numbers, with the
+    row, counted from 1; `problems` contains one error for each such feature.
     """
     return parse_typed_columns(read_text_columns(path, multiline=multiline), features)
 
@@ -37,22 +35,13 @@ def read_typed_columns(
 def parse_typed_columns(
     texts: Mapping[str, Sequence[str]], features: Iterable[Feature]
 ) -> dict[str, Sequence[object]]:
-    """Return columns of text as what `features` expect, see :func:`read_typed_columns`."""
     columns: dict[str, Sequence[object]] = dict(texts)
     known = [feature for feature in features if feature.name in columns]
-    parsed = map_collecting_errors(lambda feature: _parse_cells(feature, columns[feature.name]), known)
+    parsed = map_collecting_errors(
+        lambda feature: list(map_rows(feature.from_text, texts[feature.name], feature.name)), known
+    )
     columns |= {feature.name: column for feature, column in zip(known, parsed, strict=True)}
     return read_boolean_columns(known, columns)
-
-
-def _parse_cells(feature: Feature, texts: Iterable[object]) -> list[object]:
-    values: list[object] = []
-    for row, text in enumerate(texts, 1):
-        try:
-            values.append(feature.from_text(str(text)))
-        except RowError as error:
-            raise RowError(feature.name, f"row {row}: {error.why}") from error
-    return values
 
 
 def read_text_columns(path: str | os.PathLike[str], *, multiline: bool = False) -> dict[str, list[str]]:
@@ -66,7 +55,6 @@ def read_text_columns(path: str | os.PathLike[str], *, multiline: bool = False) 
 
 
 def read_table_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file; raise TableError if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -77,7 +65,6 @@ def read_table_file(path: str | os.PathLike[str]) -> bytes:
 def parse_text_columns(
     data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
 ) -> dict[str, list[str]]:
-    """Return the columns of a CSV file's bytes, see :func:`read_text_columns`; errors name the path."""
     header, rows = read_records(data, path, multiline=multiline)
     for column, name in enumerate(header, 1):
         if (first := header.index(name) + 1) < column:  # a file without a header has cells here
@@ -88,7 +75,6 @@ def parse_text_columns(
 def read_records(
     data: bytes, path: str | os.PathLike[str], *, multiline: bool = False
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a CSV file's bytes, see :func:`parse_text_columns`."""
     if other := describe_other(data, "csv", "empty", "text"):
         raise TableError(f"{path}: is not a CSV file{other}")
     try:

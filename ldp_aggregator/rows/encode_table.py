@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,13 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.validation_round import Validation, find_score_row
 from ldp_aggregator.arrays import FloatArray, IntArray
 
+_Read = TypeVar("_Read")
+
 
 def encode_table(plan: Plan | SiloPlan, columns: Mapping[str, Any]) -> IntArray:
-    """Return the codes of a table's features; in a validation round, of the features of the model.
+    """Return the codes, (m, features), of a table; in a validation round, those of the model's features.
 
-    They are an int64 array, (m, number of features).
-    Raises RowError with the name of the feature and the number, from 1, of the first row that does not fit;
-    `problems` has one error for each such feature.
+    Raises RowError with the first row, from 1, that does not fit; `problems` has one for each feature.
     """
     if plan.row_schema.projection:
         columns = {**columns, **project_columns(plan.row_schema.projection, columns)}
@@ -39,10 +39,7 @@ def encode_table(plan: Plan | SiloPlan, columns: Mapping[str, Any]) -> IntArray:
 
 
 def encode_numbers(feature: BinnedFeature | NumericFeature, numbers: FloatArray) -> IntArray:
-    """Return the codes of m doubles, shape (m,), the same as `feature.code` returns for each.
-
-    NaN is a missing value. Raises RowError with the number, from 1, of the first row that does not fit.
-    """
+    """Return codes of doubles, (m,), as `feature.code`; NaN is missing. RowError names the row, from 1."""
     gaps = np.flatnonzero(~np.isfinite(numbers))
     refused = gaps if feature.missing == "error" else gaps[np.isinf(numbers[gaps])]
     if len(refused):
@@ -68,11 +65,9 @@ def encode_labels(plan: Plan, labels: Sequence[object]) -> IntArray:
 
 
 def project_columns(projection: Projection, columns: Mapping[str, Sequence[object]]) -> dict[str, FloatArray]:
-    """Return the components of the rows of a table, the same as `Projection.apply` returns for each row.
+    """Return the components of rows, each (m,), as `Projection.apply` computes them; NaN where it gives None.
 
-    They are float64 arrays, (m,), NaN where `Projection.apply` gives None.
-    Raises RowError if a row does not fit; with the name of the input and the number, from 1, of the first
-    such row.
+    Raises RowError with the name of an input and its first row, from 1, that does not fit.
     """
     codes = encode_columns(projection.inputs, columns)
     weights = np.array([weights for weights, _ in projection.millionths], dtype=np.int64)
@@ -104,10 +99,7 @@ _MAX_TABLE_SPAN = 1 << 16
 
 
 def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> IntArray:
-    """Return the codes of the columns of some features, shape (m, number of features).
-
-    Raises RowError as :func:`encode_table`.
-    """
+    """Return the codes of some features' columns, (m, features); RowError as :func:`encode_table`."""
     tables = map_collecting_errors(lambda entry: _encode_entry(entry, columns), row_entries(features))
     by_name = dict(chain.from_iterable(tables))
     coded = [by_name[each.name] for each in features]
@@ -118,18 +110,12 @@ def encode_columns(features: Sequence[Feature], columns: Mapping[str, Any]) -> I
 
 
 def _encode_entry(entry: Feature, columns: Mapping[str, Any]) -> Iterable[tuple[str, IntArray]]:
-    """Return the name and the codes, shape (m,), of each feature of an entry."""
     if entry.name not in columns:
         raise RowError(entry.name, "the table has no such column: add it")
     values = columns[entry.name]
     if not isinstance(entry, Choices):
         return [(entry.name, _encode_feature(entry, values))]
-    rows = []  # each list is coded once: it cannot be hashed
-    for row, value in enumerate(values, 1):
-        try:
-            rows.append(entry.codes(value))
-        except RowError as error:
-            raise RowError(entry.name, f"row {row}: {error.why}") from error
+    rows = list(map_rows(entry.codes, values, entry.name))  # a list cannot be hashed: each is coded
     table = np.array(rows, np.int64).reshape(-1, len(entry.values))
     return [(each.name, codes) for each, codes in zip(entry.features(), table.T, strict=True)]
 
@@ -163,7 +149,6 @@ def _encode_whole_numbers(feature: Feature, values: NDArray[Any]) -> IntArray | 
 
 
 def encode_values(values: Sequence[object], code: Callable[[object], int], name: str) -> IntArray:
-    """Return the codes of m values, shape (m,); each distinct value is coded once."""
     # the type is part of the key: 1, 1.0 and True are equal, but their codes may differ
     plain = values.tolist() if hasattr(values, "tolist") else list(values)
     cells = list(zip(map(type, plain), plain, strict=True))
@@ -178,6 +163,15 @@ def encode_values(values: Sequence[object], code: Callable[[object], int], name:
         except RowError as error:
             raise RowError(name, f"row {cells.index(cell) + 1}: {error.why}") from error
     return np.fromiter(map(codes.__getitem__, cells), np.int64, len(cells))
+
+
+def map_rows(read: Callable[[Any], _Read], values: Iterable[Any], name: str) -> Iterator[_Read]:
+    """Yield what `read` makes of each value of a column; its RowError gets the number of the row, from 1."""
+    for row, value in enumerate(values, 1):
+        try:
+            yield read(value)
+        except RowError as error:
+            raise RowError(name, f"row {row}: {error.why}") from error
 
 
 def _is_hashable(value: object) -> bool:

@@ -43,7 +43,6 @@ def drop_missing_codes(
 
 
 def blank_missing_codes(features: Sequence[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with None in place of codes."""
     found = _find_codes(features, columns)
     return {**columns, **{feature.name: _fill(cells, coded, None) for feature, cells, coded in found}}
 
@@ -51,7 +50,6 @@ def blank_missing_codes(features: Sequence[Feature], columns: Mapping[str, Any])
 def _find_codes(
     features: Sequence[Feature], columns: Mapping[str, Any]
 ) -> Iterator[tuple[Feature, list[Any], BoolArray]]:
-    """Yield the features whose columns contain codes, their cells, and where the codes are."""
     for each in features:
         if each.missing_codes and each.name in columns:
             column = columns[each.name]
@@ -66,7 +64,6 @@ def _fill(cells: list[Any], coded: BoolArray, value: object) -> list[Any]:
 
 
 def choose_value(feature: Feature) -> object:
-    """Return a value of a feature."""
     if isinstance(feature, CategoricalFeature):
         return [] if isinstance(feature, Choices) else feature.values[0]
     return feature.bounds[0]
@@ -87,7 +84,6 @@ def describe_rows(features: Sequence[Feature], columns: Mapping[str, Any]) -> It
 
 
 def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns with the cells of boolean features replaced by "true" and "false"."""
     replaced = dict(columns)
     for feature in features:
         if (

@@ -1,7 +1,6 @@
 """Converts tables - a list of dicts, a DataFrame, a dict of columns, an array - to one column per feature.
 
-A DataFrame can be one of pandas or polars, or a table of pyarrow. None of them is imported: all have named
-columns, which convert to an array, and to a list in which missing cells are None, NaN or pandas' NA.
+A DataFrame can be one of pandas or polars, or a table of pyarrow; none of them is imported.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from encoders.errors import RowError, combine_errors, map_collecting_errors
 from encoders.survey.parse_value import is_missing, parse_number
 from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.rows.encode_table import map_rows
 
 _ROW_NUMBER = re.compile(r"row (\d+): ")
 """How an error of a column begins; rows are counted from 1."""
@@ -44,7 +45,6 @@ def column_names(rows: Any) -> list[str] | None:
 
 
 def is_list_of_dicts(rows: object) -> bool:
-    """Return whether rows are a list or tuple of mappings."""
     return isinstance(rows, (list, tuple)) and len(rows) > 0 and isinstance(rows[0], Mapping)
 
 
@@ -77,7 +77,6 @@ def name_rows_by_index(rows: Any) -> Iterator[None]:
 
 
 def _has_plain_index(index: Any) -> bool:
-    """Return whether a pandas index consists of integers, dates or periods."""
     kind = getattr(index, "inferred_type", "")
     return kind in ("integer", "period") or getattr(index.dtype, "kind", "") == "M"
 
@@ -136,15 +135,11 @@ def read_cells(column: Any) -> Any:
 
 
 def name_columns(table: np.ndarray[Any, Any], names: Sequence[str]) -> Columns:
-    """Return the columns of an (m, n) array by name."""
     return {name: read_cells(table[:, index]) for index, name in enumerate(names)}
 
 
 def read_labels(y: Any) -> NDArray[Any]:
-    """Return the labels of m rows, shape (m,).
-
-    Raises ValueError if a label is missing or infinite; names the first row without a label, counted from 1.
-    """
+    """Return labels, (m,); ValueError names the first row, from 1, whose label is missing or infinite."""
     # the import is slow: commands that only read rows start without it
     from sklearn.utils.validation import assert_all_finite, column_or_1d
 
@@ -158,14 +153,12 @@ def read_labels(y: Any) -> NDArray[Any]:
 
 
 def take_rows(rows: Columns | NDArray[Any], indices: IntArray) -> Columns | NDArray[Any]:
-    """Return some of the rows of a table, or of columns that are arrays."""
     if isinstance(rows, np.ndarray):
         return rows[indices]
     return {name: column[indices] for name, column in rows.items()}
 
 
 def to_array(rows: Any) -> Any:
-    """Return lists and DataFrames as an array that keeps the type of each cell."""
     if hasattr(rows, "iloc") and getattr(rows, "ndim", 0) == 2:
         cells = [list(read_cells(rows.iloc[:, index])) for index in range(rows.shape[1])]
         return np.array(cells, dtype=object).T.reshape(rows.shape)
@@ -174,19 +167,10 @@ def to_array(rows: Any) -> Any:
 
 
 def read_numbers(column: Iterable[Any], name: str) -> FloatArray:
-    """Return numbers as one array of doubles, NaN where one is missing.
-
-    Raises RowError if a value is infinite or not a number; names the first such row, counted from 1.
-    """
+    """Return doubles, NaN if missing; RowError names the first row, from 1, with another value."""
     if type(column) is np.ndarray and column.dtype.kind in "fiu":
         numbers = column.astype(np.float64, copy=False)
         if not np.isinf(numbers).any():
             return numbers
-    doubles = []
-    for row, value in enumerate(column, 1):
-        try:
-            number = parse_number(value, name)
-        except RowError as error:
-            raise RowError(name, f"row {row}: {error.why}") from error
-        doubles.append(math.nan if number is None else number)
-    return np.array(doubles)
+    doubles = map_rows(partial(parse_number, name=name), column, name)
+    return np.array([math.nan if number is None else number for number in doubles])

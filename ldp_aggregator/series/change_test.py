@@ -32,10 +32,7 @@ Key = tuple[str, str]
 
 
 def assess_shares(label: str, waves: Sequence[RawEstimates], pooled: RawEstimates) -> dict[Key, Independence]:
-    """Test the shares of each discrete feature, of all people and by class, and those of the classes.
-
-    Of several choices of one entry, the one that changes most is tested, at the level of all together.
-    """
+    """Test all shares, also by class, and the classes; of an entry's choices the one that changes most."""
     found: dict[Key, list[Independence]] = {}
     for key, test in _list_tests(label, waves, pooled):
         found.setdefault(key, []).extend([test] if test else [])
@@ -79,7 +76,6 @@ def _list_tests(
 
 
 def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: int) -> Independence | None:
-    """Test the tables, (A k,), of one feature: the pooled one is the first, those of the waves follow."""
     tables = [each for each in estimates if each and not isinstance(each, ClassMoments) and each.n]
     if len(tables) < 3 or len(tables[0].raw) > MAX_CELLS:
         return None
@@ -92,10 +88,7 @@ def _test_tables(estimates: Sequence[TableEstimate | ClassMoments | None], k: in
 def _test_contrasts(
     waves: Sequence[FloatArray], pooled: FloatArray, covariance: FloatArray, counts: FloatArray, k: int
 ) -> Independence | None:
-    """Test the shares, (A k,), of waves that have these shares of all reports, (waves,).
-
-    `covariance`, (A k, A k), is that of the pooled shares.
-    """
+    """Test waves' shares, (A k,), given the covariance of pooled ones and each wave's share of reports."""
     shares, with_sum = np.stack([pooled, *waves]), covariance.sum(axis=1)
     if with_sum.sum() > _NO_ERROR * np.trace(covariance):
         shares = shares - np.outer(shares.sum(axis=1) - 1, with_sum / with_sum.sum())

@@ -40,17 +40,14 @@ class Course:
 
     @property
     def span(self) -> float:
-        """The width of the possible range."""
         return self.bounds[1] - self.bounds[0]
 
     @cached_property
     def changes(self) -> IntervalEstimate:
-        """The change of each wave but the first from the wave before, (waves - 1, values, classes)."""
         return self._compare(np.arange(len(self.waves) - 1))
 
     @cached_property
     def since_first(self) -> IntervalEstimate:
-        """The change of each wave but the first from the first wave, like `changes`."""
         return self._compare(np.zeros(len(self.waves) - 1, dtype=np.int64))
 
     def _compare(self, earlier: IntArray) -> IntervalEstimate:
@@ -101,7 +98,6 @@ class Course:
         return IntervalEstimate.from_stderr(mean * self.span, stderr * self.span, self.bounds)
 
     def check_entries(self) -> None:
-        """Raise ValueError unless there is a level for each wave, value and class."""
         shape = (len(self.waves), len(self.values), len(self.classes))
         require(self.levels.value.shape == shape, f"levels: needs the shape {shape}")
         fit = self.span > 0 and self.z > 0 and bool((np.diff(self.waves) > 0).all())
@@ -109,7 +105,6 @@ class Course:
 
 
 def find_standing(changes: IntervalEstimate) -> BoolArray:
-    """Return which changes stand out: they differ from 0 by their simultaneous intervals."""
     return (changes.simultaneous_low > 0) | (changes.simultaneous_high < 0)
 
 

@@ -33,8 +33,6 @@ MAX_ESTIMATES = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The waves of a survey with reports, and what they show together."""
-
     wave: str
     """The wave that the results are of, or "all"."""
     tables: str = OWN
@@ -60,7 +58,6 @@ class Series:
         return tuple(name for name, each in p_values.items() if each * len(p_values) <= SIMULTANEOUS_ERROR)
 
     def check_entries(self) -> None:
-        """Raise ValueError unless the entries fit each other."""
         require(self.tables in TABLES and 0 < self.discount <= 1, "tables or discount: is not possible")
         counts = {len(self.waves), len(self.reports), *(len(each.waves) for each in self.courses)}
         require(len(counts) == 1, "reports and courses: need the waves with reports")
@@ -117,10 +114,7 @@ def _list_courses(
 
 
 def pool_waves(snapshot: Snapshot, wave: str, discount: float) -> Snapshot:
-    """Return the totals of all waves, weighted by `discount` to the power of their distance from a wave.
-
-    n reports with weights g are as precise as (sum g n)^2 / sum g^2 n, so many are in the result.
-    """
+    """Return the totals of all waves, weighted by g = discount^distance: (sum g n)^2 / sum g^2 n reports."""
     waves = snapshot.plan.waves
     if waves is None or discount == 1:
         return snapshot.select(ALL_WAVES)

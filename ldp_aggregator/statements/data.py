@@ -18,7 +18,6 @@ from ldp_aggregator.wording.values import Count, FirstNames, Names, Share, forma
 
 
 def count_sent(estimates: Estimates) -> SimpleNamespace:
-    """Return the facts about what people and silos sent, for several text files."""
     silos = estimates.silos
     messages = silos.messages if silos else 0
     reports = estimates.reports - messages
@@ -35,18 +34,15 @@ def count_sent(estimates: Estimates) -> SimpleNamespace:
 
 
 def is_of_people(estimates: Estimates) -> bool:
-    """Return whether people reported, not silos alone."""
     return estimates.silos is None or estimates.silos.people is not None
 
 
 def _describe_rejected(rejected: Mapping[str, int]) -> SimpleNamespace | None:
-    """Return the facts about numbers of rejected reports by reason; None if there are none."""
     reasons = Names(f"{Count(count)} {reason}" for reason, count in sorted(rejected.items()))
     return SimpleNamespace(count=Count(sum(rejected.values())), reasons=reasons) if rejected else None
 
 
 def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bool) -> list[Statement]:
-    """Return statements on the data of people and silos; `validation` is true for a validation round."""
     silos, people = estimates.silos, privacy.people
     all_of = people.questions if people and people.asks_all else ()
     lacks = [(each.question, people.reports - each.reports) for each in all_of] if people else []
@@ -81,7 +77,6 @@ def find_data(estimates: Estimates, privacy: PrivacyStatement, *, validation: bo
 
 
 def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list[Statement]:
-    """Return statements on the errors of estimates from silos, and on the influence of one lying silo."""
     influence = None
     if moves := silos.influence:
         pairs = zip(classes, moves.conditionals.tolist(), strict=True)
@@ -94,21 +89,13 @@ def find_silos(silos: SiloSummary, label: str, classes: tuple[str, ...]) -> list
                 max([*moves.conditionals_with_noise, *(moves.prior_with_noise if label else ())])
             ),
         )
-    return TEXTS.section(
-        "silos",
-        label=label,
-        pooled=silos.pooled,
-        influence=influence,
-    )
+    return TEXTS.section("silos", label=label, pooled=silos.pooled, influence=influence)
 
 
 def find_classes_and_features(
     estimates: Estimates, features: Sequence[FeatureResult | NumberResult]
 ) -> list[Statement]:
-    """Return the most frequent class, and the features in which the classes are distinguishable.
-
-    `features` are those of the estimates; several answers to one question are one feature.
-    """
+    """Return the most frequent class, and the joined features that distinguish the classes."""
     majority, prior, largest = estimates.majority, estimates.raw_prior, None
     if majority:
         low, high, stderr = (float(each[majority.place]) for each in (prior.low, prior.high, prior.stderr))
@@ -133,10 +120,7 @@ def find_classes_and_features(
 
 
 def find_validation(validation: Estimates, rejected: Mapping[str, int]) -> list[Statement]:
-    """Return the statements about the results of a validation round.
-
-    `rejected` has the numbers of the round's rejected reports by reason.
-    """
+    """Return the statements about a validation round with these numbers of rejected reports."""
     result = validation.validation_result
     assert result is not None
     accuracy, low, high = (

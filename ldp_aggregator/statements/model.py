@@ -19,10 +19,7 @@ from ldp_aggregator.wording.values import Names, RoundShare, Share
 
 
 def _describe_uselessness(usefulness: Usefulness | None, *, people: bool) -> SimpleNamespace | None:
-    """Return why a model is useless, see :class:`Useless`; None if it is not.
-
-    `people` is true if more people could help, not more silos.
-    """
+    """Return why a model is useless, or None; more `people` could help, or more silos."""
     if not (usefulness and usefulness.useless):
         return None
     share = Share(usefulness.majority_share or 0.0)
@@ -36,7 +33,6 @@ def _describe_uselessness(usefulness: Usefulness | None, *, people: bool) -> Sim
 
 
 def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Statement]:
-    """Return statements on the model: its kind, whether it is useless, and the majority share."""
     majority, sent = estimates.majority, count_sent(estimates)
     return TEXTS.section(
         "model",
@@ -52,7 +48,6 @@ def find_model(estimates: Estimates, usefulness: Usefulness | None) -> list[Stat
 
 
 def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement]:
-    """Return what a user of predictions must not miss: fake reports, and a useless model."""
     found: list[Statement] = []
     if usefulness and usefulness.alarms:
         questions = Counted(usefulness.questions, "question")
@@ -65,10 +60,7 @@ def find_notices(plan: AnyPlan, usefulness: Usefulness | None) -> list[Statement
 
 
 def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleNamespace:
-    """Return what results were made from: the facts of method.md, reading.md and limits.md.
-
-    `all_looks` is true if the intervals are valid at all looks, while the survey is open.
-    """
+    """Return the facts of method.md, reading.md and limits.md; `all_looks` while a survey is open."""
     estimates = results.estimates
     return SimpleNamespace(
         people=results.has_people,
@@ -84,22 +76,18 @@ def _describe_origin(results: Results, *, all_looks: bool = False) -> SimpleName
 
 
 def find_method(results: Results) -> list[Statement]:
-    """Return statements on how the results were estimated."""
     return TEXTS.section("method", _describe_origin(results))
 
 
 def find_terms(results: Results, *, all_looks: bool = False) -> list[Statement]:
-    """Return statements that explain the terms of the results."""
     return TEXTS.section("reading", _describe_origin(results, all_looks=all_looks))
 
 
 def find_limits(results: Results) -> list[Statement]:
-    """Return the limits of a model, or of results without one."""
     return TEXTS.section("limits", _describe_origin(results))
 
 
 def find_citation(results: Results) -> list[Statement]:
-    """Return the statements that say how to cite the results, the software and the method."""
     plan, curator = results.plan, results.privacy.curator
     return TEXTS.section(
         "citation",

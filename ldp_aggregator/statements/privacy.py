@@ -39,7 +39,6 @@ def update_belief(belief: float, odds_factor: float) -> float:
 
 
 def update_beliefs(odds_factor: float) -> SimpleNamespace:
-    """Return the largest values that beliefs of 1%, 10%, 50% and 90% can reach."""
     beliefs = {"hundredth": 0.01, "tenth": 0.1, "half": 0.5, "nine_tenths": 0.9}
     return SimpleNamespace(
         **{name: ShareAtMost(update_belief(belief, odds_factor)) for name, belief in beliefs.items()}
@@ -47,7 +46,6 @@ def update_beliefs(odds_factor: float) -> SimpleNamespace:
 
 
 def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
-    """Return the facts about what a report of a person with this epsilon reveals."""
     factor = math.exp(float(epsilon))
     return SimpleNamespace(
         epsilon=epsilon, factor=FactorAtMost(factor), beliefs=update_beliefs(factor), simulated=simulated
@@ -55,7 +53,6 @@ def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
 
 
 def _describe_messages(silos: Sequence[SiloPrivacy]) -> SimpleNamespace:
-    """Return the facts about the messages to surveys of silos; the factor is of the largest epsilon."""
     rows = max(each.rows_per_person for each in silos)
     return SimpleNamespace(
         epsilon=silos[0].epsilon,
@@ -68,7 +65,6 @@ def _describe_messages(silos: Sequence[SiloPrivacy]) -> SimpleNamespace:
 
 
 def _describe_relay(relay: RelayPrivacy) -> SimpleNamespace:
-    """Return the facts about what a survey promises towards everybody but its relay."""
     return SimpleNamespace(
         epsilon=Number(relay.epsilon),
         delta=f"{relay.delta:.1g}",
@@ -85,8 +81,6 @@ def _describe_audit(passed: bool, trials: int) -> SimpleNamespace:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyFacts:
-    """The facts of privacy.md."""
-
     report: SimpleNamespace | None = None
     asks_all: bool = False
     """Whether each person answered all questions."""
@@ -101,7 +95,6 @@ class PrivacyFacts:
 
     @classmethod
     def of(cls, statement: PrivacyStatement) -> Self:
-        """Return the facts of a privacy statement."""
         people, relay, audit = statement.people, statement.relay, statement.audit
         answers = [float(each.epsilon) for each in people.questions] if people and people.asks_all else []
         shuffled = statement.only_if_shuffled
@@ -122,31 +115,24 @@ class PrivacyFacts:
 
 
 def find_privacy(statement: PrivacyStatement) -> list[Statement]:
-    """Return the statements that explain the privacy statement of results."""
     return TEXTS.section("privacy", PrivacyFacts.of(statement))
 
 
 def find_report_privacy(epsilon: str, asks_all: bool = False) -> Statement:
-    """Return the statement that explains the guarantee of this epsilon to the person who sends a report.
-
-    `asks_all` says that the person sends a report to each question, and that this is the epsilon of all.
-    """
+    """Return the guarantee for a person who sends a report, or with `asks_all` one to each question."""
     facts = PrivacyFacts(report=_describe_report(epsilon, simulated=False), asks_all=asks_all)
     return TEXTS.find("privacy.report", facts)
 
 
 def find_audit(passed: bool, trials: int) -> Statement:
-    """Return the result of an audit, which compared this many messages of each made-up person."""
     return TEXTS.find("privacy.audit", PrivacyFacts(audit=_describe_audit(passed, trials)))
 
 
 def format_epsilon(epsilon: Decimal) -> str:
-    """Return an exact epsilon, rounded up to four decimals."""
     return f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}"
 
 
 def describe_promise(privacy: CuratorPrivacy) -> SimpleNamespace:
-    """Return the facts about the promise of a curator."""
     # an exact number, since doubles end at e^709
     factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()
     return SimpleNamespace(
@@ -161,5 +147,4 @@ def describe_promise(privacy: CuratorPrivacy) -> SimpleNamespace:
 
 
 def find_promise(privacy: CuratorPrivacy) -> list[Statement]:
-    """Return statements on the promise of a curator: the guarantee and its limits."""
     return TEXTS.section("curator", describe_promise(privacy))

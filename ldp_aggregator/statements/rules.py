@@ -35,23 +35,18 @@ def is_known(low: float | None, high: float | None, span: float = 1.0, stderr: f
 
 
 def is_relevance_known(relevance: Relevance) -> bool:
-    """Return whether a relevance shows anything."""
     estimate = relevance.estimate
     low, high, stderr = float(estimate.low), float(estimate.high), float(estimate.stderr)
     return is_known(low, high, relevance.maximum, stderr)
 
 
 def find_useful_margin(typical: float, *, is_share: bool) -> float:
-    """Return the largest margin, half of a 95% interval, that is not noise."""
     largest = NOISE_RATIO * typical
     return min(largest, MAX_USEFUL_SHARE) if is_share else largest
 
 
 def find_margins(result: FeatureResult | NumberResult | TableResult) -> tuple[FloatArray, float]:
-    """Return the margins of shares or of a mean in each class, and the largest one that is not noise.
-
-    Of a table, they are those of shares in each row. They are root mean squares over the values.
-    """
+    """Return margins per class, or per row of a table, and the largest that is not noise."""
     if isinstance(result, NumberResult):
         typical = min(result.spread, _MAX_DEVIATION * result.width)
         return compute_typical_margins(result.by_class.means), find_useful_margin(typical, is_share=False)

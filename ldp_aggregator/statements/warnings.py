@@ -50,7 +50,6 @@ _ESTIMATES = {
 
 
 def find_warnings(estimates: Estimates) -> list[Statement]:
-    """Return the warnings that a reader needs before using the estimates."""
     return list(_find_warnings(estimates))
 
 
@@ -80,7 +79,6 @@ def _find_warnings(estimates: Estimates) -> Iterator[Statement]:
 
 
 def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequence[str]) -> Statement | None:
-    """Return the warning about one feature, given the names of all classes; None if there is none."""
     if isinstance(feature, NumberResult):
         questions = {"mean": feature.mean_question, "square": feature.square_question}
         mechanisms = [each.mechanism for each in questions.values() if each.mechanism]
@@ -106,7 +104,6 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
 def _find_noise(
     result: FeatureResult | NumberResult | TableResult, groups: Sequence[str], mechanism: str, n: int
 ) -> Statement | None:
-    """Return the warning that estimates are noise: of a feature in some classes, of a table in some rows."""
     margins, useful = find_margins(result)
     if not (noisy := margins > useful).any():
         return None
@@ -137,7 +134,6 @@ def _find_noise(
 
 
 def _round_up(number: float) -> int:
-    """Return a number rounded up to two digits."""
     digits = max(len(str(int(number))) - 2, 0)
     return int(-(-number // 10**digits) * 10**digits)
 
@@ -146,7 +142,6 @@ def _round_up(number: float) -> int:
 
 
 def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
-    """Return the result of the tests, the largest influence, and what the tests cannot show."""
     influence = None
     if largest := poisoning.largest_influence:
         check, move = largest
@@ -178,7 +173,6 @@ def _name_estimate(name: str, label: str) -> str:
 
 
 def find_alarms(poisoning: PoisoningSummary | None) -> Iterator[Statement]:
-    """Yield one warning for each question with an alarm."""
     for check in poisoning.alarms if poisoning else ():
         assert isinstance(check.support, SupportTests)
         deviations = _describe_alarm(check.support)
@@ -201,12 +195,10 @@ def _describe_alarm(tests: SupportTests) -> Statement:
 
 
 def _power_above(p_value: float) -> str:
-    """Return the next power of ten above a p-value."""
     return f"1e{math.floor(math.log10(max(p_value, 1e-300))) + 1:d}"
 
 
 def find_untested(poisoning: PoisoningSummary) -> list[Statement]:
-    """Return each reason why questions cannot be tested, with these questions."""
     reasons: dict[object, list[str]] = {}
     for check in poisoning.untested:
         reasons.setdefault(check.support, []).append(check.question)

@@ -35,13 +35,7 @@ STORES = {
 
 
 def identify_file(url: str, former: tuple[int, int] | None = None) -> tuple[int, int] | None:
-    """Return the identity of a SQLite store's file, which a move does not change; None for other stores.
-
-    Raises
-    ------
-    StoreError
-        If the file does not exist, or is another one than `former`.
-    """
+    """Return the identity of SQLite's file, else None; StoreError if missing or not `former`."""
     return identify(url.removeprefix("sqlite:///"), former) if url.startswith("sqlite:///") else None
 
 

@@ -65,7 +65,6 @@ class MissingSurveyError(CounterError):
 
 
 def lost_plan_error(survey: str) -> CounterError:
-    """Return the error for a survey whose plan is lost, and some of whose data are left."""
     error = CounterError(
         f"the store has lost the plan of {survey}: start a collector with the survey's file, which publishes "
         "the plan again, and says what else is lost",
@@ -100,7 +99,6 @@ def require_whole(losses: Mapping[str, Mapping[str, Loss]], missing: Collection[
 
 
 def describe_loss(name: str, loss: Loss) -> str:
-    """Return how many reports and ids of a survey are lost, or how many tokens, whose names have a dot."""
     if "." in name:
         return f"{Counted(max(loss.reports, loss.ids), 'token')}, whose holders are refused"
     numbers = {

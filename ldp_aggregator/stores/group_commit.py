@@ -11,19 +11,10 @@ from contextlib import contextmanager
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores.failure import CounterError, StoreError, StoreFailure
-from ldp_aggregator.stores.store import (
-    Batch,
-    MarksById,
-    Store,
-    byte_rows,
-    merge_batches,
-    positions_by_server,
-)
+from ldp_aggregator.stores.store import Batch, MarksById, Store, byte_rows, merge_batches, positions_by_server
 
 
 class _Job:
-    """The batches of one request, and their result."""
-
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
         self.known: list[MarksById] | None = None
@@ -43,7 +34,6 @@ class GroupCommit:
         self._lanes: dict[str, _Lane] = {}
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Record batches as :meth:`Store.record` does, in round trips shared with concurrent callers."""
         known: list[MarksById] = [{} for _ in batches]
         for server, positions in positions_by_server(self._store, batches).items():
             lane = self._lane(server)
@@ -54,7 +44,6 @@ class GroupCommit:
         return known
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """Look up ids as :meth:`Store.find_recorded` does."""
         ids_by_server: dict[str, dict[str, ByteArray]] = {}
         for counter, each in ids.items():
             ids_by_server.setdefault(self._store.server_of(survey, counter), {})[counter] = each

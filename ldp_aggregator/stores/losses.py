@@ -35,11 +35,9 @@ class Loss:
 
     @property
     def excess_ids(self) -> int:
-        """By how much the number of ids exceeds the number of reports in the sums."""
         return self.reports - self.ids
 
     def check_entries(self) -> None:
-        """Raise ValueError for negative numbers, and for times that no calendar has."""
         numbers = (self.reports, self.ids, self.counters, *self.backups)
         if min(numbers) < 0 or any(each >= _MAX_TIME for each in self.backups):
             raise ValueError("needs numbers of reports and ids, and times")
@@ -51,14 +49,8 @@ NO_LOSS = Loss()
 class SeenTotals:
     """The largest number of reports that was seen of each counter; processes that are forked later share it.
 
-    A smaller number later shows that an older copy of the store was restored.
-
-    Parameters
-    ----------
-    counters : mapping of survey id to iterable of str, optional
-        The counters that are shared.
-    former : SeenTotals, optional
-        Numbers that were seen before.
+    A smaller number later shows that an older copy of the store was restored. `counters` are those that are
+    shared, by survey id, and `former` has numbers that were seen before.
     """
 
     def __init__(
@@ -76,7 +68,6 @@ class SeenTotals:
                     self._shared[row] = former.get(survey, counter)
 
     def get(self, survey: str, counter: str) -> int:
-        """Return the largest number that was seen."""
         row = self._rows.get(survey, {}).get(counter)
         return int(self._shared[row]) if row else self._own.get(survey, {}).get(counter, 0)
 
@@ -89,7 +80,6 @@ class SeenTotals:
             self._own.setdefault(survey, {})[counter] = n
 
     def counters(self, survey: str) -> set[str]:
-        """Return the counters of a survey of which reports were seen."""
         names = {*self._rows.get(survey, ()), *self._own.get(survey, ())}
         return {counter for counter in names if self.get(survey, counter)}
 

@@ -34,11 +34,9 @@ class MemoryStore(SQLiteStore):
         pass
 
     def space(self) -> dict[str, int]:
-        """Return nothing: this process's memory is no limit; see :meth:`Store.space`."""
         return {}
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """Return that memory guarantees nothing, for any policy; see :meth:`Store.check_durability`."""
         return "all reports are lost when the process ends"
 
     def close(self) -> None:

@@ -13,12 +13,10 @@ from ldp_aggregator.stores.store import Store
 
 BACKED_UP = "backed up"
 _LOG = "log"
-"""The kind of a store's notes that are entries of the log. Their times have nanoseconds, so that they sort."""
+"""The kind of a store's notes that are entries of the log. Their times have nanoseconds: so they sort."""
 
 
 class LogEntry(NamedTuple):
-    """One action of an operator."""
-
     time: str
     """In UTC, to the second."""
     who: str
@@ -41,7 +39,6 @@ def write_log(
 
 
 def read_log(store: Store) -> list[LogEntry]:
-    """Return the entries of the log of a store, the oldest first."""
     entries = sorted(LogEntry(*json.loads(data)) for data in store.notes(_LOG).values())
     return [each._replace(time=f"{each.time[:19]}Z") for each in entries]
 
@@ -54,7 +51,6 @@ def find_last_backup(store: Store) -> float | None:
 
 
 def local_account() -> str:
-    """Return the name of the account that runs this process, or that ran sudo."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
     except (KeyError, OSError):  # a container need not have a name for its user

@@ -55,23 +55,16 @@ _PLANS_KEY = "ldp:plans"
 
 
 def open_url(url: str, _read_only: bool, _create: bool) -> RedisStore:
-    """Open the store of a URL; opening writes nothing."""
     return RedisStore(url)
 
 
 class RedisStore:
     """Counters in Redis; see :class:`~ldp_aggregator.stores.store.Store`.
 
-    Parameters
-    ----------
-    url : str
-        ``redis://[:password@]host:port/db``, ``rediss://...``, ``unix:///path``, or
-        ``redis+cluster://[:password@]host:port`` with any node of a cluster. With ``?rewrite_seconds=N``
-        Redis rewrites its append-only file N seconds after a report; 0: never; default 300.
-
-    Notes
-    -----
-    After a failover, the replica may lack what its primary acknowledged last, see docs/running.md.
+    The URL is ``redis://[:password@]host:port/db``, ``rediss://...``, ``unix:///path``, or
+    ``redis+cluster://[:password@]host:port`` with any node of a cluster. With ``?rewrite_seconds=N`` Redis
+    rewrites its append-only file N seconds after a report; 0: never; default 300. After a failover, the
+    replica may lack what its primary acknowledged last, see docs/running.md.
     """
 
     def __init__(self, url: str) -> None:
@@ -85,7 +78,6 @@ class RedisStore:
         self._rewriter = AofRewriter(self._servers, rewrite_seconds)
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Store the plan, or replace one without reports; mark its counters; see :meth:`Store.publish`."""
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
             if tombstone := self._redis.hget(note_key(DELETED), survey):
                 raise deleted_survey_error(survey, tombstone)
@@ -120,31 +112,26 @@ class RedisStore:
         self._redis.hdel(note_key(TEXTS), survey)
 
     def _find_marker_keys(self, survey: str) -> set[str]:
-        """Return the keys of the tables with marks of a survey, whatever its counters are."""
         if not self._is_cluster:
             return self._marker_keys(survey, [""])
         return {key.decode() for key in self._servers.scan(f"ldp:{{{survey}:*}}:published")}
 
     def _mark(self, survey: str, keys: Iterable[str], plan: bytes) -> None:
-        """Set the marks of a plan, in every table; remove them if it is empty."""
         pipeline = self._servers.pipeline()
         for key in keys:
             pipeline.hset(key, survey, hash_plan(plan)) if plan else pipeline.hdel(key, survey)
         pipeline.execute()
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:
-        """Read the plans from Redis; see :meth:`Store.plans`."""
         stored = self._read_hash(_PLANS_KEY, survey)
         return {name: unmark_plan(plan) for name, plan in stored.items()}
 
     def _read_hash(self, key: str, field: str | None) -> dict[str, bytes]:
-        """Return a hash, or only one of its fields if that exists."""
         with self._servers.errors():
             found = {field.encode(): self._redis.hget(key, field)} if field else self._redis.hgetall(key)
         return {name.decode(): value for name, value in found.items() if value is not None}
 
     def lost_plans(self) -> set[str]:
-        """Look for keys, fields and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
         with self._servers.errors():
             keys = self._servers.scan("ldp:{*:*}:*")
             fields = self._redis.hscan_iter("ldp:published", "*:*", count=1000)
@@ -155,33 +142,27 @@ class RedisStore:
         return self._surveys_with_data(names - plans) | (noted - plans)
 
     def _surveys_with_data(self, surveys: Collection[str]) -> set[str]:
-        """Return which surveys have counted reports, or lost them."""
         named = [(each, name) for each in surveys for name in (each, token_namespace(each))]
         return {each for each, name in named if count_reports(self.totals(name)) or self.find_losses(name)}
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Look for the hash of the plan in the script that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = hash_plan(plan), counters
 
     def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
-        """Read the hash of a kind from Redis; see :meth:`Store.notes`."""
         return self._read_hash(note_key(kind), name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        """Write a note to the hash of its kind; see :meth:`Store.set_note`."""
         if kind in SURVEY_KINDS and not self.plans(name):
             raise unknown_survey_error(name, self.plans())
         with self._servers.errors():
             (self._redis.hsetnx if once else self._redis.hset)(note_key(kind), name, note)
 
     def unpublish(self, survey: str) -> None:
-        """Remove the marks of a plan, then the plan; see :meth:`Store.unpublish`."""
         with self._servers.errors(), self._redis.lock(f"ldp:publishing:{survey}", **_LOCK):
             self._mark(survey, self._find_marker_keys(survey), b"")
             self._redis.hdel(_PLANS_KEY, survey)
 
     def erase(self, survey: str) -> None:
-        """Delete the keys of a survey, then rewrite the append-only file; see :meth:`Store.erase`."""
         with self._servers.errors():
             for key in self._servers.scan(f"ldp:{{{survey}:*}}:*"):
                 if key.endswith((b":ids", b":sums", b":published")):  # no note of a survey "ldp"
@@ -194,10 +175,7 @@ class RedisStore:
         self._rewriter.request()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Record batches with one script each, in one round trip per server; see :meth:`Store.record`.
-
-        The same round trip then reads the settings, so that no report is acknowledged under weak settings.
-        """
+        """Record batches with a script each, and read the settings, in one round trip per server."""
         with self._servers.errors():
             # EVAL, not EVALSHA: a restarted server lacks the script, and the other batches would fail
             pipeline = self._servers.pipeline()
@@ -216,7 +194,6 @@ class RedisStore:
         return [self._read_answer(*each) for each in zip(batches, answers[: len(batches)], strict=True)]
 
     def _read_answer(self, batch: Batch, answer: Sequence[Any]) -> MarksById:
-        """Return the known ids of a batch; keep its counter's number of reports if it was counted."""
         if len(answer) == 1:
             self.seen.see(batch.survey, batch.counter, answer[0])
             return {}
@@ -227,12 +204,10 @@ class RedisStore:
         return self.seen.get(survey, counter) if self._check.policy.durability == "always" else 0
 
     def server_of(self, survey: str, counter: str) -> str:
-        """Return the node of a cluster that has the question; see :meth:`Store.server_of`."""
         with self._servers.errors():
             return node_name(self._servers.node_of_key(counter_keys(survey, counter)[0]))
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """Look up ids in the hash of each counter; see :meth:`Store.find_recorded`."""
         wanted = {counter: byte_rows(each) for counter, each in ids.items()}
         with self._servers.errors():
             pipeline = self._servers.pipeline()
@@ -245,11 +220,9 @@ class RedisStore:
         }
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """Scan the keys for counters, since a separate list might lack one; see :meth:`Store.totals`."""
         return self._scan_totals(survey).get(survey, {})
 
     def all_totals(self) -> dict[str, dict[str, Total]]:
-        """Scan the keys once, for all surveys; see :meth:`Store.all_totals`."""
         return self._scan_totals("*")
 
     def _scan_totals(self, surveys: str) -> dict[str, dict[str, Total]]:
@@ -266,7 +239,6 @@ class RedisStore:
         return totals
 
     def counters(self, survey: str) -> set[str]:
-        """Scan the keys and, outside a cluster, the fields of numbers; see :meth:`Store.counters`."""
         prefix = f"ldp:{{{survey}:"
         with self._servers.errors():
             keys = self._servers.scan(f"{prefix}*}}:*")
@@ -313,7 +285,6 @@ class RedisStore:
                 yield arrays_from_entries(entries)
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """Add to the number of rejections in Redis; see :meth:`Store.add_rejections`."""
         key = f"ldp:rejections:{survey}"
         with self._servers.errors():
             self._redis.hincrby(key, reason, count)
@@ -322,13 +293,11 @@ class RedisStore:
                 self._redis.delete(key)
 
     def rejections(self, survey: str) -> dict[str, int]:
-        """Read the rejections by reason from Redis; see :meth:`Store.rejections`."""
         with self._servers.errors():
             counts = self._redis.hgetall(f"ldp:rejections:{survey}")
             return {reason.decode(): int(count) for reason, count in counts.items()}
 
     def check_ready(self, closed: Collection[str] = ()) -> None:
-        """Raise StoreError if Redis cannot take a report now; see :meth:`Store.check_ready`."""
         with self._servers.errors():
             self._servers.write_probes()
             self._check.check_servers()
@@ -345,7 +314,6 @@ class RedisStore:
             require_whole({k: self.find_losses(k, each, False, True) for k, each in whole.items()}, missing)
 
     def space(self) -> dict[str, int]:
-        """Ask every server for its memory; see :meth:`Store.space`."""
         with suppress(StoreError), self._servers.errors():
             found = [self._redis.info("memory", **node) for node in self._servers.primaries()]
             sizes = [(one["used_memory"], one["maxmemory"] or one["total_system_memory"]) for one in found]
@@ -354,7 +322,6 @@ class RedisStore:
         return {}
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """Check the settings of every server that keeps counters; see :meth:`Store.check_durability`."""
         require_password(self._url, policy)
         self._check.policy = policy
         try:
@@ -380,7 +347,6 @@ class RedisStore:
         return {each: hash_plan(mark) if each[1] == _PLANS_KEY else mark or b"" for each, mark in found}
 
     def _keys(self, survey: str, counter: str) -> list[str]:
-        """Return the keys of the scripts."""
         return [*counter_keys(survey, counter), marker_key(survey, counter, self._is_cluster)]
 
     def _marker_keys(self, survey: str, counters: Sequence[str]) -> set[str]:
@@ -389,6 +355,5 @@ class RedisStore:
         }
 
     def close(self) -> None:
-        """Start a pending rewrite of the append-only file, then close; see :meth:`Store.close`."""
         self._rewriter.close()
         self._servers.close()

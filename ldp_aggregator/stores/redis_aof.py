@@ -39,14 +39,7 @@ _REWRITE_KEY = "ldp:rewriting"
 
 
 class AofRewriter:
-    """Makes Redis rewrite its append-only file some seconds after a report.
-
-    Parameters
-    ----------
-    servers : RedisServers
-    seconds : float
-        How long the file may show the order of reports; 0: for ever.
-    """
+    """Makes Redis rewrite its append-only file, which shows the order of reports, in so many seconds."""
 
     def __init__(self, servers: RedisServers, seconds: float) -> None:
         self._servers = servers
@@ -135,7 +128,6 @@ class AofRewriter:
         return None
 
     def _try(self, run: Callable[[], float | None]) -> float | None:
-        """Run a task; return the seconds until the next run, None if it is done or may not be done."""
         try:
             return run()
         except _PASSING:
@@ -147,10 +139,7 @@ class AofRewriter:
             return _RECONNECT_SECONDS
 
     def _check_rewrite(self) -> float | None:
-        """Rewrite a file whose last rewrite failed, or which was not rewritten since Redis started.
-
-        Return the seconds until the next check.
-        """
+        """Rewrite a file that failed or was not rewritten since a start; return seconds to the next check."""
         servers = [self._redis.info("persistence", **node) for node in self._servers.primaries()]
         if any(each["aof_rewrite_in_progress"] or each["aof_rewrite_scheduled"] for each in servers):
             return _RETRY_SECONDS

@@ -22,12 +22,10 @@ _OUT_OF_MEMORY_ADVICE = (
     " Raise maxmemory in the settings of Redis: nothing can be written or deleted until then."
 )
 SCRIPT_COMMANDS = ("BITFIELD", "DEL", "GETRANGE", "HGET", "HLEN", "HMGET", "HSET", "STRLEN")
-"""The commands that scripts run."""
 FAILURES = (redis.RedisError, redis.exceptions.RedisClusterException)
 
 
 def store_error(error: Exception) -> StoreError:
-    """Return the StoreError for an error of redis-py."""
     text = str(error).rpartition("caused error: ")[2]  # without the script that a pipeline quotes
     _, own, detail = text.partition("LDP ")  # the prefix of record.lua's errors
     if own and detail.startswith("missing "):
@@ -49,7 +47,6 @@ def store_error(error: Exception) -> StoreError:
 
 
 def explain_permissions(text: str) -> str:
-    """Return what follows an error of Redis, if its user may not run a command; else an empty string."""
     if not any(each in text for each in _NO_PERMISSION):
         return ""
     script = f" (one of {', '.join(SCRIPT_COMMANDS)})" if _OLD_SCRIPT_ERROR in text else ""
@@ -71,7 +68,6 @@ _FAILURES = {
 
 
 def classify_failure(error: Exception) -> StoreFailure:
-    """Return the reason why Redis cannot be used, from the type or the text of an error of redis-py."""
     text = str(error).rpartition("caused error: ")[2]
     if explain_permissions(text):
         return StoreFailure.NO_PERMISSION

@@ -19,7 +19,6 @@ NUMBERS_SCRIPT = _read_script("numbers") + _read_script("read_numbers")
 
 
 def counter_keys(survey: str, counter: str) -> list[str]:
-    """Return the two keys of a question; the tag in braces keeps them on one server."""
     return [f"ldp:{{{survey}:{counter}}}:ids", f"ldp:{{{survey}:{counter}}}:sums"]
 
 
@@ -38,15 +37,11 @@ def note_key(kind: str) -> str:
 
 
 def number_field(survey: str, counter: str) -> str:
-    """Return the field of a counter's number of reports in the table of published plans."""
     return f"{survey}:{counter}"
 
 
 def script_arguments(batch: Batch, plan_hash: bytes, seen: int) -> list[bytes | int | str]:
-    """Return a script's arguments for a batch, in few strings, because each argument costs time.
-
-    An empty hash stands for any plan; the counter must have at least the reports that were `seen`.
-    """
+    """Return few strings for a batch; any plan fits an empty hash, and `seen` is the least number."""
     batch = merge_batches([batch])  # sorted, because Redis's file shows the order of arguments
     entries = np.concatenate([batch.ids, batch.marks], axis=1).tobytes()
     changed = np.flatnonzero(batch.tally)
@@ -57,11 +52,9 @@ def script_arguments(batch: Batch, plan_hash: bytes, seen: int) -> list[bytes | 
 
 
 def hash_plan(plan: bytes | None) -> bytes:
-    """Return a short name of a survey's plan, marked or not; empty if the survey has none."""
     return hashlib.sha256(unmark_plan(plan)).hexdigest().encode() if plan else b""
 
 
 def unpack_total(sums: bytes) -> Total:
-    """Return the total that a counter's string holds."""
     n, *_ = cells = np.frombuffer(sums, ">i8").astype(np.int64)
     return Total(int(n), cells[1:])

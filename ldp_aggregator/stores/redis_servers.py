@@ -1,8 +1,7 @@
 """The connections to the Redis servers of a store: one server, or the primaries of a cluster.
 
-redis-py's client of a cluster repeats each command of a failed pipeline several times, one after the other,
-so that a server that hangs would delay all the others. Here a command is sent once, to one server, which has
-TIMEOUT_SECONDS to respond.
+redis-py's client of a cluster repeats each command of a failed pipeline, so that a server that hangs would
+delay all the others. Here a command is sent once, and its server has TIMEOUT_SECONDS to respond.
 """
 
 from __future__ import annotations
@@ -40,13 +39,7 @@ Node = Mapping[str, Any]
 
 
 class RedisServers:
-    """The Redis servers of a store.
-
-    Raises
-    ------
-    StoreError
-        If the URL is invalid, or no server of a cluster can be reached.
-    """
+    """The Redis servers of a store; StoreError for a wrong URL or a cluster that is not reached."""
 
     def __init__(self, url: str) -> None:
         self.is_cluster = url.startswith(_CLUSTER_SCHEME)
@@ -71,11 +64,9 @@ class RedisServers:
             raise StoreError(message, classify_failure(error)) from error
 
     def node_of_key(self, key: str) -> Node:
-        """Return the server of a key as arguments of redis-py."""
         return {"target_nodes": self.client.get_node_from_key(key)} if self.is_cluster else {}
 
     def primaries(self) -> list[Node]:
-        """Return every server that keeps counters."""
         return [{"target_nodes": node} for node in self.client.get_primaries()] if self.is_cluster else [{}]
 
     def scan(self, pattern: str) -> set[bytes]:
@@ -90,7 +81,6 @@ class RedisServers:
         return found
 
     def pipeline(self) -> OneTryPipeline:
-        """Return an empty pipeline for any number of servers."""
         return OneTryPipeline(self)
 
     def write_probes(self) -> None:
@@ -127,7 +117,6 @@ class RedisServers:
             raise found from error
 
     def close(self) -> None:
-        """Close all connections."""
         self._map_reader.cancel()
         self.client.close()
 
@@ -138,7 +127,6 @@ class RedisServers:
                 client.connection_pool.disconnect(inuse_connections=False)
 
     def read_map(self) -> None:
-        """Read again which server of the cluster has which keys."""
         with suppress(*FAILURES):
             self.client.nodes_manager.initialize()
 
@@ -178,5 +166,4 @@ class OneTryPipeline(CoreCommands):  # type: ignore[misc]  # see redis-py in pyp
 
 
 def node_name(node: Node) -> str:
-    """Return the name of a node in its cluster, or an empty string for a single server."""
     return getattr(node.get("target_nodes"), "name", "")

@@ -59,13 +59,7 @@ class DurabilityCheck:
     def check_replies(
         self, nodes: Sequence[Node], replies: Sequence[Mapping[str, str]]
     ) -> list[dict[str, str]]:
-        """Return the settings of each Redis server, from its replies to the commands of `add_queries`.
-
-        Raises
-        ------
-        StoreError
-            If a server's settings do not keep counters durably, or its file is not yet written.
-        """
+        """Return each server's settings from replies; StoreError for weak ones or an unwritten file."""
         per_node = len(replies) // len(nodes) if nodes else 1
         settings_by_node: list[dict[str, str]] = [{} for _ in nodes]
         for position, reply in enumerate(replies):
@@ -80,7 +74,6 @@ class DurabilityCheck:
         return settings_by_node
 
     def check_servers(self) -> list[dict[str, str]]:
-        """Return the settings of every server that keeps counters; raise StoreError for weak settings."""
         try:
             with self._servers.errors():
                 pipeline = self._servers.pipeline()
@@ -131,7 +124,6 @@ class DurabilityCheck:
 
 
 def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]) -> str:
-    """Return, as text, what an acknowledgement guarantees, for settings that satisfy the policy."""
     if policy.durability == "unchecked":
         return "Redis's settings were not checked: the operator is responsible for them"
     has_lists = any(
@@ -143,7 +135,6 @@ def describe_guarantee(policy: StorePolicy, servers: Sequence[Mapping[str, str]]
 
 
 def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
-    """Raise StoreError for settings with which Redis may lose acknowledged reports."""
     fsync = settings["appendfsync"]
     if settings["maxmemory-policy"] != "noeviction":
         raise StoreError(
@@ -166,7 +157,6 @@ def _require_durable(settings: Mapping[str, str], policy: StorePolicy) -> None:
 
 
 def require_password(url: str, policy: StorePolicy) -> None:
-    """Raise StoreError for a server that is open to everybody, unless the policy allows it."""
     parts = urlsplit(url)
     if parts.scheme != "unix" and not parts.password and not policy.allow_open:
         raise StoreError(

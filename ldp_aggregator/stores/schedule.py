@@ -28,8 +28,6 @@ class BackupError(LdpError):
 
 
 class Phase(StrEnum):
-    """The phase of a survey: before opening, open, grace period, or closed."""
-
     WAITING = "waiting"
     """The plan is not served and no reports are accepted yet."""
     OPEN = "open"
@@ -57,7 +55,6 @@ class Schedule:
 
     @property
     def loss(self) -> Loss:
-        """What the survey has lost."""
         return sum(self.lost.values(), Loss(backups=self.restored))
 
     def correct(self, totals: Mapping[str, Total]) -> dict[str, Total]:
@@ -66,7 +63,6 @@ class Schedule:
         return {counter: replace(total, n=total.n - excess[counter]) for counter, total in totals.items()}
 
     def after_import(self, losses: Mapping[str, Loss], backup: int | None) -> Schedule:
-        """Return the schedule of a copy of this survey, whose counters have lost this, too."""
         lost = {
             counter: losses.get(counter, NO_LOSS) + self.lost.get(counter, NO_LOSS)
             for counter in losses.keys() | self.lost
@@ -75,7 +71,6 @@ class Schedule:
         return replace(self, lost=lost, backup=backup, restored=restored)
 
     def phase(self, now: float) -> Phase:
-        """Return the survey's phase at a Unix time: waiting, open, grace period or closed."""
         if self.import_run or self.backup or (self.opens is not None and now < self.opens):
             return Phase.WAITING
         if self.closes is None or now < self.closes:
@@ -83,7 +78,6 @@ class Schedule:
         return Phase.GRACE if now < self.closes + self.grace else Phase.CLOSED
 
     def to_json(self) -> bytes:
-        """Return the schedule as the JSON that a store keeps."""
         lost = {counter: astuple(loss)[: 4 if loss.counters else 2] for counter, loss in self.lost.items()}
         origin = {"lost": lost, "backup": self.backup, "restored": list(self.restored)}
         document = {key: getattr(self, name) for key, name in _FIELDS.items()}
@@ -91,13 +85,6 @@ class Schedule:
 
     @classmethod
     def from_json(cls, data: bytes) -> Schedule:
-        """Return the schedule in the JSON that a store keeps.
-
-        Raises
-        ------
-        StoreError
-            If the data are not a schedule.
-        """
         try:
             document: dict[str, Any] = json.loads(data)
             lost = {counter: Loss(*each) for counter, each in document.pop("lost", {}).items()}
@@ -113,31 +100,20 @@ _FIELDS = {"opens": "opens", "closes": "closes", "grace": "grace", "arriving": "
 
 
 def read_all_schedules(store: Store) -> dict[str, Schedule]:
-    """Return the schedule of every survey that has one."""
     return {survey: Schedule.from_json(data) for survey, data in store.notes(SCHEDULES).items()}
 
 
 def read_schedule(store: Store, survey: str) -> Schedule:
-    """Return the schedule of a survey, without limits if it has none."""
     data = store.notes(SCHEDULES, survey).get(survey)
     return Schedule.from_json(data) if data else Schedule()
 
 
 def count_in_sums(store: Store, survey: str) -> int:
-    """Return the number of reports in the sums of a survey, without the lost ones."""
     return count_reports(read_schedule(store, survey).correct(store.totals(survey)))
 
 
 def require_usable(store: Store, survey: str) -> Schedule:
-    """Return the schedule of a survey whose import is complete, and whose store is no backup.
-
-    Raises
-    ------
-    IncompleteImportError
-        If an import is running or was interrupted.
-    BackupError
-        If the store is a backup.
-    """
+    """Return a survey's schedule; raise IncompleteImportError during its import, BackupError in a backup."""
     schedule = read_schedule(store, survey)
     if schedule.import_run:
         raise IncompleteImportError(
@@ -148,7 +124,6 @@ def require_usable(store: Store, survey: str) -> Schedule:
 
 
 def require_no_backup(survey: str, schedule: Schedule) -> None:
-    """Raise BackupError if the store of a schedule is a backup."""
     if schedule.backup:
         raise BackupError(
             f"this store is a backup of {format_time(schedule.backup)} UTC, which can only be imported: "
@@ -158,5 +133,4 @@ def require_no_backup(survey: str, schedule: Schedule) -> None:
 
 
 def format_time(seconds: int) -> str:
-    """Return a Unix time in UTC: 2027-02-15 18:00."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"

@@ -1,7 +1,6 @@
 """Sub-shards: several counters that share the reports of a question, so that several servers count them.
 
-Each counter, with the ids of its reports, is on one server of a cluster. The id of a report chooses its
-sub-shard, so a repeated report meets the first one. A store knows nothing of it: to a store, sub-shards are
+The id of a report chooses its sub-shard, so a repeated report meets the first one. To a store, sub-shards are
 counters, whose names begin with that of the question.
 """
 
@@ -44,24 +43,15 @@ def _slot(survey: str, counter: str) -> int:
 
 
 def choose_shards(ids: ByteArray, shards: int) -> IntArray:
-    """Return the sub-shard of each id, from its last two bytes: the first bytes of all tokens are equal.
-
-    Parameters
-    ----------
-    ids : ByteArray
-        Shape (m, 16).
-    shards : int
-    """
+    """Return the sub-shard of each id, (m, 16), from its last two bytes: all tokens start alike."""
     return (ids[:, -2].astype("i8") << 8 | ids[:, -1]) * shards >> 16
 
 
 def whole_counter(name: str) -> str:
-    """Return the name of the counter that a sub-shard is a part of."""
     return name.partition("#")[0]
 
 
 def join_shards(totals: Mapping[str, Total]) -> dict[str, Total]:
-    """Return the totals of whole counters."""
     joined: dict[str, Total] = {}
     for name, total in totals.items():
         counter = whole_counter(name)
@@ -81,11 +71,7 @@ def read_shards(store: Store, survey: str) -> int:
 
 
 def fix_shards(store: Store, survey: str, shards: int | None) -> int:
-    """Fix the number of sub-shards of a survey before it is published, and return it.
-
-    Without a number, it is the one that the survey has already, or 1.
-    Raises StoreError if the survey has another number.
-    """
+    """Fix a survey's number of sub-shards before publishing, by default as it is; StoreError if another."""
     if not store.notes(_KIND, survey):
         found = read_shards(store, survey)
         number = found if found > 1 or store.plans(survey) else shards or 1

@@ -1,10 +1,8 @@
 """The embedded store: one durable SQLite file, shared by several workers.
 
 Each write is one immediate transaction, synced to disk before it returns. A connection belongs to one thread
-of one process and is opened on first use, so a server may fork after it has made this object.
-
-The write-ahead log holds reports in order of arrival. A background task empties it some seconds after a
-report. :mod:`ldp_aggregator.stores.sqlite_buckets` describes the file itself.
+of one process and is opened on first use, so a server may fork after it has made this object. The write-ahead
+log holds reports in order of arrival; a background task empties it some seconds after a report.
 """
 
 from __future__ import annotations
@@ -79,21 +77,14 @@ _PROBE_STATEMENT = "REPLACE INTO internal VALUES ('probe', randomblob(16000))"
 
 
 def open_url(url: str, read_only: bool, create: bool) -> SQLiteStore:
-    """Open the store of a URL; see :func:`~ldp_aggregator.stores.open_store`."""
     return SQLiteStore(url.removeprefix("sqlite:///"), read_only, create)
 
 
 class SQLiteStore:
     """Counters in one file; see :class:`~ldp_aggregator.stores.store.Store`.
 
-    Parameters
-    ----------
-    path : str
-        Path of the file, which is created if absent. Cells are stored as little-endian 64-bit integers.
-    read_only : bool
-        Whether the file, which must be a store already, stays unchanged.
-    create : bool
-        Whether the file is created if it does not exist.
+    The file is created if it is missing, unless `create` is false; with `read_only` it must be a store and
+    stays unchanged. Cells are stored as little-endian 64-bit integers.
     """
 
     def __init__(self, path: str, read_only: bool = False, create: bool = True) -> None:
@@ -119,7 +110,6 @@ class SQLiteStore:
             self._request_checkpoint()  # a killed process may have left a log
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Insert the plan, or replace another one without reports; see :meth:`Store.publish`."""
         with self._transaction() as connection:
             if tombstone := read_notes(connection, DELETED, survey).get(survey):
                 raise deleted_survey_error(survey, tombstone)
@@ -133,32 +123,26 @@ class SQLiteStore:
                 connection.execute("REPLACE INTO plans VALUES (?, ?)", (survey, document))
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:
-        """Read the plans from the file; see :meth:`Store.plans`."""
         with self._errors(), self._connection() as connection:
             stored = read_by_survey(connection, "plans", survey)
         return {name: unmark_plan(plan) for name, plan in stored.items()}
 
     def lost_plans(self) -> set[str]:
-        """Look for counters and notes of surveys without a plan; see :meth:`Store.lost_plans`."""
         with self._snapshot() as connection:
             return find_lost_plans(connection)
 
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Look for the plan in each transaction that counts; see :meth:`Store.require_survey`."""
         self._required[survey] = plan
 
     def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
-        """Read the notes of a kind from the file; see :meth:`Store.notes`."""
         with self._errors(), self._connection() as connection:
             return read_notes(connection, kind, name)
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        """Write a note to the file; see :meth:`Store.set_note`."""
         with self._transaction() as connection:
             write_note(connection, kind, name, note, "INSERT OR IGNORE" if once else "REPLACE")
 
     def unpublish(self, survey: str) -> None:
-        """Delete a plan from the file; see :meth:`Store.unpublish`."""
         with self._transaction() as connection:
             connection.execute("DELETE FROM plans WHERE survey = ?", (survey,))
 
@@ -171,7 +155,6 @@ class SQLiteStore:
         self._request_checkpoint()
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Record all batches in one transaction, with one sync of the disk; see :meth:`Store.record`."""
         with self._transaction() as connection:
             surveys = {batch.survey for batch in batches} & self._required.keys()
             require_whole({}, find_missing(connection, {name: self._required[name] for name in surveys}))
@@ -182,11 +165,9 @@ class SQLiteStore:
         return [known for known, _ in counted]
 
     def server_of(self, _survey: str, _counter: str) -> str:
-        """Return an empty name, because all is in one file; see :meth:`Store.server_of`."""
         return ""
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
-        """Look up ids in the buckets of each counter; see :meth:`Store.find_recorded`."""
         with self._snapshot() as connection:
             counters = {name: find_counter(connection, survey, name) for name in ids}
             return {
@@ -195,23 +176,19 @@ class SQLiteStore:
             }
 
     def totals(self, survey: str) -> dict[str, Total]:
-        """Read a survey's counters from the file; see :meth:`Store.totals`."""
         with self._errors(), self._connection() as connection:
             return read_totals(connection, survey)
 
     def counters(self, survey: str) -> set[str]:
-        """Read the names of a survey's counters, lost ones too; see :meth:`Store.counters`."""
         with self._snapshot() as connection:
             return read_counter_names(connection, survey)
 
     def all_totals(self) -> dict[str, dict[str, Total]]:
-        """Read all counters from the file; see :meth:`Store.all_totals`."""
         with self._snapshot() as connection:
             surveys = connection.execute("SELECT DISTINCT survey FROM counters").fetchall()
             return {survey: read_totals(connection, survey) for (survey,) in surveys}
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """Yield the ids of a counter, each part from a separate transaction; see :meth:`Store.report_ids`."""
         last = -1
         while True:
             with self._snapshot() as connection:
@@ -228,12 +205,10 @@ class SQLiteStore:
     def find_losses(
         self, survey: str, counters: Collection[str] = (), thorough: bool = True
     ) -> dict[str, Loss]:
-        """Compare counters with their ids, or with their last buckets; see :meth:`Store.find_losses`."""
         with self._snapshot() as connection:
             return find_losses(connection, survey, self.seen, thorough)
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
-        """Add to the number of rejections in the file; see :meth:`Store.add_rejections`."""
         with self._transaction() as connection:
             connection.execute(
                 "INSERT INTO rejections SELECT ?, ?, ? "
@@ -243,7 +218,6 @@ class SQLiteStore:
             )
 
     def rejections(self, survey: str) -> dict[str, int]:
-        """Read the rejections by reason from the file; see :meth:`Store.rejections`."""
         with self._errors(), self._connection() as connection:
             query = "SELECT reason, count FROM rejections WHERE survey = ?"
             return dict(connection.execute(query, (survey,)).fetchall())
@@ -258,13 +232,11 @@ class SQLiteStore:
             require_whole(losses, find_missing(connection, required))
 
     def space(self) -> dict[str, int]:
-        """Ask the file system; see :meth:`Store.space`."""
         with self._errors(), self._connection():  # which finds out whether the file is there
             disk = os.statvfs(self._path)
         return {"disk_free": disk.f_bavail * disk.f_frsize, "disk_size": disk.f_blocks * disk.f_frsize}
 
     def check_durability(self, policy: StorePolicy) -> str:
-        """Return that every commit is synced, for any policy; see :meth:`Store.check_durability`."""
         return DURABLE
 
     def close(self) -> None:
@@ -316,7 +288,6 @@ class SQLiteStore:
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection for several reads of one state of the file."""
         with self._errors(), self._connection() as connection:
             connection.execute("BEGIN")
             try:

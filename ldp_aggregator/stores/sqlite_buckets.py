@@ -45,16 +45,7 @@ _BUCKETS_PER_DELETION = 1000
 
 
 class Buckets:
-    """The report ids of one counter, within one transaction.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-    counter : int
-        Row number of the counter.
-    reports : int
-        Number of reports that the counter has.
-    """
+    """The report ids of one counter with so many reports, given by its row number, within one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, counter: int, reports: int) -> None:
         self._connection = connection
@@ -67,7 +58,6 @@ class Buckets:
         self._is_incomplete = False
 
     def find(self, ids: ByteArray) -> MarksById:
-        """Return which of these ids are stored, with their marks."""
         marks_by_id: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()
         self._read(buckets)
@@ -79,13 +69,7 @@ class Buckets:
         return marks_by_id
 
     def add(self, ids: ByteArray, marks: ByteArray) -> MarksById:
-        """Add reports, or none if some ids are known; return the known ids with their marks.
-
-        Raises
-        ------
-        CounterError
-            If a bucket is missing that the ids of earlier reports are in.
-        """
+        """Add reports, or none if some are known; return those. CounterError if an old bucket is missing."""
         self._split(_bucket_count(self._reports + len(ids)))
         known: MarksById = {}
         buckets = self._bucket_of_each(ids).tolist()
@@ -115,7 +99,6 @@ class Buckets:
         self._entries.update(self._divide(np.frombuffer(entries, np.uint8).reshape(-1, _ENTRY_BYTES)))
 
     def _divide(self, entries: ByteArray) -> Iterator[tuple[int, bytes]]:
-        """Yield each bucket and its entries; `entries` of one bucket must be in sorted order."""
         buckets = self._bucket_of_each(entries[:, :_ID_BYTES])
         order = np.argsort(buckets, kind="stable")
         bucket_numbers, starts = np.unique(buckets[order], return_index=True)
@@ -136,7 +119,6 @@ class Buckets:
         return existing
 
     def _read(self, buckets: Collection[int]) -> None:
-        """Read those buckets that were not read yet, many per query."""
         missing = sorted(set(buckets) - self._entries.keys())
         expected = bool(self._reports) * sum(bucket < self._existing for bucket in missing)
         self._entries.update(dict.fromkeys(missing, b""))
@@ -166,10 +148,7 @@ def find_ids(connection: sqlite3.Connection, counter: int, reports: int, ids: By
 def read_buckets(
     connection: sqlite3.Connection, counter: int, after: int = -1, reports: int | None = None
 ) -> tuple[int, IdsAndMarks] | None:
-    """Read the buckets after bucket `after`: about `reports` reports, at least one bucket; None for all.
-
-    Return the index of the last bucket read and the reports, or None after the last bucket.
-    """
+    """Return the last index and about `reports` reports of the buckets after `after`; None at the end."""
     query = "SELECT number, entries FROM buckets WHERE number > ? AND number < ? ORDER BY number LIMIT ?"
     first = counter * _MAX_BUCKETS
     limit = -1 if reports is None else max(1, reports // (2 * MEAN_REPORTS_PER_BUCKET))
@@ -181,7 +160,6 @@ def read_buckets(
 
 
 def count_ids(connection: sqlite3.Connection, counter: int) -> int:
-    """Return the number of ids of a counter, from all of its buckets."""
     query = "SELECT substr(entries, 1, ?) FROM buckets WHERE number >= ? AND number < ?"
     first = counter * _MAX_BUCKETS
     rows = connection.execute(query, (_COUNT_BYTES, first, first + _MAX_BUCKETS))
@@ -197,7 +175,6 @@ def fits_last_bucket(connection: sqlite3.Connection, counter: int, reports: int)
 
 
 def delete_buckets(connection: sqlite3.Connection, counter: int) -> bool:
-    """Delete some of a counter's buckets; return whether there were any."""
     first = counter * _MAX_BUCKETS
     query = "SELECT number FROM buckets WHERE number >= ? AND number < ? LIMIT ?"
     statement = f"DELETE FROM buckets WHERE number IN ({query})"  # noqa: S608
@@ -210,14 +187,12 @@ def _bucket_count(reports: int) -> int:
 
 
 def _parent_bucket(bucket: int, existing: int) -> int:
-    """Return the existing bucket that a new one takes its ids from, directly or through other new ones."""
     while bucket >= existing:
         bucket -= 1 << bucket.bit_length() - 1
     return bucket
 
 
 def _position(entries: bytes, name: bytes) -> int:
-    """Return the offset in bytes of an id in the sorted entries, or of the place where it belongs."""
     starts = range(0, len(entries), _ENTRY_BYTES)
     return _ENTRY_BYTES * bisect_left(starts, name, key=lambda start: entries[start : start + _ID_BYTES])
 

@@ -28,10 +28,8 @@ _ROWS = "counters"
 def record_batch(connection: sqlite3.Connection, batch: Batch, seen: SeenTotals) -> tuple[MarksById, int]:
     """Count a batch; return its known ids, or none if it was counted, and its counter's number of reports.
 
-    Raises
-    ------
-    CounterError
-        If its counter has lost reports, for example if it has fewer than were seen, or would overflow.
+    Raises CounterError if its counter has lost reports, for example if it has fewer than were seen, or would
+    overflow.
     """
     counter, old = _get_or_create_counter(connection, batch)
     if loss := find_loss(connection, counter, old.n, seen.get(batch.survey, batch.counter)):
@@ -73,7 +71,6 @@ def find_losses(
 
 
 def read_counter_names(connection: sqlite3.Connection, survey: str) -> set[str]:
-    """Return the names of a survey's counters, also of those whose row is lost."""
     rows = connection.execute("SELECT name FROM counters WHERE survey = ?", (survey,))
     return {name for (name,) in rows} | read_notes(connection, f"{_ROWS}/{survey}").keys()
 
@@ -92,7 +89,6 @@ def find_counter(
 
 
 def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tuple[int, Total]:
-    """Return a counter's row number and total; create it if it is new."""
     row = find_counter(connection, batch.survey, batch.counter)
     if row and row[2] is not None:
         return row[0], Total(row[1], unpack_cells(row[2]))
@@ -110,12 +106,10 @@ def _get_or_create_counter(connection: sqlite3.Connection, batch: Batch) -> tupl
 
 
 def unpack_cells(cells: bytes) -> IntArray:
-    """Return the cells of a counter, which the file holds as little-endian integers."""
     return np.frombuffer(cells, "<i8").astype(np.int64)
 
 
 def read_totals(connection: sqlite3.Connection, survey: str) -> dict[str, Total]:
-    """Return every counter of a survey."""
     rows = connection.execute("SELECT name, n, cells FROM counters WHERE survey = ?", (survey,)).fetchall()
     return {counter: Total(n, unpack_cells(cells)) for counter, n, cells in rows}
 
@@ -136,7 +130,6 @@ def delete_part(connection: sqlite3.Connection, survey: str) -> bool:
 
 
 def note_row(kind: str, name: str) -> str:
-    """Return the name that a note has in the table `internal`."""
     return f"{kind}/{name}"
 
 
@@ -159,7 +152,6 @@ def read_notes(connection: sqlite3.Connection, kind: str, name: str | None = Non
 
 
 def write_note(connection: sqlite3.Connection, kind: str, name: str, note: bytes, verb: str) -> None:
-    """Write a note; raise StoreError if it is about a survey that the file does not have."""
     table, row = (kind, name) if kind in SURVEY_KINDS else ("internal", note_row(kind, name))
     if kind in SURVEY_KINDS and not read_by_survey(connection, "plans", name):
         raise unknown_survey_error(name, read_by_survey(connection, "plans"))
@@ -167,7 +159,6 @@ def write_note(connection: sqlite3.Connection, kind: str, name: str, note: bytes
 
 
 def find_missing(connection: sqlite3.Connection, plans: Mapping[str, bytes]) -> set[str]:
-    """Return the surveys that the file lacks, or of which it has another plan than this."""
     required = {survey: plan for survey, plan in plans.items() if plan}
     query = "SELECT plan FROM plans WHERE survey = ?"
     stored = {each: connection.execute(query, (each,)).fetchone() for each in required}
@@ -175,7 +166,6 @@ def find_missing(connection: sqlite3.Connection, plans: Mapping[str, bytes]) -> 
 
 
 def find_lost_plans(connection: sqlite3.Connection) -> set[str]:
-    """Return the surveys of which the file has counters or notes, but no plan."""
     tables = " UNION ".join(f"SELECT survey FROM {table}" for table in ("counters", *SURVEY_KINDS))  # noqa: S608
     surveys = {survey.partition(".")[0] for (survey,) in connection.execute(tables)}
     known = connection.execute("SELECT survey FROM plans").fetchall()

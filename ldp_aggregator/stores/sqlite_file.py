@@ -47,7 +47,6 @@ class ThreadConnection:
             self.connection.execute("PRAGMA secure_delete = ON")  # old content of a page shows the order
 
     def close(self) -> None:
-        """Close the connection, unless it belongs to the parent of this process."""
         if self.pid == os.getpid():
             self.closed = True
             self.connection.close()
@@ -58,15 +57,10 @@ FileIdentity = tuple[int, int]
 
 
 def identify(path: str, former: FileIdentity | None = None) -> FileIdentity:
-    """Return the identity of the file.
+    """Return the identity of the file; raise StoreError if it is missing, or another one than `former`.
 
     A connection to a moved or deleted file still writes to it, and what it writes may be lost. A new
     connection to another file would read the log of the old one, which has the same name.
-
-    Raises
-    ------
-    StoreError
-        If there is no such file, or if it is another one than `former`.
     """
     try:
         status = os.stat(path)
@@ -83,7 +77,6 @@ def identify(path: str, former: FileIdentity | None = None) -> FileIdentity:
 
 
 def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
-    """Open an existing file."""
     return sqlite3.connect(
         f"{Path(path).absolute().as_uri()}?mode={mode}",
         timeout=busy_seconds,
@@ -96,14 +89,8 @@ def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connect
 def create_private(path: str) -> bool:
     """Create the file with access for its owner only; return False if it exists.
 
-    SQLite gives its log the same mode.
-
-    A dangling symbolic link is not followed, because an attacker may have placed it.
-
-    Raises
-    ------
-    StoreError
-        If the folder does not exist.
+    SQLite gives its log the same mode. A dangling symbolic link is not followed, because an attacker may have
+    placed it. Raises StoreError if the folder does not exist.
     """
     folder = Path(path).parent
     if not folder.is_dir():
@@ -167,13 +154,7 @@ def classify_failure(error: Exception) -> StoreFailure:
 
 
 def is_store(connection: sqlite3.Connection) -> bool:
-    """Return whether a file has the tables of a store; False if it is empty.
-
-    Raises
-    ------
-    StoreError
-        If another version or another program wrote the file.
-    """
+    """Return whether a file has a store's tables, or is empty; StoreError for any other content."""
     # one statement: another process may create the tables meanwhile
     version, tables, has_counters = connection.execute(
         "SELECT user_version, (SELECT count(*) FROM sqlite_master), "

@@ -25,7 +25,6 @@ class Total:
     """The sums over the reports of one question."""
 
     n: int
-    """Number of reports."""
     cells: IntArray
     """Sum of the reports' tallies. Shape (d,)."""
 
@@ -87,23 +86,11 @@ class Store(Protocol):
     """The numbers of reports that this store has seen; several processes can share them."""
 
     def publish(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
-        """Keep a survey's plan; publishing the same bytes again does not hide a loss.
+        """Keep a survey's plan, in canonical JSON; publishing the same bytes again does not hide a loss.
 
-        If another plan is stored, and no report of the survey was counted, the new plan replaces the old plan
-        and its texts in one atomic step: reports are counted under the old plan before it, or never.
-
-        Parameters
-        ----------
-        survey : str
-        plan : bytes
-            Canonical JSON.
-        counters : sequence of str
-            The counters of the survey. A Redis Cluster marks each of them as published, on its own server.
-
-        Raises
-        ------
-        StoreError
-            If the survey has another plan, and reports; or (DeletedSurveyError) if it was deleted.
+        Until a report was counted, another plan replaces the old one and its texts in one atomic step. A
+        Redis Cluster marks each counter as published, on its own server. Raises StoreError if the survey has
+        another plan, and reports; DeletedSurveyError if it was deleted.
         """
 
     def plans(self, survey: str | None = None) -> dict[str, bytes]:
@@ -115,64 +102,36 @@ class Store(Protocol):
     def require_survey(self, survey: str, plan: bytes, counters: Sequence[str] = ()) -> None:
         """Let `record` and `check_ready` raise MissingSurveyError from now on if the store lacks this plan.
 
-        Parameters
-        ----------
-        survey : str
-            The survey, or the namespace of its tokens.
-        plan : bytes
-            Empty for tokens, of which `check_ready` compares the numbers only.
-        counters : sequence of str
-            The counters with which the survey was published.
+        `counters` are those with which the survey was published. `survey` may be the namespace of its tokens:
+        then the plan is empty, and `check_ready` compares their numbers only.
         """
 
     def notes(self, kind: str, name: str | None = None) -> dict[str, bytes]:
         """Return the notes of a kind by name, such as the texts of surveys by survey id; or only one note."""
 
     def set_note(self, kind: str, name: str, note: bytes, once: bool = False) -> None:
-        """Write or replace a note, unchecked; with `once`, keep a note that exists.
-
-        Raises
-        ------
-        StoreError
-            If the kind is one of `SURVEY_KINDS`, and there is no survey with this name.
-        """
+        """Write a note, with `once` only a new one; StoreError if its survey (SURVEY_KINDS) is unknown."""
 
     def unpublish(self, survey: str) -> None:
         """Remove a survey's plan: from then on, no collector that requires the plan counts a report."""
 
     def erase(self, survey: str) -> None:
-        """Delete all else of a survey: its counters with their ids, rejections and notes of `SURVEY_KINDS`.
-
-        It may be interrupted at any time, and run again.
-        """
+        """Delete all else of a survey, in any number of tries: counters, rejections and SURVEY_KINDS."""
 
     def record(self, batches: Sequence[Batch]) -> list[MarksById]:
-        """Count each batch atomically, and make all of them durable together.
+        """Count each batch atomically, and make all of them durable together; several may be of one counter.
 
-        Parameters
-        ----------
-        batches : sequence of Batch
-            Any number of batches, of any surveys; several may be of one counter.
+        Returns a dict of report id to mark for each batch. It is empty if the batch was counted: its ids are
+        stored, ``len(ids)`` is added to n and `tally` to the cells. Otherwise it has the known ids, and no
+        report of the batch counted.
 
-        Returns
-        -------
-        list of dict of report id to mark
-            One per batch. It is empty if the batch was counted: its ids are stored, ``len(ids)`` is added to
-            n and `tally` to the cells. Otherwise it has the known ids, and no report of the batch counted.
-
-        Raises
-        ------
-        StoreError
-            If the store cannot be reached, lacks a required survey, has lost reports of a counter, or a
-            counter would overflow. Each batch was counted completely or not at all; recording them again is
-            safe.
+        Raises StoreError if the store cannot be reached, lacks a required survey, has lost reports of a
+        counter, or a counter would overflow. Each batch was counted completely or not at all; recording them
+        again is safe.
         """
 
     def server_of(self, survey: str, counter: str) -> str:
-        """Return the name of the server that has a counter; empty if the store is one server or file.
-
-        A server that hangs must delay only its own batches.
-        """
+        """Return the server of a counter, which alone may delay its batches; empty if there is only one."""
 
     def find_recorded(self, survey: str, ids: Mapping[str, ByteArray]) -> dict[str, MarksById]:
         """Return which of these ids were recorded, with their marks, by counter; records nothing."""
@@ -187,24 +146,16 @@ class Store(Protocol):
         """Return every counter of the store, by survey or namespace of tokens."""
 
     def report_ids(self, survey: str, counter: str) -> Iterator[IdsAndMarks]:
-        """Yield all ids of a counter with their marks, in parts.
-
-        A report may be in two parts; a report that is recorded meanwhile may be in none.
-        """
+        """Yield ids with marks in parts; new reports may be in none, and others twice."""
 
     def find_losses(
         self, survey: str, counters: Collection[str] = (), thorough: bool = True
     ) -> dict[str, Loss]:
         """Return what each counter has lost, without the counters that have lost nothing.
 
-        Parameters
-        ----------
-        survey : str
-        counters : collection of str
-            The counters with which the survey was published. In Redis each is marked, or has lost data.
-        thorough : bool
-            Whether SQLite reads all ids. Otherwise it takes a time that does not depend on their number, and
-            does not notice all losses of ids.
+        In Redis each of `counters`, with which the survey was published, is marked, or has lost data. If
+        `thorough`, SQLite reads all ids. Otherwise it takes a time that does not depend on their number, and
+        does not notice all losses of ids.
         """
 
     def add_rejections(self, survey: str, reason: str, count: int = 1) -> None:
@@ -214,10 +165,7 @@ class Store(Protocol):
         """Return a survey's number of rejections by reason."""
 
     def check_ready(self, closed: Collection[str] = ()) -> None:
-        """Raise StoreError if the store cannot take a report now, or has lost some of a required survey.
-
-        Deleted surveys are not missing. Of those that are `closed`, nothing is checked.
-        """
+        """Raise StoreError unless it can take a report, and no required survey but `closed` has lost any."""
 
     def space(self) -> dict[str, int]:
         """Return the space of the store in bytes; empty if it cannot be read.
@@ -230,11 +178,7 @@ class Store(Protocol):
         """Return, as text, what an acknowledgement guarantees: what could still lose a recorded report.
 
         From then on `record` and `check_ready` raise StoreError if the store guarantees less than the policy.
-
-        Raises
-        ------
-        StoreError
-            If the store's settings guarantee less than the policy requires, or cannot be read.
+        So does this method, or if the settings cannot be read.
         """
 
     def close(self) -> None:
@@ -242,7 +186,6 @@ class Store(Protocol):
 
 
 def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, list[int]]:
-    """Return the positions of the batches that each server of a store counts."""
     positions: dict[str, list[int]] = {}
     for position, batch in enumerate(batches):
         positions.setdefault(store.server_of(batch.survey, batch.counter), []).append(position)
@@ -250,30 +193,21 @@ def positions_by_server(store: Store, batches: Sequence[Batch]) -> dict[str, lis
 
 
 def count_reports(totals: Mapping[str, Total]) -> int:
-    """Return the number of reports of all counters."""
     return sum(total.n for total in totals.values())
 
 
 def arrays_from_entries(entries: Mapping[bytes, bytes]) -> IdsAndMarks:
-    """Return ids and marks of reports as matrices of bytes."""
     ids, marks = b"".join(entries), b"".join(entries.values())
     return np.frombuffer(ids, np.uint8).reshape(-1, 16), np.frombuffer(marks, np.uint8).reshape(-1, 8)
 
 
 def byte_rows(matrix: ByteArray) -> list[bytes]:
-    """Return the rows of a matrix of bytes."""
     data, width = matrix.tobytes(), matrix.shape[1]
     return [data[start : start + width] for start in range(0, len(data), width)]
 
 
 def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
-    """Add two vectors of counters.
-
-    Raises
-    ------
-    CounterError
-        If they differ in length, or a sum exceeds 64 bits.
-    """
+    """Add two vectors; raise CounterError if they differ in length, or a sum exceeds 64 bits."""
     if cells.shape != tally.shape:
         raise CounterError(
             f"a batch has {tally.shape[0]} cells, not {cells.shape[0]}: make it from the survey's plan"
@@ -285,17 +219,9 @@ def add_counters(cells: IntArray, tally: IntArray) -> IntArray:
 
 
 def merge_batches(batches: Sequence[Batch]) -> Batch:
-    """Merge batches into one, sorted by id, so that the order of arrival is lost.
+    """Merge batches of one counter, whose ids all differ, sorted by id, so that the order of arrival is lost.
 
-    Parameters
-    ----------
-    batches : sequence of Batch
-        Batches of one counter; all ids differ.
-
-    Raises
-    ------
-    CounterError
-        If the tallies differ in length, or a sum exceeds 64 bits.
+    Raises CounterError if the tallies differ in length, or a sum exceeds 64 bits.
     """
     ids = np.concatenate([batch.ids for batch in batches])
     order = np.lexsort(ids.view(">u8").T[::-1])
@@ -305,7 +231,6 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
 
 
 def token_namespace(survey: str) -> str:
-    """Return the name under which a store keeps a survey's tokens."""
     return f"{survey}.tokens"
 
 
@@ -318,12 +243,10 @@ def mark_plan(plan: bytes, counters: Sequence[str]) -> bytes:
 
 
 def unmark_plan(stored: bytes) -> bytes:
-    """Return the canonical JSON of a plan that a store keeps."""
     return stored.removesuffix(b"\n")
 
 
 def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
-    """Return the error for a survey that a store does not have."""
     return StoreError(
         f"the store has no survey {survey!r}; it has: {', '.join(sorted(surveys)) or 'none'}. If it lost the "
         "plan, start a collector with the survey's file, which publishes the plan again"
@@ -331,7 +254,6 @@ def unknown_survey_error(survey: str, surveys: Iterable[str]) -> StoreError:
 
 
 def changed_plan_error(survey: str, totals: Mapping[str, Total], tokens: int = 0) -> StoreError:
-    """Return the error for a changed survey under its old id, whose reports or tokens need the old plan."""
     counted = f"{Counted(count_reports(totals), 'report')}{f' and {tokens:,} tokens' if tokens else ''}"
     return StoreError(
         f"the store already has another plan of survey {survey!r} with {counted}: give the changed "

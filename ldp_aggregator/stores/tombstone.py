@@ -22,10 +22,7 @@ class DeletedSurveyError(StoreError):
 
 
 class Tombstone(NamedTuple):
-    """What a store keeps of a deleted survey."""
-
     digest: str
-    """Digest of its plan."""
     time: int
     """When its deletion began, in Unix seconds."""
     complete: bool = False
@@ -33,12 +30,10 @@ class Tombstone(NamedTuple):
 
     @property
     def date(self) -> str:
-        """The day of the deletion, in UTC."""
         return f"{datetime.fromtimestamp(self.time, UTC):%Y-%m-%d}"
 
 
 def deleted_survey_error(survey: str, data: bytes) -> DeletedSurveyError:
-    """Return the error for a survey with this tombstone, as the store keeps it."""
     return DeletedSurveyError(
         f"survey {survey!r} was deleted from this store on {Tombstone(*json.loads(data)).date}, and its id "
         "cannot be used again: give a new survey another id",
@@ -47,7 +42,6 @@ def deleted_survey_error(survey: str, data: bytes) -> DeletedSurveyError:
 
 
 def read_tombstones(store: Store) -> dict[str, Tombstone]:
-    """Return the tombstone of every deleted survey, by survey id."""
     return {survey: Tombstone(*json.loads(data)) for survey, data in store.notes(DELETED).items()}
 
 
@@ -60,10 +54,7 @@ def require_living(store: Store, survey: str, undo: Sequence[str] = ()) -> None:
 
 
 def read_deletion_dates(store: Store) -> dict[str, date]:
-    """Return the day on which each survey is to be deleted, by survey id: the first in `about.retention`.
-
-    Surveys are left out if this text has no date in the form YYYY-MM-DD.
-    """
+    """Return the first date YYYY-MM-DD in each survey's `about.retention`, if there is one."""
     found = {}
     for survey, texts in store.notes(TEXTS).items():
         dates = []

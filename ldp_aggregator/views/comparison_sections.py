@@ -14,7 +14,6 @@ from ldp_aggregator.wording.values import Count, RoundShare, choose_number_forma
 
 
 def build_comparison(comparison: Comparison, first: Results, second: Results) -> Section:
-    """Return the estimates that differ, and what was not compared."""
     differing = comparison.differing
     result, rest, *others = TEXTS.section(
         "comparison",
@@ -91,5 +90,4 @@ def _is_share(each: Difference) -> bool:
 
 
 def _is_impossible(each: Difference) -> bool:
-    """Return whether a raw estimate is not a possible probability."""
     return _is_share(each) and not all(0 <= number <= 1 for number in (each.first, each.second))

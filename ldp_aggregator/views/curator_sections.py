@@ -38,12 +38,10 @@ _SHOWN_NUMBERS = 4
 
 
 def find_curator_lead(results: Results) -> list[Statement]:
-    """Return the first paragraph of the page."""
     return find_promise(privacy_of(results))[:1]
 
 
 def list_curator_sections(results: Results) -> list[Section]:
-    """Return the sections of the page of a curator's model: its promise, and what the model learnt."""
     note = TEXTS.find(f"curator-model.{results.classifier.kind}")
     learnt: list[Part] = [note, *_build_tables(results), TEXTS.find("curator-model.not-validated")]
     return [
@@ -57,7 +55,6 @@ def list_curator_sections(results: Results) -> list[Section]:
 
 
 def _build_estimates(results: Results) -> Iterator[Section]:
-    """Yield the sections with intervals: shares, classes, features, and terms."""
     plan, rows = results.plan, build_table(results.estimates, results.plan)
     shares = {name: [table] for name, table in build_share_tables(rows, plan).items()}
     note = TEXTS.find("tables.shares", people=False, silos=False, curator=True)
@@ -69,7 +66,6 @@ def _build_estimates(results: Results) -> Iterator[Section]:
 
 
 def _divide(kind: str, tables: Mapping[str, list[EstimateTable]]) -> list[Section]:
-    """Return a section for each entry of the rows."""
     return [
         Section(id=f"{kind}-{index}", heading=name, parts=parts)
         for index, (name, parts) in enumerate(tables.items(), 1)
@@ -162,7 +158,6 @@ def _list_nodes(model: DecisionTree, features: Sequence[Feature], classes: Seque
 
 
 def describe_split(split: Split, features: Sequence[Feature]) -> str:
-    """Return the test of a node in words."""
     feature = features[split.feature]
     if isinstance(feature, NumericFeature):
         position = (split.high + 1 - GRID) / GRID

@@ -16,11 +16,9 @@ _NUMBER_COLUMNS = ("estimate", "stderr", "low", "high", "simultaneous_low", "sim
 
 
 def build_frame(rows: Sequence[EstimateRow]) -> pd.DataFrame:
-    """Return the table as a DataFrame, one row per row.
+    """Return the table as a DataFrame; numbers are doubles, NaN where unknown, and unknown texts are None.
 
-    Numbers are doubles, NaN where unknown. `distinguishable` is pandas' nullable boolean, and unknown texts
-    are None.
-    Raises MissingExtraError if pandas is not installed.
+    `distinguishable` is pandas' nullable boolean. Raises MissingExtraError if pandas is not installed.
     """
     pandas = _PANDAS.load()
     frame: pd.DataFrame = pandas.DataFrame(list_records(rows), columns=list(list_columns(rows)))

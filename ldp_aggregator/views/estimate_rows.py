@@ -1,13 +1,9 @@
-"""Turns estimates into a table: one row per estimated quantity, of all people or of one class.
-
-The same table is written as CSV, returned as a DataFrame and shown on pages and in the terminal;
-docs/analysing.md describes its columns.
-"""
+"""Turns estimates into a table for CSV, DataFrames, pages and the terminal; see docs/analysing.md."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -98,11 +94,10 @@ class EstimateRow:
 
     @classmethod
     def from_estimate(
-        cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: float, **names: Any
+        cls, estimate: IntervalEstimate, index: tuple[int, ...], consistent: FloatArray, **names: Any
     ) -> EstimateRow:
-        """Return the row of one cell of an estimate; `names` are the other columns."""
         return cls(
-            estimate=None if math.isnan(consistent) else consistent,
+            estimate=None if math.isnan(consistent[index]) else float(consistent[index]),
             stderr=read_cell(estimate.stderr, index),
             **read_ends(estimate, index),
             raw=read_cell(estimate.value, index),
@@ -117,7 +112,6 @@ def read_cell(array: FloatArray, index: tuple[int, ...]) -> float | None:
 
 
 def read_ends(estimate: IntervalEstimate | Comparison, index: tuple[int, ...]) -> dict[str, Any]:
-    """Return the ends of the intervals of one cell by their names."""
     names = ("low", "high", "simultaneous_low", "simultaneous_high")
     return {name: read_cell(getattr(estimate, name), index) for name in names}
 
@@ -143,14 +137,19 @@ def list_columns(rows: Sequence[EstimateRow]) -> tuple[str, ...]:
 
 
 def list_records(rows: Sequence[EstimateRow]) -> list[dict[str, object]]:
-    """Return the cells of each row by the name of the column."""
     columns = list_columns(rows)
     return [{name: getattr(row, _ATTRIBUTES[name]) for name in columns} for row in rows]
 
 
 def dump_table(rows: Sequence[EstimateRow]) -> str:
-    """Return the table as CSV; see :func:`~ldp_aggregator.render.csv_file.dump_csv`."""
     return dump_csv(list_columns(rows), list_records(rows))
+
+
+def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
+    groups: dict[str, list[EstimateRow]] = {}
+    for row in rows:
+        groups.setdefault(row.feature, []).append(row)
+    return groups
 
 
 def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[EstimateRow]:
@@ -186,12 +185,11 @@ def build_table(estimates: Estimates, plan: AnyPlan | None = None) -> list[Estim
 
 
 def _list_count_rows(estimates: Estimates, counts: IntervalEstimate) -> Iterator[EstimateRow]:
-    """Yield the number of rows of each class."""
     for index, name in enumerate(estimates.classes):
         yield EstimateRow.from_estimate(
             counts,
             (index,),
-            max(float(counts.value[index]), 0.0),
+            np.maximum(counts.value, 0.0),
             feature=estimates.label,
             statistic=COUNT,
             class_name=name,
@@ -203,13 +201,12 @@ def _list_count_rows(estimates: Estimates, counts: IntervalEstimate) -> Iterator
 def list_prior_rows(
     label: str, classes: Sequence[str], prior: IntervalEstimate, n: int, marks: BoolArray
 ) -> Iterator[EstimateRow]:
-    """Yield the rows of P(class); `marks` are of the classes whose share differs from 1/k."""
     consistent = project_columns(prior.value[:, None])[:, 0]
     for index, name in enumerate(classes):
         yield EstimateRow.from_estimate(
             prior,
             (index,),
-            float(consistent[index]),
+            consistent,
             feature=label,
             statistic=CLASS_PRIOR,
             class_name=name,
@@ -239,7 +236,7 @@ def _list_value_rows(feature: FeatureResult, classes: Classes) -> Iterator[Estim
             yield EstimateRow.from_estimate(
                 shares,
                 (place, index),
-                float(consistent[place, index]),
+                consistent,
                 feature=feature.name,
                 statistic=names[0] if is_of_all else names[1],
                 value=None if is_missing else value,
@@ -272,7 +269,7 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
             yield EstimateRow.from_estimate(
                 estimate,
                 (index,),
-                float(consistent[index]),
+                consistent,
                 feature=feature.name,
                 statistic=statistic,
                 class_name=class_name,
@@ -284,27 +281,36 @@ def _list_number_rows(feature: NumberResult, classes: Classes) -> Iterator[Estim
 
 
 def _list_comparisons(features: Iterable[Result], classes: Sequence[str]) -> Iterator[EstimateRow]:
-    """Yield the rows that compare P(value | class) of two classes; none unless there are two."""
     for feature in features:
-        if isinstance(feature, NumberResult):
-            continue
-        for statistic, comparison in feature.comparisons.items():
-            for place, value in enumerate(feature.values):
-                yield EstimateRow(
-                    feature=feature.name,
-                    statistic=statistic,
-                    value=value,
-                    class_name=" vs ".join(classes),
-                    estimate=read_cell(comparison.value, (place,)),
-                    **read_ends(comparison, (place,)),
-                    n=feature.counts[place] if feature.counts else feature.n,
-                    mechanism=feature.mechanism,
-                    span=_COMPARISON_SPANS[statistic],
-                )
+        if isinstance(feature, FeatureResult):
+            counts = feature.counts or [feature.n] * len(feature.values)
+            names = {
+                "feature": feature.name,
+                "mechanism": feature.mechanism,
+                "class_name": " vs ".join(classes),
+            }
+            yield from _compare_values(feature.comparisons, zip(feature.values, counts, strict=True), **names)
+
+
+def _compare_values(
+    comparisons: Mapping[str, Comparison], values: Iterable[tuple[str, int]], **names: Any
+) -> Iterator[EstimateRow]:
+    """Yield the rows of values with their numbers of reports."""
+    listed = list(values)
+    for statistic, comparison in comparisons.items():
+        for place, (value, n) in enumerate(listed):
+            yield EstimateRow(
+                statistic=statistic,
+                value=value,
+                estimate=read_cell(comparison.value, (place,)),
+                **read_ends(comparison, (place,)),
+                n=n,
+                span=_COMPARISON_SPANS[statistic],
+                **names,
+            )
 
 
 def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator[EstimateRow]:
-    """Yield the cumulative shares and the quantiles of ordered features."""
     is_of_all = classes[0] is None
     for feature in features:
         if isinstance(feature, NumberResult) or not (ordered := feature.ordered):
@@ -318,7 +324,7 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
                 yield EstimateRow.from_estimate(
                     shares,
                     (place, index),
-                    float(shown[place, index]),
+                    shown,
                     statistic=names[0] if is_of_all else names[1],
                     value=limit,
                     class_name=name,
@@ -340,10 +346,9 @@ def _list_ordered_rows(features: Iterable[Result], classes: Classes) -> Iterator
 
 
 def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
-    """Yield the cells and percentages of tables, their comparisons of two columns, and their tests."""
     for table in tables:
         names = [", ".join(each) for each in table.columns]
-        more: dict[str, Any] = {"feature": table.name, "n": table.n, "mechanism": table.mechanism}
+        more: dict[str, Any] = {"feature": table.name, "mechanism": table.mechanism}
         estimates = (table.cells, table.row_shares, table.column_shares)
         parts = zip((CELL, ROW_SHARE, COLUMN_SHARE), estimates, table.make_consistent(), strict=True)
         for name, estimate, shown in parts:
@@ -352,25 +357,17 @@ def _list_table_rows(tables: Iterable[TableResult]) -> Iterator[EstimateRow]:
                 yield EstimateRow.from_estimate(
                     estimate,
                     index,
-                    float(shown[index]),
+                    shown,
                     statistic=name,
                     value=table.rows[place],
                     column=names[column],
+                    n=table.n,
                     **more,
                 )
-        for kind, comparison in table.comparisons.items():
-            for place, value in enumerate(table.rows):
-                yield EstimateRow(
-                    statistic=kind,
-                    value=value,
-                    column=" vs ".join(names),
-                    estimate=read_cell(comparison.value, (place,)),
-                    **read_ends(comparison, (place,)),
-                    span=_COMPARISON_SPANS[kind],
-                    **more,
-                )
+        values = [(value, table.n) for value in table.rows]
+        yield from _compare_values(table.comparisons, values, column=" vs ".join(names), **more)
         if table.independence:
-            yield EstimateRow(statistic=INDEPENDENCE, estimate=table.independence.p_value, **more)
+            yield EstimateRow(statistic=INDEPENDENCE, estimate=table.independence.p_value, n=table.n, **more)
 
 
 def _cut_to_interval(estimate: IntervalEstimate) -> FloatArray:

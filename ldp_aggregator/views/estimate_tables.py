@@ -15,7 +15,7 @@ from ldp_aggregator.estimation.figures import CLASS_PRIOR, CONDITIONAL, MEAN, MI
 from ldp_aggregator.estimation.intervals import Z95
 from ldp_aggregator.render.document import EstimateCells, EstimateGroup, EstimateTable, PlainTable
 from ldp_aggregator.render.interval import Axis, Mark, choose_positive_axis, choose_share_axis, draw_mark
-from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow
+from ldp_aggregator.views.estimate_rows import COMPARISONS, DEVIATION, EstimateRow, group_by_feature
 from ldp_aggregator.wording.values import (
     UNKNOWN,
     Format,
@@ -39,8 +39,6 @@ _STATISTICS = {MEAN: "mean", DEVIATION: "standard deviation", MISSING_SHARE: "mi
 
 @dataclass(frozen=True, kw_only=True)
 class _RowScale:
-    """How the rows of one table are drawn and formatted."""
-
     axis: Axis
     write: Format
     write_axis: Format
@@ -48,7 +46,6 @@ class _RowScale:
 
 
 def build_prior_table(rows: Sequence[EstimateRow], plan: AnyPlan) -> EstimateTable:
-    """Return the table of P(class); its rows are marked, not its group."""
     prior = [row for row in rows if row.statistic == CLASS_PRIOR]
     return _build_table(
         prior, "Share of each class", "", _choose_share_scale(prior), find_class_texts(plan), {}
@@ -133,11 +130,7 @@ def name_figure(row: EstimateRow, plan: AnyPlan) -> str:
 
 
 def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mapping[str, PlainTable]:
-    """Return the table of each entry that compares two classes; empty unless the survey has two."""
-    compared: dict[str, list[EstimateRow]] = {}
-    for row in rows:
-        if row.statistic in COMPARISONS and row.column is None:
-            compared.setdefault(row.feature, []).append(row)
+    compared = group_by_feature(row for row in rows if row.statistic in COMPARISONS and row.column is None)
     classes = show_values(plan, plan.label.name, plan.label.values)
     return {
         name: build_comparison_table(part, classes, find_texts(plan, name)) for name, part in compared.items()
@@ -147,7 +140,6 @@ def build_comparison_tables(rows: Iterable[EstimateRow], plan: AnyPlan) -> Mappi
 def build_comparison_table(
     rows: Iterable[EstimateRow], groups: Sequence[str], texts: Mapping[str, str]
 ) -> PlainTable:
-    """Return the table that compares each value's shares in two groups of people."""
     values: dict[str, list[str]] = {}
     for row in rows:
         values.setdefault(row.value or "", []).append(_format_comparison(row))
@@ -210,12 +202,10 @@ def find_texts(plan: AnyPlan, name: str) -> Mapping[str, str]:
 
 
 def find_class_texts(plan: AnyPlan) -> Mapping[str, str]:
-    """Return the display texts of the classes; see :func:`find_texts`."""
     return find_texts(plan, plan.label.name)
 
 
 def show_values(plan: AnyPlan, name: str, values: Sequence[str]) -> list[str]:
-    """Return what is shown for values of the label or of a feature."""
     texts = find_texts(plan, name)
     return [texts.get(value, value) for value in values]
 
@@ -284,15 +274,13 @@ def _build_row(
     trend: tuple[float, float, float] | None = None,
 ) -> EstimateCells:
     known, mark, single, simultaneous = row.known, None, None, None
+    estimate = row.estimate or 0.0
     if known:
-        assert row.estimate is not None
-        assert row.low is not None
-        assert row.high is not None
-        single = row.low, row.high
+        single = row.low or 0.0, row.high or 0.0
         if row.simultaneous_low is not None and row.simultaneous_high is not None:
             simultaneous = row.simultaneous_low, row.simultaneous_high
         mark = Mark(
-            value=row.estimate,
+            value=estimate,
             single=single,
             simultaneous=simultaneous,
             colour=colour,
@@ -302,7 +290,7 @@ def _build_row(
     return EstimateCells(
         name=name,
         chart=draw_mark(scale.axis, mark),
-        estimate=scale.write(row.estimate) if known and row.estimate is not None else UNKNOWN,
+        estimate=scale.write(estimate) if known else UNKNOWN,
         interval=format_interval(single, scale.write),
         simultaneous=format_interval(simultaneous, scale.write),
         short=_format_short(row, scale) if known else UNKNOWN,
@@ -312,8 +300,6 @@ def _build_row(
 
 
 def _format_short(row: EstimateRow, scale: _RowScale) -> str:
-    """Return "25.0% ± 3.1%"; without a standard error, "0 to 2.5"."""
-    assert row.estimate is not None
     if row.stderr is None:
         return format_interval((row.low or 0.0, row.high or 0.0), scale.write)
-    return f"{scale.write(row.estimate)} ± {scale.write(Z95 * row.stderr)}"
+    return f"{scale.write(row.estimate or 0.0)} ± {scale.write(Z95 * row.stderr)}"

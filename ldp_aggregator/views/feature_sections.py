@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, islice
 
 from encoders.explain.text import Counted
@@ -27,6 +27,7 @@ from ldp_aggregator.views.estimate_rows import (
     QUANTILE,
     EstimateRow,
     build_table,
+    group_by_feature,
 )
 from ldp_aggregator.views.estimate_tables import (
     build_bars,
@@ -61,20 +62,10 @@ _FACTS = 8
 
 
 def make_section(name: str, parts: Sequence[Part | Section], **values: object) -> Section:
-    """Return a section with the heading of this name; `values` fill the heading."""
     return Section(id=name, heading=TEXTS.find(f"headings.{name}", **values), parts=parts)
 
 
-def group_by_feature(rows: Iterable[EstimateRow]) -> dict[str, list[EstimateRow]]:
-    """Return the rows of each feature, table and label by its name."""
-    groups: dict[str, list[EstimateRow]] = {}
-    for row in rows:
-        groups.setdefault(row.feature, []).append(row)
-    return groups
-
-
 def build_classes(results: Results, table: Sequence[EstimateRow]) -> Section:
-    """Return the shares of the classes."""
     note = TEXTS.find("tables.prior-mark", equal_share=Share(1 / len(results.plan.label.values)))
     return make_section(
         "classes", [build_prior_table(table, results.plan), Note(note)], label=results.plan.label.name
@@ -82,7 +73,6 @@ def build_classes(results: Results, table: Sequence[EstimateRow]) -> Section:
 
 
 def build_shares(results: Results, table: Sequence[EstimateRow]) -> Section:
-    """Return the estimates of all people for each entry of the survey, with the question that was asked."""
     plan, tables, rows = results.plan, build_share_tables(table, results.plan), group_by_feature(table)
     parts = [
         Section(
@@ -139,7 +129,6 @@ def _find_share(results: Results, entry: Feature, row: EstimateRow) -> Statement
 
 
 def list_share_facts(results: Results) -> dict[str, str]:
-    """Return the estimates of all people in one line for each of the first entries."""
     tables = build_share_tables(build_table(results.estimates, results.plan), results.plan)
     facts = {
         f"feature {name}": str(FirstNames(f"{each.name} {each.short}" for each in table.groups[0].rows))
@@ -149,7 +138,6 @@ def list_share_facts(results: Results) -> dict[str, str]:
 
 
 def build_features(results: Results, table: Sequence[EstimateRow]) -> Section:
-    """Return the estimates of each feature by class, and the comparisons of two classes."""
     plan, tables = results.plan, build_feature_tables(table, results.plan)
     compared, rows = build_comparison_tables(table, plan), group_by_feature(table)
     parts = [
@@ -202,7 +190,6 @@ def _describe_feature(feature: Feature, result: FeatureResult | NumberResult) ->
 
 
 def build_relevance(results: Results) -> Section:
-    """Return the section about the relevance of each feature, the most relevant first; unknown ones last."""
     rows: list[tuple[float, RelevanceRow]] = []
     for index, (_, feature) in enumerate(results.joined_features):
         known = is_relevance_known(feature.relevance)
@@ -230,13 +217,11 @@ def format_relevance(relevance: Relevance) -> str:
 
 
 def _cut_relevance(relevance: Relevance) -> tuple[float, float, float]:
-    """Return the relevance, cut to its interval, and the ends of the interval."""
     value, low, high = map(float, (relevance.estimate.value, relevance.estimate.low, relevance.estimate.high))
     return min(max(value, low), high), low, high
 
 
 def list_features(results: Results) -> PlainTable:
-    """Return the table of features: what was counted, by which mechanism, and what each explains."""
     used, has_label = results.estimates.used_features, results.estimates.has_label
     head = ("Feature", "Counted", "Mechanism", *(("Explains", "Used") if has_label else ()))
     rows = []
@@ -251,7 +236,6 @@ def list_features(results: Results) -> PlainTable:
 
 
 def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
-    """Return the mechanisms of a feature, and how many reports or rows they count."""
     questions = (
         [feature.mean_question, feature.square_question] if isinstance(feature, NumberResult) else [feature]
     )
@@ -266,7 +250,6 @@ def _count(feature: FeatureResult | NumberResult) -> tuple[str, str]:
 
 
 def build_cumulative(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[Part]:
-    """Return the median of an ordered feature, its quartiles, and a choice of its cumulative shares."""
     mine = [row for row in rows if row.class_name is None]
     limits = [row for row in mine if row.statistic in (BELOW, AT_MOST)]
     quantiles = [row for row in mine if row.statistic == QUANTILE]
@@ -298,7 +281,6 @@ def build_cumulative(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow])
 
 
 def build_class_quantiles(plan: AnyPlan, entry: Feature, rows: Sequence[EstimateRow]) -> list[PlainTable]:
-    """Return the quantiles of an ordered feature in each class."""
     rows = [row for row in rows if row.statistic == CLASS_QUANTILE and _shows_quantiles(entry)]
     texts, classes = find_texts(plan, entry.name), find_class_texts(plan)
     shown: dict[str, list[str]] = {}

@@ -35,8 +35,6 @@ from ldp_aggregator.wording.values import Names, format_amount
 
 @dataclass(frozen=True, kw_only=True)
 class ModelDescription:
-    """What descriptions of a model are made from."""
-
     name: str
     """The name of the class, or of the classifier, and the survey."""
     line: Mapping[str, str]
@@ -46,28 +44,21 @@ class ModelDescription:
     build_sections: Callable[[], Sequence[Section]]
 
     def format_line(self, name: str) -> str:
-        """Return one line, for `repr`."""
         return f"{name}({', '.join(f'{key}={value}' for key, value in self.line.items())})"
 
     def format_lines(self) -> str:
-        """Return a few lines, for `print`."""
         rows = [[f"  {key}", value] for key, value in self.facts.items()]
         return "\n".join([self.name, *format_table(rows, "<<")])
 
     def format_html(self) -> str:
-        """Return a small HTML table, in which all texts are escaped."""
         return table_html(self.name, self.facts.items())
 
     def format_card(self) -> str:
-        """Return the model card in Markdown."""
         return write_document(self.title, self.build_sections())
 
 
 def describe_model(results: Results, classes: Iterable[Any], name: str) -> ModelDescription:
-    """Return the description of a model, or of estimates without one.
-
-    `classes` are the labels as the model returns them, and `name` is that of the model's class.
-    """
+    """Describe a model of the class `name` with labels as it returns them; or estimates without a model."""
     if results.is_curator:
         return describe_curator(results, name)
     plan, estimates = results.plan, results.estimates
@@ -141,7 +132,6 @@ LEARNER_NAMES = {
 
 
 def describe_curator(results: Results, name: str) -> ModelDescription:
-    """Return the description of a curator's model; `name` is that of its class."""
     plan, privacy = results.plan, privacy_of(results)
     line = {
         "survey": repr(plan.id),
@@ -172,13 +162,11 @@ def _build_card(results: Results) -> list[Section]:
 
 
 def privacy_of(results: Results) -> CuratorPrivacy:
-    """Return what the curator promises."""
     assert results.privacy.curator
     return results.privacy.curator
 
 
 def list_curator_facts(results: Results) -> dict[str, str]:
-    """Return the facts of all descriptions, in order."""
     plan, privacy, used = results.plan, privacy_of(results), results.used_features
     rows = Counted(privacy.rows_per_person, "row")
     source = "survey" if privacy.are_rows_public else "noisy count"
@@ -197,13 +185,11 @@ def list_curator_facts(results: Results) -> dict[str, str]:
 
 
 def build_facts(results: Results) -> Section:
-    """Return the section with the table of facts."""
     facts = list(list_curator_facts(results).items())
     return make_section("model", [PlainTable(caption="The model", head=("Property", "Value"), rows=facts)])
 
 
 def build_promise(results: Results) -> Section:
-    """Return the promise of the curator, with what each step of the training spent."""
     privacy = privacy_of(results)
     steps = PlainTable(
         caption="What each step of the training spent, rounded up",

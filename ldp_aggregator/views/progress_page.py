@@ -36,11 +36,7 @@ CountRow = tuple[*tuple[str, ...], int]
 
 
 def render_progress(results: Results, *, all_looks: bool) -> bytes:
-    """Return the part of the dashboard about one survey: HTML in UTF-8, for the elements with its ids.
-
-    With `all_looks`, the intervals are valid at all looks, see
-    :func:`~ldp_aggregator.estimation.sequential_intervals.hold_at_all_looks`.
-    """
+    """Return a survey's part of the dashboard, in HTML; with `all_looks`, intervals hold at all looks."""
     rejections = _count_rejections(results)
     table = [] if results.is_validation else build_table(results.estimates, results.plan)
     # relevance always has intervals for one look
@@ -69,7 +65,6 @@ def render_progress(results: Results, *, all_looks: bool) -> bytes:
 
 
 def build_reports(results: Results, rejections: Mapping[str, int]) -> Section:
-    """Return the section of the numbers of reports by question, and of rejections by reason."""
     parts: list[Part] = []
     if isinstance(results.plan, SiloPlan):
         parts.append(_describe_messages(results, results.plan))
@@ -84,7 +79,6 @@ def build_reports(results: Results, rejections: Mapping[str, int]) -> Section:
 
 
 def build_margins(results: Results) -> Section | None:
-    """Return the margins now and with more reports; None for silos, whose messages add noise, too."""
     if not results.has_people or results.is_validation:
         return None
     estimates, rows = results.estimates, list[tuple[str, ...]]()
@@ -106,7 +100,6 @@ def build_margins(results: Results) -> Section | None:
 
 
 def _forecast(estimate: IntervalEstimate, number_span: float | None = None) -> list[str]:
-    """Return the margins of a typical estimate as texts; `number_span` is the width of a number's range."""
     margins = forecast_margins(estimate.reshape(-1, 1)).values()
     return [_format_margin(float(margin), number_span) for [margin] in margins]
 
@@ -154,7 +147,6 @@ def _count_questions(results: Results) -> Sequence[CountRow]:
 
 
 def _count_rejections(results: Results) -> dict[str, int]:
-    """Return the number of rejections by reason, with the batches that broke a relay's promise."""
     privacy = results.privacy
     broken = privacy.relay.broken_batches if privacy.relay else 0
     return {**privacy.rejected, **({Reason.PROMISE_BROKEN: broken} if broken else {})}

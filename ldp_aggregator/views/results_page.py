@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from encoders.survey.display_texts import display_texts
-from ldp_aggregator.render.document import Pointer, Section
+from ldp_aggregator.render.document import Section
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.results import Results
 from ldp_aggregator.results_file import ResultsError
@@ -33,7 +33,6 @@ from ldp_aggregator.views.sections import (
 )
 from ldp_aggregator.views.series_sections import build_series
 from ldp_aggregator.views.survey_comparison import compare_surveys
-from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count
 
 _NO_COMPARISON = "a model of a curator cannot be compared: give models of ldp-train"
@@ -51,29 +50,35 @@ def render_page(
     if other and (results.is_curator or other.is_curator):
         raise ResultsError(_NO_COMPARISON)
     if results.is_curator:
-        sections, lead = list_curator_sections(results), find_curator_lead(results)
-        return _render(results, "Model of a trusted curator", lead, [], [], [], sections, note)
+        return _render(
+            results,
+            list_curator_sections(results),
+            note,
+            kind="Model of a trusted curator",
+            lead=find_curator_lead(results),
+            notices=(),
+            pointers=(),
+            tiles=(),
+        )
     table = [] if results.is_validation else build_table(results.estimates, results.plan)
     sections = list_sections(results, table)
     if other:
         comparison = compare_surveys(results, other, independent=independent)
         sections.insert(0, build_comparison(comparison, results, other))
     kind = "Results of a validation round" if results.is_validation else "Survey results"
-    pointers, tiles = point_to_warnings(results), _list_tiles(results)
     return _render(
         results,
-        kind,
-        find_lead(results, table),
-        find_notices(results.plan, results.usefulness),
-        pointers,
-        tiles,
         sections,
         note,
+        kind=kind,
+        lead=find_lead(results, table),
+        notices=find_notices(results.plan, results.usefulness),
+        pointers=point_to_warnings(results),
+        tiles=_list_tiles(results),
     )
 
 
 def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
-    """Return the sections of the page about one survey; `table` has the rows of all estimates."""
     sections = [
         *list_estimate_sections(results, table),
         build_series(results),
@@ -91,7 +96,6 @@ def list_sections(results: Results, table: Sequence[EstimateRow]) -> list[Sectio
 
 
 def list_estimate_sections(results: Results, table: Sequence[EstimateRow]) -> list[Section]:
-    """Return the sections of shares, classes, features and tables; none of a validation round."""
     if results.is_validation:
         return []
     sections = [build_shares(results, table)]
@@ -100,16 +104,7 @@ def list_estimate_sections(results: Results, table: Sequence[EstimateRow]) -> li
     return drop_empty([*sections, build_tables(results, table)])
 
 
-def _render(
-    results: Results,
-    kind: str,
-    lead: Sequence[Statement],
-    notices: Sequence[Statement],
-    pointers: Sequence[Pointer],
-    tiles: Sequence[tuple[str, str]],
-    sections: Sequence[Section],
-    note: str,
-) -> bytes:
+def _render(results: Results, sections: Sequence[Section], note: str, **parts: object) -> bytes:
     plan = results.plan
     texts = display_texts(plan)
     return (
@@ -118,17 +113,13 @@ def _render(
             survey=plan.id,
             title=texts.about.get("title"),
             digest=plan.digest,
-            kind=kind,
-            lead=lead,
-            notices=notices,
-            pointers=pointers,
+            **parts,
             about=TEXTS.section(
                 "about",
                 purpose=texts.about.get("purpose", ""),
                 contact=texts.about.get("contact", ""),
                 note=note,
             ),
-            tiles=tiles,
             sections=sections,
             first_with_bars=next((each.id for each in sections if each.id in ("shares", "classes")), None),
             bars=TEXTS.find("tables.bars", classes=plan.label.exists, all_looks=False),
@@ -138,7 +129,6 @@ def _render(
 
 
 def _list_tiles(results: Results) -> list[tuple[str, str]]:
-    """Return the names and values of the tiles."""
     estimates, plan, rejected = results.estimates, results.plan, results.privacy.rejected
     silos, reports = estimates.silos, estimates.reports
     tiles: list[tuple[str, str]] = []

@@ -22,21 +22,20 @@ from ldp_aggregator.statements.model import find_citation, find_limits, find_met
 from ldp_aggregator.statements.privacy import find_privacy, format_epsilon
 from ldp_aggregator.statements.rules import is_known
 from ldp_aggregator.statements.warnings import find_poisoning, find_untested, find_warnings
-from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow
+from ldp_aggregator.views.estimate_rows import CELL, COMPARISONS, ROW_SHARE, EstimateRow, group_by_feature
 from ldp_aggregator.views.estimate_tables import build_bars, build_comparison_table, find_texts
-from ldp_aggregator.views.feature_sections import find_shares, group_by_feature, list_features, make_section
+from ldp_aggregator.views.feature_sections import find_shares, list_features, make_section
 from ldp_aggregator.views.series_sections import find_wave
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import UNKNOWN, Count, FactorAtMost, FirstNames, Names, format_percent
 
 
 def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]:
-    """Return the first paragraph of the page; `table` has the rows of all estimates."""
     estimates = results.estimates
     lead = [each for each in _find_data(results) if each.id != "data.rejected"]
     if not estimates.reports:
         return lead
-    lead += [each for each in _find_privacy(results) if each.id == "privacy.short"]
+    lead += [each for each in find_privacy(results.privacy) if each.id == "privacy.short"]
     if results.is_validation:
         return lead
     lead += find_shares(results, table)
@@ -46,7 +45,6 @@ def find_lead(results: Results, table: Sequence[EstimateRow]) -> list[Statement]
 
 
 def list_facts(results: Results) -> dict[str, str]:
-    """Return the facts of a model or survey, for a few lines or a table."""
     estimates, plan, silos = results.estimates, results.plan, results.estimates.silos
     used = results.used_features
     reports = Count(estimates.reports - (silos.messages if silos else 0))
@@ -81,7 +79,6 @@ def list_facts(results: Results) -> dict[str, str]:
 
 
 def write_epsilon(results: Results) -> str:
-    """Return epsilon, and the promise of the relay if each person answered all questions."""
     relay, epsilon = results.privacy.relay, decimal_text(results.plan.epsilon)
     if not (results.plan.asks_all and relay):
         return epsilon
@@ -89,7 +86,6 @@ def write_epsilon(results: Results) -> str:
 
 
 def build_model(results: Results) -> Section | None:
-    """Return the section that describes the model; None without a label."""
     if not results.estimates.has_label:
         return None
     statements = [each for each in _find_model(results) if each.id in ("model.kind", "model.useless")]
@@ -100,13 +96,11 @@ def build_model(results: Results) -> Section | None:
 
 
 def build_data(results: Results) -> Section:
-    """Return the section about the data: the reports, and a table of the features."""
     parts: list[Part] = [*_find_data(results), *_find_silos(results), list_features(results)]
     return make_section("data", parts, survey=results.plan.id, epsilon=write_epsilon(results))
 
 
 def build_accuracy(results: Results) -> Section | None:
-    """Return the section about the accuracy of the model; None without a label."""
     if not results.estimates.has_label:
         return None
     ids = ("model.not-validated", "model.majority", "model.useless")
@@ -117,7 +111,6 @@ def build_accuracy(results: Results) -> Section | None:
 
 
 def build_validation(results: Results) -> Section | None:
-    """Return the section about validation rounds; None without one."""
     estimates = results.estimates
     validation = estimates if results.is_validation else estimates.validation
     if not validation:
@@ -131,7 +124,6 @@ def build_validation(results: Results) -> Section | None:
 
 
 def build_fake_reports(results: Results) -> Section | None:
-    """Return the result of the check for fake reports; None if it was not made."""
     poisoning = results.estimates.poisoning
     if not poisoning:
         return None
@@ -141,7 +133,6 @@ def build_fake_reports(results: Results) -> Section | None:
 
 
 def build_silos(results: Results) -> Section | None:
-    """Return the section about the coverage of silos; None without silos."""
     return make_section("silos", _find_silos(results)) if results.estimates.silos else None
 
 
@@ -151,24 +142,21 @@ def build_privacy(results: Results, *, shuffled: bool = False) -> Section:
     That epsilon holds under a condition that is easily overlooked in a short text.
     """
     hidden = {"privacy.short"} if shuffled else {"privacy.short", "privacy.shuffled"}
-    statements = [each for each in _find_privacy(results) if each.id not in hidden]
+    statements = [each for each in find_privacy(results.privacy) if each.id not in hidden]
     return make_section("privacy", statements, people=results.has_people)
 
 
 def build_warnings(results: Results) -> Section | None:
-    """Return the section of cautions before an estimate is used; None if there are none."""
     warnings = find_warnings(results.estimates)
     return make_section("warnings", [Bullets(warnings)]) if warnings else None
 
 
 def point_to_warnings(results: Results) -> list[Pointer]:
-    """Return a link to the warnings with their number; an empty list if there are none."""
     count = Counted(len(find_warnings(results.estimates)), "warning")
     return [Pointer(TEXTS.find("warnings.pointer", warnings=count), "warnings")] if count else []
 
 
 def build_method(results: Results) -> Section:
-    """Return the section about the method: the questions, their mechanisms and exact epsilons."""
     privacy = results.privacy
     rounds = (("Questions", privacy.people), ("Validation round", privacy.validation))
     tables = [_list_questions(title, each) for title, each in rounds if each]
@@ -176,23 +164,19 @@ def build_method(results: Results) -> Section:
 
 
 def list_mechanisms(results: Results) -> list[Note]:
-    """Return the note on the abbreviated names of mechanisms, if there are any."""
     explained = list(explain_mechanisms(each.mechanism.name for each in results.plan.questions))
     return [Note(TEXTS.find("tables.mechanisms", explanations=" ".join(explained)))] if explained else []
 
 
 def build_reading(results: Results, *, all_looks: bool = False) -> Section:
-    """Return the section that explains the terms; `all_looks` if intervals are valid at all looks."""
     return make_section("reading", [Terms(find_terms(results, all_looks=all_looks))])
 
 
 def build_limits(results: Results) -> Section:
-    """Return the section that lists uses to avoid."""
     return make_section("limits", [Bullets(find_limits(results))], classes=results.has_label)
 
 
 def build_citation(results: Results) -> Section:
-    """Return the section that says how to cite the results and the method."""
     return make_section("citation", find_citation(results))
 
 
@@ -202,10 +186,6 @@ def build_citation(results: Results) -> Section:
 def _find_data(results: Results) -> list[Statement]:
     data = find_data(results.estimates, results.privacy, validation=results.is_validation)
     return [*find_wave(results), *data]
-
-
-def _find_privacy(results: Results) -> list[Statement]:
-    return find_privacy(results.privacy)
 
 
 def _find_model(results: Results) -> list[Statement]:
@@ -231,7 +211,6 @@ def _list_questions(title: str, privacy: ReportsPrivacy) -> PlainTable:
 
 
 def _list_validation(validation: Estimates, privacy: ReportsPrivacy | None) -> list[Part]:
-    """Return the parts about one validation round, with the table of gains before the selection."""
     assert validation.validation_result is not None
     *statements, selection = find_validation(validation, privacy.rejected if privacy else {})
     return [*statements, _list_gains(validation.validation_result), selection]
@@ -258,7 +237,6 @@ def _list_gains(result: ValidationResult) -> PlainTable:
 
 
 def drop_empty(sections: Iterable[Section | None]) -> list[Section]:
-    """Return the sections that there are."""
     return [each for each in sections if each]
 
 
@@ -273,7 +251,6 @@ _SHADES = 5
 
 
 def build_tables(results: Results, table: Sequence[EstimateRow]) -> Section | None:
-    """Return the section about tables of several features; None without tables."""
     rows = group_by_feature(table)
     parts = [
         Section(
@@ -315,7 +292,6 @@ def _describe_table(result: TableResult, plan: AnyPlan, table: Sequence[Estimate
 
 
 def find_independence(result: TableResult) -> Statement:
-    """Return whether the rows of a table depend on its columns."""
     test, levels = result.independence, (0.001, 0.01)
     shown = next((f"p < {level:g}" for level in levels if test and test.p_value < level), None)
     return TEXTS.find(
@@ -332,7 +308,6 @@ def find_independence(result: TableResult) -> Statement:
 def _draw_heat(
     result: TableResult, cells: Sequence[EstimateRow], texts: Mapping[str, str], columns: Mapping[str, str]
 ) -> PlainTable:
-    """Return the shares of all cells with their intervals; the larger a share, the darker its cell."""
     largest = max((row.estimate or 0.0 for row in cells), default=0.0) or 1.0
     rows, shades, count = [], [], len(columns)
 

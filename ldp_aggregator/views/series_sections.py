@@ -30,7 +30,6 @@ BY_WAVE, TREND, CHANGE, SLOPE = "{} by wave", "trend of {}", "change of {}", "sl
 
 
 def find_wave(results: Results) -> list[Statement]:
-    """Return which wave the results are of, and which waves the model is from; empty without waves."""
     series = results.series
     if not series:
         return []
@@ -52,7 +51,6 @@ def find_wave(results: Results) -> list[Statement]:
 
 
 def build_full_table(results: Results) -> list[EstimateRow]:
-    """Return the rows of all estimates, and those about several waves."""
     rows, series = build_table(results.estimates, results.plan), results.series
     of_waves = (row for each in series.courses for row in list_rows(each, series)) if series else ()
     return [*rows, *of_waves]
@@ -99,10 +97,7 @@ def list_rows(course: Course, series: Series) -> Iterator[EstimateRow]:
 
 
 def build_series(results: Results, *, summary: bool = False) -> Section | None:
-    """Return the trends and changes of all figures; None unless there are several waves with reports.
-
-    `summary`: only whether anything changed, and the changes that stand out.
-    """
+    """Return all trends and changes, in a summary the changes that stand out; None without several waves."""
     series, plan = results.series, results.plan
     if not series or len(series.waves) < 2:
         return None

@@ -1,12 +1,10 @@
 """Compares the estimates of two surveys: which of them differ by more than their noise.
 
 A pair differs if the interval of the difference of its raw estimates does not contain 0. The margins of both
-estimates add up in squares (Zou and Donner 2008), which assumes that nobody's report is in both surveys. With
-m pairs, each interval has level LEVEL / m (Bonferroni), so if nothing differs, any pair is called different
-in about 5% of comparisons at most. The margins of an estimate are at least its standard error times the
-normal quantile, and at least the distances to the ends of its interval: the standard error of a value that
-nobody reported is nearly 0, but its interval is not. A pair is compared only if neither simultaneous interval
-is the whole possible range.
+add up in squares (Zou and Donner 2008), which assumes that nobody's report is in both surveys; with m pairs
+their level is LEVEL / m (Bonferroni). They reach at least to the ends of the estimate's own interval, which
+is wide where nobody reported a value, although the standard error is not. A pair is not compared if one
+simultaneous interval is the whole possible range.
 """
 
 from __future__ import annotations
@@ -40,13 +38,10 @@ class EstimateName(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One raw estimate with its simultaneous interval of z standard errors.
+    """A raw estimate with its simultaneous interval, informative unless it is the whole range, `bounds`."""
 
-    `is_informative` if the interval is not the whole possible range, `bounds`.
-    """
-
-    value: float | None
-    stderr: float | None
+    value: float
+    stderr: float
     low: float
     high: float
     z: float
@@ -54,41 +49,25 @@ class Cell(NamedTuple):
     bounds: Bounds
 
     def compute_margins(self, z: float) -> tuple[float, float]:
-        """Return the distances from the value to the ends of the interval, at z standard errors."""
-        assert self.value is not None
-        assert self.stderr is not None
-        ends = self.low, self.high
-        below, above = find_margins(self.value, self.stderr, ends, self.z, z, self.bounds)
+        below, above = find_margins(self.value, self.stderr, (self.low, self.high), self.z, z, self.bounds)
         return float(below), float(above)
 
 
 def list_cells(results: Results) -> dict[EstimateName, Cell]:
-    """Return the raw estimates of a survey by quantity: of all people, and of each class."""
     figures = list_figures(results.estimates, results.plan.features)
     return {name: cell for each in figures for name, cell in _list_cells(each)}
 
 
 def _list_cells(figures: Figures) -> Iterator[tuple[EstimateName, Cell]]:
     estimate, bounds = figures.estimate, figures.bounds
-    parts = (estimate.value, estimate.stderr, estimate.simultaneous_low, estimate.simultaneous_high)
-    value, stderr, low, high = (each.tolist() for each in parts)
+    arrays = (estimate.value, estimate.stderr, estimate.simultaneous_low, estimate.simultaneous_high)
+    parts = [each.tolist() for each in arrays]
     for row, value_name in enumerate(figures.values):
         for column, class_name in enumerate(figures.classes):
-            ends = low[row][column], high[row][column]
-            cell = Cell(
-                value=_known(value[row][column]),
-                stderr=_known(stderr[row][column]),
-                low=ends[0],
-                high=ends[1],
-                z=figures.z,
-                is_informative=ends[0] > bounds[0] or ends[1] < bounds[1],
-                bounds=bounds,
-            )
+            value, stderr, low, high = (each[row][column] for each in parts)
+            is_informative = low > bounds[0] or high < bounds[1]
+            cell = Cell(value, stderr, low, high, figures.z, is_informative, bounds)
             yield EstimateName(figures.feature, figures.statistic, value_name, class_name), cell
-
-
-def _known(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 # -- the comparison ---------------------------------------------------------------------------------
@@ -104,8 +83,6 @@ class ComparisonError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference of one quantity between two surveys."""
-
     quantity: EstimateName
     first: float
     second: float
@@ -116,42 +93,33 @@ class Difference:
     high: float
     """The simultaneous interval of the difference, second minus first, cut to its possible range."""
     differs: bool
-    """Whether the difference is significant."""
 
     @property
     def difference(self) -> float:
-        """The second estimate minus the first."""
         return self.second - self.first
 
 
 class NotCompared(NamedTuple):
-    """Quantities that were not compared, and why."""
-
     what: str
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All compared quantities of two surveys."""
-
     differences: tuple[Difference, ...]
     """One for each compared quantity, in the order of the first survey."""
     not_compared: tuple[NotCompared, ...]
 
     @property
     def differing(self) -> tuple[Difference, ...]:
-        """The significant differences."""
         return tuple(each for each in self.differences if each.differs)
 
 
 def compare_surveys(first: Results, second: Results, *, independent: bool = False) -> Comparison:
     """Compare all estimates of two surveys.
 
-    `independent`: whether the caller knows that no report is in both, although both are of one family of
-    rounds.
-    Raises ComparisonError if one of them is a validation round; if both are of one family and not known to be
-    independent.
+    `independent`: no report is known to be in both. Raises ComparisonError for validation rounds, and if both
+    are of one family and not independent.
     """
     for each in (first, second):
         if each.plan.validation:
@@ -187,11 +155,6 @@ def compare_surveys(first: Results, second: Results, *, independent: bool = Fals
 
 
 def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Difference:
-    assert first.value is not None
-    assert second.value is not None
-    assert first.stderr is not None
-    assert second.stderr is not None
-    stderr = math.hypot(first.stderr, second.stderr)
     difference = second.value - first.value
     (first_below, first_above), (second_below, second_above) = (
         each.compute_margins(z) for each in (first, second)
@@ -203,7 +166,7 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
         quantity=quantity,
         first=first.value,
         second=second.value,
-        stderr=stderr,
+        stderr=math.hypot(first.stderr, second.stderr),
         low=min(max(low, -span), span),
         high=max(min(high, span), -span),
         differs=low > 0 or high < 0,
@@ -214,7 +177,6 @@ def _compare(quantity: EstimateName, first: Cell, second: Cell, z: float) -> Dif
 
 
 def _find_obstacle(quantity: EstimateName, first: Results, second: Results) -> str | None:
-    """Return the reason why a quantity cannot be compared between the surveys; None if it can."""
     one, other = first.plan.label, second.plan.label
     if quantity.class_name and (why := _compare_labels(one, other)):
         return why
@@ -247,9 +209,8 @@ def _compare_labels(one: Label, other: Label) -> str | None:
 
 
 def _find_missing_information(first: Cell, second: Cell) -> str | None:
-    """Return the reason why a pair has too little information; None if it has enough."""
     for name, cell in (("first", first), ("second", second)):
-        if cell.value is None or cell.stderr is None:
+        if not (math.isfinite(cell.value) and math.isfinite(cell.stderr)):
             return f"the {name} survey has no estimate of it"
         if not cell.is_informative:
             return f"the simultaneous interval in the {name} survey is the whole possible range"

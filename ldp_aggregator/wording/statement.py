@@ -22,13 +22,12 @@ What is named in a field that is None is None.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
 from types import SimpleNamespace
-from typing import Any, cast, get_args, get_type_hints
 
 _HOLE = re.compile(r"\{\{ ([\w.]+) \}\}")
 """A hole in a text: the name of a fact."""
@@ -43,8 +42,6 @@ Write = Callable[[object], str]
 
 
 class Basis(StrEnum):
-    """What a statement rests on."""
-
     COMPUTED = "computed"
     CONDITIONAL = "computed under an assumption"
     ASSUMED = "assumed"
@@ -68,21 +65,17 @@ class TextEntry:
 
     @property
     def holes(self) -> list[str]:
-        """The names of the facts that the text shows."""
         return _HOLE.findall(self.text)
 
     @property
     def hole(self) -> str:
-        """The hole that the entry fills, if it has words."""
         return self.id.partition(".")[2]
 
     @property
     def names(self) -> set[str]:
-        """The names of all facts that the entry needs, also of those with words for a hole."""
         return {*self.holes, *self.conditions, *filter(None, [self.command])}
 
     def holds(self, facts: object) -> bool:
-        """Return whether all conditions hold."""
         return all(bool(_look_up(facts, name)) is needed for name, needed in self.conditions.items())
 
 
@@ -99,17 +92,14 @@ class Statement:
 
     @property
     def id(self) -> str:
-        """The identifier."""
         return self.entry.id
 
     @property
     def basis(self) -> Basis:
-        """What the statement rests on."""
         return self.entry.basis
 
     @property
     def title(self) -> str:
-        """The heading; empty for most statements."""
         return self.entry.title
 
     def __str__(self) -> str:
@@ -140,12 +130,10 @@ class Texts:
         self._read = cache(self._read_file)
 
     def find(self, identifier: str, facts: object = None, /, **values: object) -> Statement:
-        """Return one statement.
+        """Return the statement FILE.ENTRY; the facts that its text names are `values`, or an object.
 
-        The identifier is the name of the file, a dot, and the name of the entry. The facts that the text
-        names are `values` or, if several texts name them, an object.
-        Raises KeyError if no entry has this identifier and holds, a fact is missing, or no entry of the file
-        needs one of the values.
+        Raises KeyError if no such entry holds, a fact is missing, or no entry of the file needs one of the
+        values.
         """
         file = self._read(identifier.partition(".")[0])
         entries = [each for each in file.statements if each.id == identifier]
@@ -170,8 +158,6 @@ class Texts:
 
 @dataclass(frozen=True)
 class _TextFile:
-    """A text file."""
-
     statements: list[TextEntry]
     words: list[TextEntry]
 
@@ -197,19 +183,14 @@ class _TextFile:
         for entry in entries:
             words = [each for each in self.words if each.hole in entry.holes]
             for name in entry.names - {each.hole for each in words}:
-                if not _has_fact(facts, name):
-                    of = (
-                        "no value of the hole"
-                        if isinstance(facts, SimpleNamespace)
-                        else f"{type(facts).__name__} has no fact"
-                    )
-                    raise KeyError(f"{entry.id}: {of} {name!r}")
+                first = name.partition(".")[0]
+                if first not in vars(facts) and not hasattr(type(facts), first):
+                    raise KeyError(f"{entry.id}: {type(facts).__name__} has no fact {name!r}")
             if not isinstance(facts, SimpleNamespace):  # values may lack those of words that do not hold
                 self._check_names(words, facts)
 
 
 def _parse(name: str, text: str) -> Iterator[tuple[str, TextEntry]]:
-    """Yield the level of the heading and the content of each entry."""
     for block in re.split(r"^(?=###? )", text, flags=re.MULTILINE)[1:]:
         heading, _, body = block.partition("\n")
         found = _HEADING.fullmatch(heading)
@@ -251,36 +232,9 @@ def _fill(entry: TextEntry, facts: object, words: list[TextEntry]) -> Statement:
 
 
 def _look_up(facts: object, name: str) -> object:
-    """Return the fact of this name; None if it is in a field that is None."""
+    value = facts
     for part in name.split("."):
-        if facts is not None and not hasattr(facts, part):
-            raise KeyError(f"there is no fact {name!r}")
-        facts = None if facts is None else getattr(facts, part)
-    return facts
-
-
-def _has_fact(facts: object, name: str) -> bool:
-    """Return whether an object, or an object in a field of it, has a fact of this name.
-
-    Of a field that is None, only its type can tell: a namespace may have any fact.
-    """
-    first, _, rest = name.partition(".")
-    value = getattr(facts, first, None) if rest or isinstance(facts, SimpleNamespace) else None
-    if isinstance(value, SimpleNamespace) and rest:
-        return _has_fact(value, rest)
-    if not isinstance(facts, SimpleNamespace):
-        return _type_has_fact(cast(Hashable, type(facts)), name)
-    return hasattr(facts, first) and (not rest or value is None or _has_fact(value, rest))
-
-
-@cache
-def _type_has_fact(kind: Any, name: str) -> bool:
-    """Return whether a type has a field or property of this name, or a dataclass in a field has it."""
-    first, _, rest = name.partition(".")
-    if not rest:
-        return hasattr(kind, first) or first in {each.name for each in fields(kind)}
-    hint = get_type_hints(kind).get(first)
-    kinds = get_args(hint) or [hint]
-    return SimpleNamespace in kinds or any(
-        _type_has_fact(each, rest) for each in kinds if is_dataclass(each) and isinstance(each, type)
-    )
+        if value is not None and not hasattr(value, part):
+            raise KeyError(f"{type(facts).__name__} has no fact {name!r}")
+        value = None if value is None else getattr(value, part)
+    return value

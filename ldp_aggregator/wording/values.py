@@ -127,15 +127,11 @@ class FirstNames(Names):
 
 
 def count_people(users: int) -> Counted:
-    """Return a number of people."""
     return Counted(users, "person", "people")
 
 
 def name_counted(mechanism: str | None) -> tuple[str, str]:
-    """Return the unit that a feature's estimates count, as words: reports, rows, or both.
-
-    The first name is the singular.
-    """
+    """Return what a feature's estimates count, in singular and plural: reports, rows, or both."""
     if mechanism == CountTable.name:
         return "row", "rows"
     if mechanism and mechanism.endswith(f" + {CountTable.name}"):
@@ -168,7 +164,6 @@ def factor_at_most(factor: float | Decimal) -> str:
 
 
 def format_share(share: float) -> str:
-    """Write a bound on a share with three digits after the point, rounded up."""
     return f"{min(math.ceil(share * 1000) / 1000, 1.0):.3f}"
 
 
@@ -198,17 +193,14 @@ def format_percent(share: float) -> str:
 
 
 def format_axis_percent(share: float) -> str:
-    """Return a share at an axis."""
     return f"{100 * share:.4g}%"
 
 
 def format_points(difference: float) -> str:
-    """Return a difference of shares in percentage points, with its sign; no negative zero."""
     return f"{round(100 * difference, 1) + 0.0:+.1f}"
 
 
 def format_ratio(ratio: float) -> str:
-    """Return a ratio with three digits, or a large one without decimals."""
     return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:#.3g}"
 
 

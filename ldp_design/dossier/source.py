@@ -60,7 +60,7 @@ class Commands:
         return [*self.listed].index("size") + 1
 
     @property
-    def audit_number(self) -> int:  # noqa: D102
+    def audit_number(self) -> int:
         return len(self.listed)
 
 

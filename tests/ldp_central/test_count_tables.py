@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encoders.randomness import FastStream, SystemEntropy
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, estimate_table
 from ldp_central import curator_naive_bayes
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.curator_naive_bayes import exact_tables, fit_naive_bayes, measure_tables
@@ -158,12 +158,12 @@ def test_frequencies_and_their_errors_match_many_measurements():
     rows = random_rows((THREE, TWO), 2, 400)
     source = FastStream(2)
     measured = [measure_tables(rows, EPSILON, source) for _ in range(1500)]
-    found = [CellFrequencies.from_table(each[0], ClassCounts.from_tables(each)) for each in measured]
+    found = [estimate_table(each[0], ClassCounts.from_tables(each)) for each in measured]
     raw = np.stack([each.raw for each in found])
     exact = exact_tables(rows)[0][0].ravel() / 400
     sampling = exact * (1 - exact) / 400  # the rows are fixed here, so only noise varies
     spread = raw.var(axis=0) + sampling
-    claimed = np.mean([each.stderr**2 for each in found], axis=0)
+    claimed = np.mean([each.covariance.variance for each in found], axis=0)
     assert np.abs(raw.mean(axis=0) - exact).max() < 6 * math.sqrt(claimed.max() / 1500)
     assert np.abs(claimed / spread - 1).max() < 0.2
 

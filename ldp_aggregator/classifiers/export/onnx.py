@@ -1,8 +1,7 @@
 """Exports a model as an ONNX file, which predicts label and probabilities without Python.
 
-The graph repeats the steps of `NaiveBayes` in doubles: the same encoding, and the same sums in the same
-order. A row that does not fit the survey (an unknown category, a missing value that the survey does not
-allow) becomes an index beyond the end of a table, which every runtime refuses.
+The graph repeats the steps of `NaiveBayes` in doubles. A row that does not fit the survey becomes an index
+beyond the end of a table, which every runtime refuses.
 """
 
 from __future__ import annotations
@@ -50,11 +49,8 @@ def to_onnx(model: SurveyClassifier | SurveyEstimates) -> ModelProto:
     output, the output's name ends with an underscore. The ONNX runtime raises an error for every value that
     `predict` refuses; the model's `handle_unknown` is not exported.
 
-    Raises
-    ------
-    ModelError
-        If the package onnx (extra [onnx]) is not installed, the model is a linear model or a tree, or a
-        feature has several answers.
+    Raises ModelError if the package onnx (extra [onnx]) is not installed, the model is a linear model or a
+    tree, or a feature has several answers.
     """
     if isinstance(model, SurveyEstimates):
         raise no_classifier(model.plan_, "there is nothing to export")
@@ -107,8 +103,6 @@ def _state_privacy(model: SurveyClassifier) -> dict[str, str]:
 
 
 class _GraphBuilder:
-    """Builds a graph: nodes and constants in the order they are added, with names that no feature has."""
-
     def __init__(self, inputs: Sequence[str]) -> None:
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
@@ -137,7 +131,6 @@ class _GraphBuilder:
         return name
 
     def add_outputs(self, scores: str, classes: np.ndarray[Any, Any]) -> list[ValueInfoProto]:
-        """Add the outputs, label and probabilities, of scores (rows, k)."""
         best = self.add("ArgMax", scores, axis=1, keepdims=0)
         names = self.add_constant(classes if classes.dtype.kind in "biuf" else classes.astype(object))
         kind = self.constants[-1].data_type
@@ -161,7 +154,6 @@ class _GraphBuilder:
         return self.add("Add", self.add("Cast", self.add("Not", is_finite), to=_INT64), infinite)
 
     def add_column(self, numbers: str) -> str:
-        """Add a node that reshapes numbers (rows,) to (rows, 1)."""
         return self.add("Unsqueeze", numbers, np.array([1]))
 
 

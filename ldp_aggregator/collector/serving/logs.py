@@ -43,17 +43,7 @@ _GUNICORN_EVENTS = {
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Write an event.
-
-    Parameters
-    ----------
-    event : str
-        A stable name; docs/monitoring.md lists all.
-    level : int
-        A level of :mod:`logging`.
-    fields : Any
-        JSON values; from a request, only the survey's id and a reason.
-    """
+    """Write an event of docs/monitoring.md; fields from a request are the survey's id and a reason only."""
     log.log(level, event, extra={"fields": fields})
 
 
@@ -75,15 +65,12 @@ _last_logged: dict[tuple[str, str], float] = {}
 
 
 class StoreOutage:
-    """Logs each reason of an outage of the store once, and once its end, for any number of requests."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failed_at: float | None = None
         self._reasons: set[tuple[StoreFailure, tuple[str, ...]]] = set()
 
     def record_failure(self, error: StoreError) -> None:
-        """Record that the store could not be used."""
         with self._lock:
             self._failed_at = monotonic()
             reason = (error.reason, error.surveys)
@@ -93,7 +80,6 @@ class StoreOutage:
             log_store_unavailable(error)
 
     def record_success(self) -> None:
-        """Record that the store was used."""
         if self._failed_at is None:
             return
         with self._lock:
@@ -105,7 +91,6 @@ class StoreOutage:
 
 
 def log_store_unavailable(error: StoreError) -> None:
-    """Log that this process cannot use the store, or some surveys in it, and why."""
     fields = {"surveys": error.surveys} if error.surveys else {}
     kind = error_kind(error)
     log_event("store-unavailable", logging.ERROR, reason=error.reason, kind=kind, pid=os.getpid(), **fields)
@@ -117,8 +102,6 @@ def error_kind(error: BaseException) -> str:
 
 
 class JsonLinesHandler(logging.Handler):
-    """Writes records as lines of JSON; has no `stream`, which gunicorn would pass to the application."""
-
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record if it may be logged; if writing fails, drop it and keep serving."""
         entry = _entry(record)
@@ -131,7 +114,6 @@ class JsonLinesHandler(logging.Handler):
 
 
 def configure_logging() -> None:
-    """Log all messages of this process and its workers as lines of JSON."""
     lines = JsonLinesHandler()
     logging.captureWarnings(True)
     logging.raiseExceptions = False
@@ -141,14 +123,12 @@ def configure_logging() -> None:
 
 
 def install_exception_hooks() -> None:
-    """Log uncaught exceptions in the same form; before serving, Python prints them in full."""
     sys.excepthook = lambda _, error, __: log_unexpected_error(error)
     threading.excepthook = lambda caught: log_unexpected_error(caught.exc_value or RuntimeError())
     sys.unraisablehook = lambda caught: log_unexpected_error(caught.exc_value or RuntimeError())
 
 
 def _entry(record: logging.LogRecord) -> dict[str, Any] | None:
-    """Return the fields of a record to log, or None if it is not logged."""
     if record.name == log.name:
         return {"event": record.msg, **getattr(record, "fields", {})}
     if record.name == _SERVER.name:

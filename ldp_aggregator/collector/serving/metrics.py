@@ -1,7 +1,7 @@
-"""Prometheus metrics: whether reports can be counted, the surveys, and the collector's processes.
+"""Prometheus metrics of the collector.
 
-Prometheus keeps the history of every metric. Metrics therefore distinguish surveys, but not questions or
-answers. Sizes are in whole MiB, because smaller changes could show to which question a report belongs.
+Prometheus keeps their history. So they distinguish surveys, but not questions or answers, and sizes are in
+whole MiB.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ class StoreReader:
         self._readiness, self._metrics = (SharedCall[_Attempt](STORE_SECONDS) for _ in range(2))
 
     def read(self, store: Store, check_ready: Callable[[], None]) -> list[Metric]:
-        """Return the metrics of readiness and, if they can be read within STORE_SECONDS, of the store."""
         metrics: list[Metric] = []
         error: StoreError | None = StoreError("", StoreFailure.TIMEOUT)
         with suppress(TimeoutError):
@@ -75,7 +74,6 @@ class StoreReader:
 
 
 def _attempt(read: Callable[[], list[Metric] | None]) -> _Attempt:
-    """Return the metrics that are read, or the reason why the store cannot be used."""
     try:
         return read() or [], None
     except StoreError as error:
@@ -83,7 +81,6 @@ def _attempt(read: Callable[[], list[Metric] | None]) -> _Attempt:
 
 
 def _read_store(store: Store) -> list[Metric]:
-    """Return the metrics of the surveys and of the store's space, and the time of the last backup."""
     reports = CounterMetricFamily("ldp_reports", "Reports counted", labels=["survey"])
     rejections = CounterMetricFamily("ldp_rejections", "Reports rejected", labels=["survey", "reason"])
     tokens = GaugeMetricFamily("ldp_tokens", "Invitations made", labels=["survey"])
@@ -114,7 +111,6 @@ def _read_store(store: Store) -> list[Metric]:
 
 
 def _dates(name: str, what: str, label: str, days: Mapping[str, date | None]) -> Metric:
-    """Return the beginnings of days in UTC."""
     times = GaugeMetricFamily(f"{name}_timestamp_seconds", what, labels=[label])
     for key, day in days.items():
         if day:
@@ -148,14 +144,12 @@ def _bytes(name: str, what: str, size: int) -> Metric:
 
 
 def _resident_bytes(process: int) -> int:
-    """Return the memory of a process; 0 if it has ended, or the system does not tell."""
     with suppress(OSError):
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
 def render_metrics(of_store: Iterable[Metric], traffic: Traffic, settings: CollectorSettings) -> bytes:
-    """Return the metrics of the collector in the text format of Prometheus."""
     build = InfoMetricFamily("ldp_build", "The build that runs", value=vars(find_build()))
     expiry = {each.name: each.expires for each in settings.tokens}
     tokens = _dates("ldp_token_expiry", "Start of the day on which a token expires", "token", expiry)

@@ -1,9 +1,8 @@
 """Limits reports or wrong tokens per address and minute, without storing addresses.
 
 The counts are in a table of fixed size that many addresses share (a count-min sketch with conservative
-updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002). Its key is used for one minute and in this
-process only. The table holds neither addresses nor hashes of them. Within that minute, a reader of the
-process's memory can test an address against the table; after it, key and table are gone.
+updates: Cormode and Muthukrishnan 2005; Estan and Varghese 2002). Its key is used for one minute. Within that
+minute, a reader of the process's memory can test an address against the table; then key and table are gone.
 """
 
 from __future__ import annotations
@@ -33,22 +32,12 @@ _ROW_COUNT = 4
 
 
 class RateLimit:
-    """Counts the requests of each address, from zero in each minute.
+    """Counts the requests of each address, from zero in each minute; a limit of 0 means no limit.
 
     A refused request is not counted, so a client that keeps to the rate after a flood is served. An address
     may be refused early if it shares all of its cells with busier ones: with 100,000 addresses at the limit
-    in one minute that is one address in twelve, with 10,000 one in 30,000.
-
-    Parameters
-    ----------
-    limit : int
-        Requests per address and minute; 0 means no limit.
-    trusted : sequence of networks
-        The proxies whose X-Forwarded-For is trusted.
-    clock : callable
-        Returns monotonic seconds.
-    rows : int
-        Rows of the table, 256 KiB each; more rows refuse fewer addresses early.
+    in one minute that is one address in twelve, with 10,000 one in 30,000. The table has 256 KiB in each row;
+    more rows refuse fewer addresses early. `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -69,21 +58,10 @@ class RateLimit:
         self._reset_task = BackgroundTask(self._reset_if_over)
 
     def acquire(self, peer: str | None, forwarded: str = "", *, count: bool = True) -> int:
-        """Count a request, unless its address is over the limit.
+        """Count a request, unless its address is over the limit; with `count` false, only check the limit.
 
-        Parameters
-        ----------
-        peer : str or None
-            Address of the other end of the connection.
-        forwarded : str
-            The request's X-Forwarded-For header.
-        count : bool
-            If false, check the limit without counting the request.
-
-        Returns
-        -------
-        int
-            Seconds until the next minute begins; 0 if the request is allowed.
+        `peer` is the address of the other end of the connection, and `forwarded` the X-Forwarded-For header.
+        Returns the seconds until the next minute begins; 0 if the request is allowed.
         """
         if not self._limit:
             return 0
@@ -103,7 +81,6 @@ class RateLimit:
             return ceil(self._window_end - now)
 
     def _reset_if_over(self) -> float | None:
-        """Return the seconds left of the minute; if it is over, delete key and table, and return None."""
         with self._lock:
             seconds_left = self._window_end - self._clock()
             if seconds_left > 0:

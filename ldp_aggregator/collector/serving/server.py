@@ -52,7 +52,6 @@ class Server(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Set gunicorn's settings; ignore its configuration files."""
         settings = self.published.settings
         options = self._options | {"workers": settings.workers, "threads": settings.threads}
         for name, value in options.items():
@@ -72,7 +71,6 @@ class Server(BaseApplication):  # type: ignore[misc]
             raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
 
     def publish_again(self) -> bool:
-        """Read the settings and the surveys again; return whether they could be read and published."""
         try:
             self.published = self._publish_again()
         except Exception as error:  # on any error, the old surveys are still served
@@ -81,7 +79,6 @@ class Server(BaseApplication):  # type: ignore[misc]
         return True
 
     def log_surveys(self, event: str, **fields: Any) -> None:
-        """Log an event with the surveys and the number of workers."""
         surveys = [plan.id for plan in self.published.plans]
         logs.log_event(event, surveys=surveys, workers=self.published.settings.workers, **fields)
         for error in self.published.damaged.values():
@@ -92,7 +89,6 @@ class Server(BaseApplication):  # type: ignore[misc]
                 logs.log_event("token-expires", logging.WARNING, token=token.name, expires=expires)
 
     def run(self) -> None:
-        """Serve until stopped."""
         _Master(self).run()
 
 
@@ -104,8 +100,6 @@ def _error_reason(error: Exception) -> str:
 
 
 class _Master(Arbiter):  # type: ignore[misc]
-    """Gunicorn's master, which logs the signals that it handles."""
-
     def spawn_worker(self) -> int:
         """Start a worker; a signal to stop that it gets before it has its own handlers ends it at once."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
@@ -115,7 +109,6 @@ class _Master(Arbiter):  # type: ignore[misc]
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
 
     def kill_worker(self, pid: int, sig: int) -> None:
-        """Signal a worker; remember whether it was asked to end."""
         if sig in _STOP_SIGNALS and pid in self.WORKERS:
             self.WORKERS[pid].asked_to_end = True
         super().kill_worker(pid, sig)
@@ -166,17 +159,8 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 def require_addresses(addresses: Mapping[str, str]) -> None:
     """Raise SettingsError unless this process can listen at the addresses; gunicorn would retry for seconds.
 
-    Parameters
-    ----------
-    addresses : mapping of str to str
-        HOST:PORT by option.
-
-    Raises
-    ------
-    SettingsError
-        With the option, the address, the reason and the fix.
-    LdpError
-        If systemd has passed sockets.
+    `addresses` are HOST:PORT by option. The error has option, address, reason and fix. If systemd has passed
+    sockets, LdpError is raised.
     """
     require_no_passed_sockets(" and ".join(addresses))
     with ExitStack() as listeners:  # all open at once: two equal addresses fail
@@ -214,13 +198,8 @@ def serve(
 ) -> None:
     """Serve until stopped (SIGTERM, SIGINT).
 
-    Parameters
-    ----------
-    published : PublishedSurveys
-    publish_again : callable
-        Reads the settings and the surveys again on SIGHUP; if it raises, the old ones are served.
-    print_addresses : callable
-        Called with the addresses when the sockets listen; the operator's address is last.
+    `publish_again` reads settings and surveys again on SIGHUP; if it raises, the old ones are served.
+    `print_addresses` is called when the sockets listen; the operator's address is last.
     """
 
     def when_ready(master: Arbiter) -> None:
@@ -268,7 +247,6 @@ def _end_on_stop_signals() -> None:
 
 
 def _start_worker(worker: _Worker, traffic: Traffic) -> None:
-    """Log a worker's start, share its counts, and set the operator's address, with the actual port."""
     if worker.sockets[1:]:
         worker.operator_address = worker.sockets[1].getsockname()
         worker.wsgi.config[OPERATOR_ADDRESS] = tuple(map(str, worker.operator_address[:2]))
@@ -277,7 +255,6 @@ def _start_worker(worker: _Worker, traffic: Traffic) -> None:
 
 
 def _close_worker(worker: Any) -> None:
-    """Write a worker's buffered counts, and close its store."""
     app = getattr(worker, "wsgi", None)
     if isinstance(app, Flask):
         for intake in app.extensions["ldp"].intakes.values():

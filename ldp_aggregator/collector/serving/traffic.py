@@ -1,9 +1,8 @@
 """Counts requests by route, status and duration, for all workers of a collector together.
 
-The master makes the memory of the counts before it starts workers. No file holds them, and they vanish with
-the last process. Each worker adds to a row that no other process writes. A worker that ends leaves its counts
-to the next one in its row, so counts never go back. They say nothing of surveys, addresses or times. There is
-no sum of durations: two readings around one request would show its exact duration.
+The master makes the memory of the counts before it starts workers; no file holds them. Each worker adds to a
+row that no other process writes, and leaves it to the next one. There is no sum of durations: two readings
+around one request would show its exact duration.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ class Traffic:
         self._lock = threading.Lock()
 
     def take_row(self) -> int:
-        """Return a row for a new worker. Call this in the master."""
         return self._free_rows.pop() if self._free_rows else 0
 
     def release_row(self, row: int, *, restart: bool) -> None:
@@ -68,7 +66,6 @@ class Traffic:
         self._row[_COLUMNS[_PROCESS]] = os.getpid()
 
     def add(self, route: str, status: str, seconds: float) -> None:
-        """Count one request."""
         route = route if route in ROUTES else "unknown"
         column = _COLUMNS.get((route, status), _COLUMNS[route, "other"])
         bucket = _COLUMNS[ROUTES[route], DURATIONS[bisect_left(DURATIONS, seconds)]]
@@ -77,16 +74,13 @@ class Traffic:
             self._row[bucket] += 1
 
     def totals(self) -> dict[tuple[str, str | float], int]:
-        """Return the counts of all processes, by route and status, and by class and bound."""
         return dict(zip(_COLUMNS, self._rows.sum(axis=0).tolist(), strict=True))
 
     def processes(self) -> list[int]:
-        """Return the process ids of the workers that handle requests."""
         return [process for process in self._rows[:, _COLUMNS[_PROCESS]].tolist() if process]
 
 
 def count_requests(app: Flask, traffic: Traffic) -> None:
-    """Count every request of an application."""
     respond = app.wsgi_app
 
     def respond_and_count(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

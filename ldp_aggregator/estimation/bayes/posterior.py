@@ -1,9 +1,8 @@
 """Posterior means of the class prior, of tables P(value | label) and of class means, given noisy estimates.
 
-An estimate is normally distributed around the truth (central limit theorem). The truth is a share, so its
-prior is a beta distribution. Naive Bayes adds logarithms of P(value | label) and uses their posterior mean.
-If a table is mostly noise, its classes become equal, and the feature cannot outvote the prior. With many
-reports the posterior is the table of frequencies.
+An estimate is normally distributed around the truth, a share, whose prior is a beta distribution. If a table
+is mostly noise, its classes become equal, and the feature cannot outvote the prior. With many reports the
+posterior is the table of frequencies.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ _MIN_VARIANCE = 1e-12
 
 
 def smooth_prior(raw_prior: IntervalEstimate) -> FloatArray:
-    """Return the posterior mean of P(label), shape (k,), for a uniform prior over all distributions.
-
-    A class of `raw_prior`, (k,), with an infinite standard error has no reports.
-    """
+    """Return the posterior mean of P(label), (k,), for a uniform prior over all distributions."""
     if len(raw_prior.value) == 1:
         return np.ones(1)
     known = np.isfinite(raw_prior.stderr)
@@ -93,7 +89,6 @@ class Interaction:
 
     @classmethod
     def from_tables(cls, tables: Sequence[TableEstimate], prior: FloatArray) -> list[Interaction]:
-        """Centre tables along both axes, so that noise shared by all cells cancels."""
         shares = estimate_value_shares(tables, len(prior))
         return [cls._from_table(*each, prior) for each in zip(tables, shares, strict=True)]
 
@@ -146,7 +141,6 @@ def _centred_variance(variance: FloatArray, prior: FloatArray) -> FloatArray:
 
 
 def _average_over_concentrations(interactions: Sequence[Interaction], prior: FloatArray) -> list[FloatArray]:
-    """Return each feature's table, averaged over the concentrations; each column adds up to one."""
     if not interactions:
         return []
     k, sizes = len(prior), np.array([len(each.shares) for each in interactions])
@@ -187,8 +181,6 @@ _BLOCK_SIZE = 4096
 
 
 class BetaPosterior(NamedTuple):
-    """Posteriors of shares; arrays of one shape."""
-
     evidence: FloatArray
     """log E[exp(-(share - value)^2 / (2 noise^2))]: the log density of the estimate, up to a constant."""
     mean: FloatArray

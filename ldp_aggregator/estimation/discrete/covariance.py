@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Any, Protocol, Self
 
@@ -31,7 +32,6 @@ class Supports:
     off: tuple[float, float, float]
     """The probabilities that one, two and three counters of other values are all 1."""
     n: int
-    """Number of reports."""
     size: int = 1
     """Number of counters that are summed to one frequency."""
     weight: float = 1.0
@@ -57,7 +57,6 @@ class Supports:
 
     @property
     def step(self) -> float:
-        """The change of the estimate by one supporting report."""
         return self.weight / (self.n * (self.on[0] - self.off[0]))
 
     def third_cumulant(self, weights: FloatArray, members: FloatArray, masses: FloatArray) -> FloatArray:
@@ -93,9 +92,6 @@ class FrequencyCovariance:
     distribution: FloatArray
     """Frequencies at which the noise is evaluated. Shape (d,)."""
     n: int
-    """Number of reports."""
-    variance: FloatArray
-    """The diagonal of the covariance matrix. Shape (d,)."""
     floor: float
     growth: float
     """A cell's independent variance is floor + growth f, at frequency f."""
@@ -111,47 +107,23 @@ class FrequencyCovariance:
     label."""
     supports: tuple[Supports, ...] = ()
     """The laws of the questions that the frequencies come from; empty if the estimates are nearly normal."""
+    stated_variance: FloatArray | None = None
+    """`variance` as the mechanism states it; None if it follows from the coefficients."""
 
-    @classmethod
-    def from_coefficients(
-        cls,
-        distribution: FloatArray,
-        n: int,
-        *,
-        floor: float,
-        growth: float,
-        shared: float,
-        slope: float,
-        product: float,
-        fourth: float = 0.0,
-        offsets: FloatArray | float = 0.0,
-        supports: tuple[Supports, ...] = (),
-    ) -> Self:
-        """Return the covariance at a distribution, with the diagonal that its coefficients imply."""
-        variance = floor + shared + (growth + 2 * slope) * distribution - product * distribution**2 + offsets
-        return cls(
-            distribution=distribution,
-            n=n,
-            variance=np.maximum(variance, 0.0),
-            floor=floor,
-            growth=growth,
-            shared=shared,
-            slope=slope,
-            product=product,
-            fourth=fourth,
-            offsets=offsets,
-            supports=supports,
-        )
+    @cached_property
+    def variance(self) -> FloatArray:
+        """The diagonal of the covariance matrix. Shape (d,)."""
+        if self.stated_variance is not None:
+            return self.stated_variance
+        variance = self.floor + self.shared + (self.growth + 2 * self.slope) * self.distribution
+        return np.maximum(variance - self.product * self.distribution**2 + self.offsets, 0.0)
 
     @classmethod
     def unknown(cls, distribution: FloatArray) -> Self:
-        """Return the covariance of frequencies without reports."""
-        infinite = np.full(distribution.shape, math.inf)
-        return cls(distribution, 0, infinite, floor=math.inf, growth=0.0, shared=0.0, slope=0.0, product=0.0)
+        return cls(distribution, 0, floor=math.inf, growth=0.0, shared=0.0, slope=0.0, product=0.0)
 
     @classmethod
     def from_mechanism(cls, mechanism: FrequencyOracle, frequencies: FloatArray, n: int) -> Self:
-        """Return the covariance for n reports at true `frequencies`, each a sum of as many counters."""
         if n == 0:
             return cls.unknown(frequencies)
         size = mechanism.domain // len(frequencies)
@@ -159,13 +131,13 @@ class FrequencyCovariance:
         return cls(
             distribution=frequencies,
             n=n,
-            variance=np.asarray(mechanism.variance(frequencies, size), dtype=np.float64) / n,
             floor=off - shared,
             growth=1 / n + on - off - 2 * slope,
             shared=shared,
             slope=slope,
             product=1 / n,
             supports=Supports.from_mechanism(mechanism, n, size),
+            stated_variance=np.asarray(mechanism.variance(frequencies, size), dtype=np.float64) / n,
         )
 
     @property
@@ -175,16 +147,12 @@ class FrequencyCovariance:
 
     @property
     def kurtosis(self) -> FloatArray:
-        """The excess kurtosis of each cell's estimate, (d,)."""
         return excess_kurtosis(self.fourth, self.variance)
 
     def ratio_kurtosis(
         self, ratio: FloatArray, coefficients: Sequence[FloatArray], size: int
     ) -> FloatArray | float:
-        """Return the excess kurtosis of F[a, c] - r G[c], (A, k), at the ratios r.
-
-        `coefficients`, three (A, k) or (k,) arrays, are those of `ratio_variance_coefficients`; `size` is A.
-        """
+        """Return the excess kurtosis of F[a, c] - r G[c], (A, k); see `ratio_variance_coefficients`."""
         if not self.fourth:
             return 0.0
         r = np.clip(ratio, 0.0, 1.0)
@@ -248,39 +216,21 @@ class FrequencyCovariance:
         return self.variance - self.product * (self.distribution - self.distribution**2)
 
     def evaluate_at(self, distribution: FloatArray) -> FrequencyCovariance:
-        """Return the covariance with the same coefficients at other frequencies."""
-        return self.from_coefficients(
-            distribution,
-            self.n,
-            floor=self.floor,
-            growth=self.growth,
-            shared=self.shared,
-            slope=self.slope,
-            product=self.product,
-            fourth=self.fourth,
-            offsets=self.offsets,
-            supports=self.supports,
-        )
+        return replace(self, distribution=distribution, stated_variance=None)
 
     def sum_classes(self, k: int) -> FrequencyCovariance:
-        """Return the covariance of sums over the k classes: P(value) from the cells (value, label)."""
         return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=1), k)
 
     def sum_values(self, k: int) -> FrequencyCovariance:
-        """Return the covariance of sums over the values: P(label) from the cells (value, label)."""
         return self._sum_cells(self.distribution.reshape(-1, k).sum(axis=0), self.distribution.size // k)
 
     def _sum_cells(self, distribution: FloatArray, cells: int) -> FrequencyCovariance:
-        return self.from_coefficients(
-            distribution,
-            self.n,
+        return replace(
+            self.evaluate_at(distribution),
             floor=self.floor * cells,
-            growth=self.growth,
             shared=self.shared * cells**2,
             slope=self.slope * cells,
-            product=self.product,
             fourth=self.fourth * cells,
-            offsets=self.offsets,
             supports=tuple(replace(each, size=each.size * cells) for each in self.supports),
         )
 
@@ -311,9 +261,7 @@ def weigh_covariances(
         for weight, each in zip(weights, parts, strict=True)
         for law in each.supports
     )
-    return FrequencyCovariance.from_coefficients(
-        distribution, n, **sums, fourth=add("fourth", 4), supports=tuple(supports)
-    )
+    return FrequencyCovariance(distribution, n, **sums, fourth=add("fourth", 4), supports=tuple(supports))
 
 
 class TableEstimate(Protocol):

@@ -54,11 +54,7 @@ def project_columns(raw: FloatArray) -> FloatArray:
 
 
 def replace_negatives(counts: FloatArray) -> FloatArray:
-    """Set negative estimated counts to 1, as Yilmaz et al. 2019 (end of section 3.1.2) does.
-
-    An estimate of exactly zero, which the paper does not mention, would rule out a class forever; it is
-    set to 1 too.
-    """
+    """Set estimated counts of 0 or less to 1 (Yilmaz et al. 2019, end of section 3.1.2)."""
     return np.where(counts > 0, counts, 1.0)
 
 
@@ -76,14 +72,12 @@ class Frequencies:
 
     question: Question
     n: int
-    """Number of reports."""
     raw: FloatArray
     """Unbiased frequencies, possibly negative; NaN without reports. For one feature of a question about
     several features, summed over the values of the others. Shape (d,)."""
     covariance: FrequencyCovariance
 
     def marginal(self, index: int) -> Frequencies:
-        """Return the frequencies of one of the question's features, by its index in the question."""
         if len(self.question.feature_indices) < 2:
             return self
         shape = self.question.shape
@@ -93,12 +87,10 @@ class Frequencies:
 
     @property
     def mechanism(self) -> str:
-        """The name of the question's mechanism."""
         return self.question.mechanism.name
 
     @property
     def asked_features(self) -> tuple[Feature, ...]:
-        """The features of the question."""
         return self.question.asked_features
 
     @property
@@ -108,17 +100,7 @@ class Frequencies:
 
 
 def estimate_frequencies(question: Question, total: Total) -> Frequencies:
-    """Return F = (totals/n - off) / (on - off), unbiased for every mechanism.
-
-    Yilmaz et al. 2019, section 2.2.1.
-
-    Parameters
-    ----------
-    question : Question
-        The question, with its mechanism.
-    total : Total
-        Number of reports and their (d,) counters.
-    """
+    """Return F = (totals/n - off) / (on - off), unbiased for every mechanism (Yilmaz et al. 2019, 2.2.1)."""
     oracle, n = oracle_of(question), total.n
     if n == 0:
         return _frequencies(question, 0, np.full(oracle.domain, math.nan))
@@ -135,10 +117,7 @@ def _frequencies(question: Question, n: int, raw: FloatArray) -> Frequencies:
 
 
 def find_likely_frequencies(raw: FloatArray, noise: float) -> FloatArray:
-    """Return possible frequencies near raw ones, at which covariances are evaluated; see UNIFORM_SHARE.
-
-    `raw` has the shape (..., d), and `noise` is the standard error of a frequency.
-    """
+    """Return possible frequencies near raw ones, (..., d), with this standard error; see UNIFORM_SHARE."""
     size = raw.shape[-1]
     share = UNIFORM_SHARE * min(1.0, size * noise)
     likely: FloatArray = (1 - share) * project_simplex(raw) + share / size
@@ -146,7 +125,6 @@ def find_likely_frequencies(raw: FloatArray, noise: float) -> FloatArray:
 
 
 def oracle_of(question: Question) -> FrequencyOracle:
-    """Return the mechanism of a label or coupled question."""
     mechanism = question.mechanism
     if not isinstance(mechanism, FrequencyOracle):
         raise TypeError(f"{question.name} is not a question about the label or about a coupled value")
@@ -182,8 +160,6 @@ class CombinedFrequencies:
 
 @dataclass(frozen=True)
 class Level:
-    """The estimate of one level of an ordered feature."""
-
     estimate: TableEstimate
     """Its values are intervals."""
     spread: FloatArray
@@ -212,7 +188,6 @@ def combine_questions(
 
 
 def sum_classes(estimate: TableEstimate, k: int) -> CombinedFrequencies:
-    """Return the frequencies of the values, (A,), summed over the k classes."""
     return CombinedFrequencies(
         n=estimate.n,
         raw=estimate.raw.reshape(-1, k).sum(axis=1),
@@ -244,7 +219,6 @@ def _weigh(first: FrequencyCovariance, second: FrequencyCovariance, same_people:
 
 
 def pool_tables(first: TableEstimate, second: TableEstimate, same_people: bool = False) -> TableEstimate:
-    """Return the weighted mean of two estimates of the same cells, of the same or of other people."""
     if not (first.n and second.n):
         return first if first.n else second
     weight, covariance = pool_covariances(first.covariance, second.covariance, same_people)
@@ -291,7 +265,6 @@ def _combine_levels(tables: dict[tuple[int, int], TableEstimate], feature: Featu
 
 
 def _describe_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> FrequencyCovariance:
-    """Return a covariance with the variance of each cell, and with that of their sum."""
     size = len(raw)
     variance = np.asarray(sum(_sum_variances(each.estimate, each.spread) for each in levels))
     whole = sum(
@@ -303,7 +276,7 @@ def _describe_covariance(levels: Sequence[Level], raw: FloatArray, n: int) -> Fr
     noise = variance - (likely - likely**2) / n
     cell = float(noise.mean())
     shared = (whole - size * cell) / (size * (size - 1))
-    return FrequencyCovariance.from_coefficients(
+    return FrequencyCovariance(
         likely,
         n,
         floor=cell - shared,

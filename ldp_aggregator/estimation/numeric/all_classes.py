@@ -1,8 +1,4 @@
-"""The moments of a number over all classes together, from its moments per class.
-
-Every sum over the classes is a quantity of one class, whose sources are the sources of each class one after
-another. Ratios, their standard errors and intervals then follow as for one class.
-"""
+"""The moments of a number over all classes together: quantities of one class, with the sources of all."""
 
 from __future__ import annotations
 
@@ -29,7 +25,6 @@ class AllClasses(ClassMoments):
 
     @classmethod
     def from_classes(cls, by_class: ClassMoments) -> Self:
-        """Return the moments over all classes; they are known if the class prior is."""
         return cls(
             questions=by_class.questions,
             prior=pool_prior([], 1) if by_class.prior.known else _UNKNOWN,
@@ -55,32 +50,26 @@ class AllClasses(ClassMoments):
 
     @cached_property
     def class_share(self) -> Quantity:
-        """The sum of the estimated P(c), near one."""
         share = self.by_class.class_share
         return Quantity(share.value.sum(keepdims=True), share.slopes.reshape(-1, 1))
 
     @cached_property
     def first(self) -> Quantity | None:
-        """Estimate of E[x 1(present)]; None without reports."""
         return self._total(self.by_class.first)
 
     @cached_property
     def second(self) -> Quantity | None:
-        """Estimate of E[x^2 1(present)]; None without reports."""
         return self._total(self.by_class.second)
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """Estimate of P(missing); None without reports or if never missing."""
         return self._total(self.by_class.missing)
 
     @property
     def second_bias(self) -> float:
-        """Bound on the bias of E[x^2]: that of the classes."""
         return self.by_class.second_bias
 
     def fourth_cumulant(self, quantity: Quantity) -> FloatArray | float:
-        """Return the fourth cumulant of a quantity's noise: the sum of the classes' cumulants."""
         k = self.by_class.k
         per_class = Quantity(np.repeat(quantity.value, k), quantity.slopes.reshape(-1, k))
         return np.atleast_1d(np.sum(self.by_class.fourth_cumulant(per_class)))

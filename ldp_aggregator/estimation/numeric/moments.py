@@ -38,7 +38,6 @@ class Quantity:
 
     @classmethod
     def from_source(cls, value: FloatArray, index: int, sources: int) -> Self:
-        """Return the quantity that equals the source with the index `index`."""
         slopes = np.zeros((sources, len(value)))
         slopes[index] = 1.0
         return cls(value, slopes)
@@ -50,7 +49,6 @@ class Quantity:
         return Quantity(self.value - other.value, self.slopes - other.slopes)
 
     def times(self, factor: float | FloatArray) -> Quantity:
-        """Return the quantity multiplied by a constant, or by one constant per label."""
         return Quantity(self.value * factor, self.slopes * factor)
 
     def over(self, bottom: Quantity) -> Quantity:
@@ -144,25 +142,14 @@ class Population:
         even: float,
         higher: FloatArray | None = None,
     ) -> Self:
-        """Return a population near raw estimates that is possible, mixed with the uniform population.
+        """Return a possible population near raw estimates, mixed with a share `even` of the uniform one.
 
-        The shares are projected on the simplex and the moments clipped to what these shares allow. Without
-        estimates, the third and the fourth moment are a normal distribution's, E[x^3] = mu^3 + 3 mu v and
-        E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the uniform part no share is exactly zero, as in
-        :class:`FrequencyCovariance`.
-
-        Parameters
-        ----------
-        prior : (k,) array
-            P(c), raw.
-        missing : (k,) array or None
-            P(missing, c), raw; None if the number cannot be missing.
-        first, second : (k,) arrays or None
-            E[x 1(c)] and E[x^2 1(c)], raw; None without reports, which counts as the noisiest case.
-        even : float
-            The share of the uniform population.
-        higher : (2, k) array, optional
-            E[x^3 1(c)] and E[x^4 1(c)], raw.
+        The raw estimates, (k,), are P(c), P(missing, c), E[x 1(c)] and E[x^2 1(c)]. P(missing, c) is None if
+        the number cannot be missing, and the moments are None without reports, which counts as the noisiest
+        case. The shares are projected on the simplex and the moments clipped to what these shares allow.
+        Without `higher`, the raw E[x^3 1(c)] and E[x^4 1(c)], (2, k), these moments are a normal
+        distribution's, E[x^3] = mu^3 + 3 mu v and E[x^4] = mu^4 + 6 mu^2 v + 3 v^2, also clipped. With the
+        uniform part no share is exactly zero, as in :class:`FrequencyCovariance`.
         """
         k = len(prior)
         raw = prior if missing is None else np.concatenate([prior - missing, missing])
@@ -211,7 +198,6 @@ class Population:
         return type(self)(**{name: part + weight * (equal[name] - part) for name, part in vars(self).items()})
 
     def moments(self, moment: int) -> tuple[FloatArray, ...]:
-        """Return the arguments of a mechanism's `covariance` for a question about this moment."""
         if moment == SQUARE:
             return self.present, self.second, self.fourth, self.missing
         higher = (self.third, self.fourth) if moment == BOTH else ()
@@ -234,8 +220,6 @@ def normal_fourth(mean: FloatArray, square: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Moments:
-    """Raw moments of one number from one question."""
-
     question: Question
     place: int
     """Index of the number among those that the question asks about."""
@@ -255,7 +239,6 @@ class Moments:
     """E[x^3 1(c)] and E[x^4 1(c)], raw, (2, k), of a question about both."""
 
     def at_population(self, population: Population) -> Moments:
-        """Return the same estimates with the noise of another population."""
         covariance, class_factor = _evaluate_noise(self.question, self.n, population)
         return replace(self, population=population, covariance=covariance, class_factor=class_factor)
 
@@ -266,17 +249,14 @@ class Moments:
 
     @property
     def class_offset(self) -> float:
-        """The offset of P(label), see :attr:`NumericMechanism.class_offsets`."""
         return float(mechanism_of(self.question).class_offsets[2])
 
     @property
     def estimates_prior(self) -> bool:
-        """Whether the question estimates G = P(c)."""
         return mechanism_of(self.question).estimates_prior
 
 
 def mechanism_of(question: Question) -> NumericMechanism:
-    """Return the mechanism of a question about a number."""
     mechanism = question.mechanism
     if not isinstance(mechanism, NumericMechanism):
         raise TypeError(f"{question.name} is not a question about a number")
@@ -284,11 +264,7 @@ def mechanism_of(question: Question) -> NumericMechanism:
 
 
 def estimate_moments(question: Question, total: Total, feature: int, population: Population) -> Moments:
-    """Return the raw moments of one feature from a question's totals, with their noise.
-
-    The total has at least one report of the question, `feature` is the index of the feature in the plan, and
-    the noise is evaluated at the population.
-    """
+    """Return the raw moments of a feature from a question with reports, with their noise at `population`."""
     mechanism = mechanism_of(question)
     place = question.feature_indices.index(feature)
     found = mechanism.moments(total.cells, total.n)[place]
@@ -300,7 +276,6 @@ def estimate_moments(question: Question, total: Total, feature: int, population:
 
 
 def _evaluate_noise(question: Question, n: int, population: Population) -> tuple[FloatArray, FloatArray]:
-    """Return the covariance and the class factor of `Moments` for n reports of a population."""
     mechanism = mechanism_of(question)
     arguments = present, first, second, missing, *_ = population.moments(question.moment or MEAN)
     noise = mechanism.covariance(*arguments) / n

@@ -46,13 +46,11 @@ class ClassMoments:
 
     @cached_property
     def blocks(self) -> tuple[tuple[Moments, slice], ...]:
-        """Each question with the indices of its sources."""
         ends = accumulate((len(each.raw) for each in self.questions), initial=0)
         return tuple(zip(self.questions, (slice(*each) for each in pairwise(ends)), strict=True))
 
     @property
     def sources(self) -> int:
-        """Number of sources."""
         return 1 + sum(len(each.raw) for each in self.questions)
 
     @cached_property
@@ -87,16 +85,13 @@ class ClassMoments:
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return len(self.prior.estimate.value)
 
     def weight_of(self, moments: Moments) -> float:
-        """Return the weight of a question's estimate in the pooled prior."""
         return self.prior.weights.get(moments.question.index, 0.0)
 
     @cached_property
     def class_share(self) -> Quantity:
-        """The pooled prior P(c)."""
         slopes = np.zeros((self.sources, self.k))
         slopes[-1] = 1.0
         for moments, own in self.blocks:
@@ -104,10 +99,7 @@ class ClassMoments:
         return Quantity(self.prior.estimate.value, slopes)
 
     def _corrected(self, moments: Moments, own: slice, part: int) -> Quantity:
-        """Return one of a question's raw estimates, corrected for the error of its G.
-
-        s' = s - Cov(s, G)/Var(G) (G - P).
-        """
+        """Return one raw estimate, corrected for the error of its G: s' = s - Cov(s, G)/Var(G) (G - P)."""
         raw = Quantity.from_source(moments.raw[part], own.start + part, self.sources)
         if not moments.estimates_prior:
             return raw
@@ -157,17 +149,14 @@ class ClassMoments:
 
     @cached_property
     def present(self) -> Quantity:
-        """Estimate of P(present, c)."""
         return self.class_share if self.missing is None else self.class_share - self.missing
 
     @cached_property
     def mean(self) -> Quantity | None:
-        """Raw estimate of E[x | c]; None without reports."""
         return None if self.first is None else self.first.over(self.present)
 
     @cached_property
     def mean_variance(self) -> FloatArray:
-        """Variance of the estimated mean."""
         return np.zeros(self.k) if self.mean is None else self.mean.variance(self.noise)
 
     @cached_property
@@ -186,10 +175,7 @@ class ClassMoments:
 
     @property
     def second_order_variance(self) -> FloatArray:
-        """The part of the variance of m^2 beyond the delta method, and the bias of E[x^2].
-
-        Var(m^2) = 4 m^2 Var(m) + 2 Var(m)^2.
-        """
+        """The variance of m^2 beyond the delta method, 2 Var(m)^2, and the squared bias of E[x^2]."""
         return 2 * self.mean_variance**2 + self.second_bias**2
 
     @cached_property
@@ -213,7 +199,6 @@ class ClassMoments:
         return self._ratio_estimate(top, self.present, bounds, extra)
 
     def estimate_missing(self) -> IntervalEstimate:
-        """Return the estimate of P(missing | c)."""
         return self._ratio_estimate(self.missing, self.class_share, PROBABILITY)
 
     def _ratio(
@@ -230,10 +215,7 @@ class ClassMoments:
     def _ratio_estimate(
         self, top: Quantity | None, bottom: Quantity, bounds: Bounds, extra: FloatArray | float = 0.0
     ) -> IntervalEstimate:
-        """Return a ratio with Fieller's intervals, cut to `bounds`.
-
-        The simultaneous intervals cover a mean, a variance and, if any, a missing share per class.
-        """
+        """Return a ratio with Fieller's intervals in `bounds`; all of a number are simultaneous."""
         value, variance = self._ratio(top, bottom, extra)
         if top is None or not self.prior.known:
             return IntervalEstimate.unknown(value.shape, bounds)
@@ -254,7 +236,6 @@ class ClassMoments:
         return 0.0
 
     def ratio_kurtosis(self, top: Quantity, bottom: Quantity) -> FloatArray:
-        """Return the excess kurtosis of top - r bottom at the estimated ratio r, (k,)."""
         ratio = np.divide(top.value, bottom.value, out=np.zeros(self.k), where=bottom.value > 0)
         contrast = top - bottom.times(ratio)
         return excess_kurtosis(self.fourth_cumulant(contrast), contrast.variance(self.noise))
@@ -276,10 +257,7 @@ class ClassMoments:
         return found.add_ends(measured.n) if measured else found
 
     def with_cautious_noise(self) -> ClassMoments:
-        """Return the same estimates with noise that depends less on what few people of a class sent.
-
-        See :meth:`Population.shrink_to_equal_classes`.
-        """
+        """Return the same with noise as if classes were alike, see `Population.shrink_to_equal_classes`."""
         n = min((each.n for each in self.questions), default=0)
         population = self.likely_population().shrink_to_equal_classes(n)
         return replace(self, questions=tuple(each.at_population(population) for each in self.questions))
@@ -325,7 +303,6 @@ class ClassMoments:
         return self.noise - np.einsum("f,fik,fjk->ijk", signs, parts, parts), parts, np.array(signs)
 
     def _relative_error(self) -> float:
-        """Return the standard error of E[x^2] divided by E[x^2], at most 1."""
         if self.second is None:
             return 1.0
         error = float(np.sqrt(self.second.variance(self.noise).mean()))

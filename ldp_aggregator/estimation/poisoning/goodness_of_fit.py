@@ -37,7 +37,6 @@ class SupportCounts:
 
     @classmethod
     def from_cells(cls, bits: SupportCounters, cells: IntArray) -> SupportCounts:
-        """Return the counts in the support counters of a question, an array of all counts in a row."""
         sizes, sums, upper = np.split(cells, np.cumsum([len(bits.sizes), bits.groups]))
         pairs = np.zeros((bits.groups, bits.groups), dtype=np.int64)
         pairs[np.triu_indices(bits.groups)] = upper
@@ -51,7 +50,6 @@ class SupportCounts:
 
     @property
     def n(self) -> int:
-        """Number of reports."""
         return int(self.sizes.sum())
 
 
@@ -124,7 +122,6 @@ class CentredProduct:
 
     @classmethod
     def from_bits(cls, bits: SupportCounters) -> CentredProduct:
-        """Return the product's coefficients and variances for the bits of a mechanism."""
         (none, one), q, p = bits.pairs, bits.off, bits.own[1]
         slope = (one - none) / (p - q)
         level = none - 2 * slope * q
@@ -147,8 +144,6 @@ class CentredProduct:
 
 @dataclass(frozen=True)
 class PairDeviations:
-    """Deviations of the numbers of pairs of ones from their expectations, of shape (groups, groups)."""
-
     excess: FloatArray
     """Sum over reports, and over pairs of positions i in g, j in h, of their `CentredProduct`."""
     surprise: FloatArray
@@ -236,14 +231,12 @@ def compute_pair_deviations(support: SupportCounts) -> PairDeviations:
 
 
 def compute_pair_p_value(support: SupportCounts, pairs: PairDeviations) -> float:
-    """Return a bound on the probability that any pair of groups of honest reports deviates as much."""
     groups = support.bits.groups
     tests = groups * (groups + 1)  # two-sided
     return min(1.0, _union_bound(tests, float(pairs.surprise.max())) + _SLACK_PROBABILITY)
 
 
 def _group_sizes(bits: SupportCounters) -> FloatArray:
-    """Return the number of positions in each group."""
     return np.bincount(np.arange(bits.length) % bits.groups).astype(np.float64)
 
 

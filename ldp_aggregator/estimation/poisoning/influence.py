@@ -51,7 +51,6 @@ class Influence:
 
     @classmethod
     def from_moves(cls, estimate: str, moves: FloatArray, stderr: FloatArray) -> Influence:
-        """Return the influence from the moves by one report and by FAKE_SHARE of the reports, (2, ...)."""
         known = np.isfinite(stderr) & (stderr > 0)
         in_stderrs = np.where(known, moves[1] / np.where(known, stderr, 1.0), np.nan)
         return cls(estimate, np.where(np.isnan(moves[0]), np.inf, moves[0]), moves[1], in_stderrs)
@@ -132,13 +131,11 @@ class Source:
         return self.find_steps(np.pad(weights, ((0, 0), (0, 1))), [*[1] * size, others], weights @ cells)
 
     def reach(self, steps: FloatArray, bottom: FloatArray | None = None) -> Reach:
-        """Return the reach of the question's reports; `bottom` has the steps of a ratio's bottom."""
         share = np.zeros(1) if bottom is None else bottom[0]
         return Reach(self.frequencies.question, self.frequencies.n, steps, share)
 
 
 def reach_cells(source: Source) -> Reach:
-    """Return the reach of a question's reports on the cells, or at levels on the values."""
     if source.spread is not None:
         return source.reach(source.find_sum_steps(np.eye(len(source.spread))))
     cells = source.cells
@@ -169,7 +166,6 @@ def reach_columns(source: Source, pooled: FloatArray) -> tuple[Reach, Reach | No
 
 
 def reach_cumulative(source: Source, shares: FloatArray, ratios: FloatArray) -> Reach:
-    """Return the reach on cumulative shares, (m, k), of the frequencies (A, k) of each class."""
     (size, k), steps, bottom = shares.shape, [], []
     sums, constant = list_sums(len(ratios) + 1, size, k)
     for label in range(k):
@@ -185,10 +181,7 @@ def reach_cumulative(source: Source, shares: FloatArray, ratios: FloatArray) -> 
 
 
 def find_moment_steps(moments: Moments, total: Total, slopes: FloatArray) -> FloatArray:
-    """Return how far sums of the moments of one question about a number can move down and up, (2, m).
-
-    `slopes`, (m, 3, k) or (m, 4, k), are the weights of each class's raw estimates.
-    """
+    """Return how far sums of moments with weights (m, 3 or 4, k) can move down and up, (2, m)."""
     weights = np.einsum("mik,ikb->mbk", slopes, _counter_slopes(moments)).reshape(len(slopes), -1)
     ends = np.stack(mechanism_of(moments.question).contribution_range(weights))
     steps: FloatArray = abs(ends - weights @ (total.cells / total.n))

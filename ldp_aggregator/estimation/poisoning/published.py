@@ -36,8 +36,6 @@ Influences = Iterator[tuple[int, Influence]]
 
 @dataclass(frozen=True)
 class PublishedEstimates:
-    """The estimates of a survey of people, and what they are computed from."""
-
     snapshot: Snapshot
     raw: RawEstimates
     features: Sequence[FeatureResult | NumberResult]
@@ -46,10 +44,7 @@ class PublishedEstimates:
     """The raw prior that is shown to people: pooled, or of the label question."""
 
     def find_influences(self) -> Influences:
-        """Yield the influence of each question on each estimate that depends on it.
-
-        If each person answers all questions, it is that of all of them together.
-        """
+        """Yield the influence of each question, or of all that people answer together, on each estimate."""
         for place, result in enumerate(self.features):
             if isinstance(result, NumberResult):
                 yield from self._find_number(place, result)
@@ -128,7 +123,6 @@ class PublishedEstimates:
         shown: IntervalEstimate,
         result: FeatureResult | TableResult,
     ) -> Influences:
-        """Yield the influences on P(row | column) and, of two columns, on their differences."""
         reaches = [reach_columns(each, pooled) for each in sources]
         yield from self._state(name, place, [ratio for ratio, _ in reaches], shown, PROBABILITY)
         if result.correlation is not None:
@@ -159,10 +153,7 @@ class PublishedEstimates:
         yield from self._state("prior", None, reaches, self.prior)
 
     def _reach_prior(self, weights: Mapping[int, float], slopes: FloatArray) -> list[Reach]:
-        """Return the reach of each question on sums of the prior that is pooled with these weights.
-
-        `slopes` are the weights of the classes in each sum, (m, k).
-        """
+        """Return the reach of each question on sums, (m, k), of the prior pooled with these weights."""
         k, found = self.raw.k, []
         discrete = [self.raw.label, *(each for margins in self.raw.margins.values() for each in margins)]
         for each in {each.question.index: each for each in discrete if each}.values():
@@ -222,20 +213,14 @@ class PublishedEstimates:
         yield from self._state(f"{prefix}deviations", place, spreads, shown.deviations, moves=moves)
 
     def _reach_ratio(self, own: ClassMoments, top: Quantity, bottom: Quantity) -> list[Reach]:
-        """Return the reach of the number's questions on a ratio, and of all others in the same envelope.
-
-        The others move it through the prior.
-        """
+        """Return the reach on a ratio, also by questions of the same envelope, which move it by the prior."""
         shares = bottom.slopes / np.where(bottom.value > 0, bottom.value, np.nan)
         steps = self._reach_sums(own, top.over(bottom).slopes)
         moves = self._reach_sums(own, shares)
         return [replace(each, bottom=other.steps[0]) for each, other in zip(steps, moves, strict=True)]
 
     def _reach_sums(self, own: ClassMoments, slopes: FloatArray) -> list[Reach]:
-        """Return the reach on sums of the sources of :class:`ClassMoments`, whose slopes are (sources, k).
-
-        Sums over all classes have the slopes (sources k, 1).
-        """
+        """Return the reach on sums of sources, (sources, k), or over all classes, (sources k, 1)."""
         k = own.k
         parts = np.einsum("ik,kl->kil", slopes, np.eye(k)) if len(slopes) == own.sources else slopes.T
         parts = parts.reshape(-1, own.sources, k)
@@ -252,10 +237,7 @@ class PublishedEstimates:
 
 
 def find_sources(margins: Sequence[Frequencies], feature: Feature, k: int, same_people: bool) -> list[Source]:
-    """Return what each question with reports adds to the frequencies of a feature.
-
-    See :func:`combine_questions`, whose weights depend on the variances alone.
-    """
+    """Return what each question with reports adds to a feature's frequencies; see `combine_questions`."""
     known = [each for each in margins if each.n and (k == 1 or len(each.question.label.values) == k)]
     pooled = combine_questions(known, feature, k, same_people) if known else None
     levels = pooled.levels if isinstance(pooled, CombinedFrequencies) else ()

@@ -45,8 +45,6 @@ class SuspiciousPair:
 
 @dataclass(frozen=True)
 class SupportTests:
-    """The results of the goodness-of-fit tests of one question."""
-
     n: int
     """Number of reports that the support counters include."""
     level: float
@@ -59,7 +57,6 @@ class SupportTests:
 
     @classmethod
     def from_support(cls, question: Question, support: SupportCounts, level: float) -> SupportTests:
-        """Run the size test and the pair test."""
         if not support.n:
             return cls(n=0, level=level, sizes=1.0, pairs=1.0)
         deviations = compute_pair_deviations(support)
@@ -74,7 +71,6 @@ class SupportTests:
 
     @property
     def has_alarm(self) -> bool:
-        """Whether any test raises an alarm."""
         return min(self.sizes, self.pairs) < self.level
 
 
@@ -92,7 +88,6 @@ def _find_suspicious_pairs(
 
 
 def _name_group(question: Question, support: SupportCounts, group: int) -> str:
-    """Name a group of values by its first value and the number of others."""
     mechanism, others = question.mechanism, len(range(group, support.bits.length, support.bits.groups)) - 1
     if isinstance(mechanism, FrequencyOracle):
         name = format_answer(question.meaning(group))
@@ -104,8 +99,6 @@ def _name_group(question: Question, support: SupportCounts, group: int) -> str:
 
 
 class Untested(StrEnum):
-    """Why a question cannot be tested."""
-
     MECHANISM = "mechanism"
     """A report of its mechanism is not a set of values."""
     NOT_COUNTED = "not-counted"
@@ -114,19 +107,15 @@ class Untested(StrEnum):
 
 @dataclass(frozen=True)
 class QuestionCheck:
-    """The poisoning check of one question."""
-
     question: str
     mechanism: str
     n: int
-    """Number of reports."""
     support: SupportTests | Untested
     influences: tuple[Influence, ...]
     """On each estimate that depends on the question."""
 
     @property
     def alarm(self) -> SupportTests | None:
-        """The test results if they raise an alarm."""
         return self.support if isinstance(self.support, SupportTests) and self.support.has_alarm else None
 
 
@@ -136,40 +125,31 @@ FALSE_ALARM_PROBABILITY = 1e-6
 
 @dataclass(frozen=True)
 class PoisoningSummary:
-    """The poisoning checks of a survey's questions."""
-
     questions: tuple[QuestionCheck, ...]
     asks_all: bool = False
     """Whether each person answers all questions. An influence is then that of envelopes, on all of them."""
 
     @staticmethod
     def complete_entries(values: dict[str, Any]) -> None:
-        """Add the entry that older files lack."""
         values.setdefault("asks_all", False)
 
     @property
     def untested(self) -> tuple[QuestionCheck, ...]:
-        """The checks of the questions that cannot be tested."""
         return tuple(each for each in self.questions if isinstance(each.support, Untested))
 
     @property
     def alarms(self) -> tuple[QuestionCheck, ...]:
-        """The checks that raise an alarm."""
         return tuple(each for each in self.questions if each.alarm)
 
     @property
     def largest_influence(self) -> tuple[QuestionCheck, Influence] | None:
-        """The question and the estimate with the largest influence of FAKE_SHARE of its reports."""
         moves = [(each, influence) for each in self.questions for influence in each.influences]
         known = [move for move in moves if move[1].largest is not None]
         return max(known, key=lambda move: move[1].largest or 0.0, default=None)
 
 
 def check_poisoning(published: PublishedEstimates) -> PoisoningSummary:
-    """Test every question of a survey, and compute the influence of fake reports on its estimates.
-
-    The tests need the support counters of the snapshot, if the store has them.
-    """
+    """Test every question that has support counters; compute the influence of fake reports."""
     influences: dict[int, list[Influence]] = defaultdict(list)
     for index, influence in published.find_influences():
         influences[index].append(influence)

@@ -19,7 +19,6 @@ from functools import cached_property
 import numpy as np
 
 from encoders.mechanisms.count_table import CountTable
-from encoders.survey import Feature
 from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.estimation.bayes.posterior import smooth_prior
 from ldp_aggregator.estimation.class_prior import ClassCovariance, PooledPrior, pool_prior
@@ -28,7 +27,7 @@ from ldp_aggregator.estimation.discrete.covariance import (
     FrequencyCovariance,
     excess_kurtosis,
 )
-from ldp_aggregator.estimation.discrete.frequencies import find_likely_frequencies
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies, find_likely_frequencies
 from ldp_aggregator.estimation.intervals import IntervalEstimate, ratio_intervals
 
 COUNT_TABLE = CountTable.name
@@ -40,8 +39,6 @@ _MIN_ROWS_PER_CLASS = 2
 
 @dataclass(frozen=True)
 class NoisyTable:
-    """The counts of one feature's cells with noise."""
-
     cells: IntArray
     """Counts in parts of a row. Shape (A, k)."""
     unit: int
@@ -59,17 +56,14 @@ class NoisyTable:
 
     @property
     def variance(self) -> float:
-        """The variance of the noise in a count."""
         return self.cell_variance / self.unit**2
 
     @property
     def fourth(self) -> float:
-        """The fourth cumulant of the noise in a count."""
         return LAPLACE_KURTOSIS / self.terms * self.variance**2
 
     @property
     def total_variance(self) -> float:
-        """The variance of the noise in a class count, the sum of a column."""
         return len(self.cells) * self.variance
 
 
@@ -86,7 +80,6 @@ class ClassCounts:
 
     @classmethod
     def from_tables(cls, tables: Sequence[NoisyTable]) -> ClassCounts:
-        """Pool the column sums of tables."""
         weights = weigh_tables(tables)
         totals = np.stack([table.counts.sum(axis=0) for table in tables])
         variances = np.array([table.total_variance for table in tables])
@@ -104,12 +97,10 @@ class ClassCounts:
 
     @property
     def total_variance(self) -> float:
-        """The variance of the noise in the number of rows."""
         return len(self.counts) * self.variance
 
     @property
     def between(self) -> ClassCovariance:
-        """The covariance of the shares of two different classes."""
         _, _, quadratic = self.share_variance
         return ClassCovariance(linear=-self.variance / self.rows**2, product=-quadratic)
 
@@ -121,32 +112,25 @@ class ClassCounts:
 
     @property
     def share_fourth(self) -> float:
-        """The fourth cumulant of the noise of a class count, in units of the number of rows."""
         return self.fourth / self.rows**4
 
     @cached_property
     def shares(self) -> IntervalEstimate:
-        """Raw estimates of P(label), (k,), with the standard error of noise and sampling.
-
-        The intervals are Wilson's, see :func:`estimate_shares`.
-        """
+        """Raw estimates of P(label), (k,), with Wilson's intervals, see :func:`estimate_shares`."""
         return estimate_shares(self.counts / self.rows, self.rows, self.share_variance, self.share_fourth)
 
     @property
     def pooled_prior(self) -> PooledPrior:
-        """The shares as the prior of a survey; that of a single class is known."""
         if len(self.counts) == 1:
             return pool_prior([], 1)
         return PooledPrior(self.shares, {TABLES: 1.0}, self.between)
 
     @cached_property
     def prior(self) -> FloatArray:
-        """The posterior mean of P(label), (k,)."""
         return smooth_prior(self.shares)
 
 
 def weigh_tables(tables: Sequence[NoisyTable]) -> FloatArray:
-    """Return the weight of each table in the pooled class counts: inverse to the noise of its column sums."""
     weights: FloatArray = np.array([1 / table.total_variance for table in tables])
     weights /= weights.sum()
     return weights
@@ -172,51 +156,19 @@ def estimate_shares(
     return IntervalEstimate(value, np.sqrt(variance), *intervals)
 
 
-@dataclass(frozen=True)
-class CellFrequencies:
-    """Raw frequencies of a table's cells, with their covariance."""
-
-    n: int
-    """Number of rows."""
-    raw: FloatArray
-    """Shape (A k,)."""
-    covariance: FrequencyCovariance
-
-    @classmethod
-    def from_table(cls, table: NoisyTable, classes: ClassCounts) -> CellFrequencies:
-        """Return counts / rows; noise and sampling are evaluated at likely frequencies, as for reports."""
-        rows = classes.rows
-        raw = (table.counts / rows).ravel()
-        floor = table.variance / rows**2
-        covariance = FrequencyCovariance.from_coefficients(
-            find_likely_frequencies(raw, math.sqrt(floor)),
-            round(rows),
-            floor=floor,
-            growth=1 / rows,
-            shared=0.0,
-            slope=-classes.variance / (len(table.cells) * rows**2),
-            product=1 / rows - classes.total_variance / rows**2,
-            fourth=table.fourth / rows**4,
-        )
-        return cls(round(rows), raw, covariance)
-
-    @classmethod
-    def unknown(cls, size: int) -> CellFrequencies:
-        """Return the frequencies of a table without rows."""
-        covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
-        return cls(0, np.full(size, math.nan), covariance)
-
-    @property
-    def mechanism(self) -> str:
-        """The name of the mechanism."""
-        return COUNT_TABLE
-
-    @property
-    def asked_features(self) -> tuple[Feature, ...]:
-        """None: a message about all features is no reason to name them."""
-        return ()
-
-    @property
-    def stderr(self) -> FloatArray:
-        """Standard errors of `raw`."""
-        return np.sqrt(self.covariance.variance)
+def estimate_table(table: NoisyTable, classes: ClassCounts) -> CombinedFrequencies:
+    """Return counts / rows, as if no features were asked together; noise is at likely frequencies."""
+    rows = classes.rows
+    raw = (table.counts / rows).ravel()
+    floor = table.variance / rows**2
+    covariance = FrequencyCovariance(
+        find_likely_frequencies(raw, math.sqrt(floor)),
+        round(rows),
+        floor=floor,
+        growth=1 / rows,
+        shared=0.0,
+        slope=-classes.variance / (len(table.cells) * rows**2),
+        product=1 / rows - classes.total_variance / rows**2,
+        fourth=table.fourth / rows**4,
+    )
+    return CombinedFrequencies(round(rows), raw, covariance, COUNT_TABLE, ())

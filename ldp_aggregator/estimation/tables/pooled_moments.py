@@ -1,7 +1,6 @@
 """Means and variances of a number, pooled from tables of silos and from other surveys.
 
-All moments of a number have the same weights, also its class shares: so errors that the sums of a class and
-its share have in common cancel in a mean, as they do for silos alone.
+All moments of a number have the same weights, so errors that a sum and its share have in common cancel.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ class PooledMoments(ClassMoments):
     def from_estimates(
         cls, silos: SoftMoments, others: ClassMoments, prior: PooledPrior
     ) -> Self | SoftMoments:
-        """Pool the moments; those of silos alone if the others lack reports of one of the two questions.
-
-        `prior` is the pooled prior of all features.
-        """
+        """Pool the moments; those of silos alone if the others lack reports about one of the moments."""
         if others.first is None or others.second is None or not others.prior.known:
             return silos
         mean = np.clip(np.nan_to_num(silos.first.over(silos.present).value), -1.0, 1.0)
@@ -57,11 +53,9 @@ class PooledMoments(ClassMoments):
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Covariance of the sources; those of the surveys are independent."""
         return _join_blocks(self.silos.noise, self.others.noise)
 
     def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return both parts of the noise; see :meth:`ClassMoments.split_noise`."""
         mine, _, _ = self.silos.split_noise()
         theirs, other_factors, signs = self.others.split_noise()
         factors = np.zeros((len(other_factors), len(self.noise), self.k))
@@ -69,7 +63,6 @@ class PooledMoments(ClassMoments):
         return _join_blocks(mine, theirs), factors, signs
 
     def _lift(self, quantity: Quantity, first: int) -> Quantity:
-        """Return a quantity of the silos (first 0) or of the others (first 4) with slopes of all sources."""
         slopes = np.zeros((len(self.noise), self.k))
         slopes[first : first + len(quantity.slopes)] = quantity.slopes
         return Quantity(quantity.value, slopes)
@@ -81,22 +74,18 @@ class PooledMoments(ClassMoments):
 
     @cached_property
     def class_share(self) -> Quantity:
-        """Estimate of P(c) with the weights of this number, not those of the pooled prior."""
         return self._pool(self.silos.class_share, self.others.class_share)
 
     @cached_property
     def first(self) -> Quantity:
-        """Estimate of E[x 1(c)]."""
         return self._pool(self.silos.first, self.others.first)
 
     @cached_property
     def second(self) -> Quantity:
-        """Estimate of E[x^2 1(c)]."""
         return self._pool(self.silos.second, self.others.second)
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """Estimate of P(missing, c); None if the number cannot be missing."""
         return None if self.silos.missing is None else self._pool(self.silos.missing, self.others.missing)
 
     @property
@@ -105,18 +94,15 @@ class PooledMoments(ClassMoments):
         return (1 - self.weight) * self.others.second_bias
 
     def fourth_cumulant(self, quantity: Quantity) -> FloatArray:
-        """Return the fourth cumulant of a quantity's noise."""
         mine, theirs = quantity.slopes[:_SILO_SOURCES], quantity.slopes[_SILO_SOURCES:]
         others = self.others.fourth_cumulant(Quantity(quantity.value, theirs))
         return self.silos.fourth_cumulant(Quantity(quantity.value, mine)) + others
 
     def with_cautious_noise(self) -> PooledMoments:
-        """Return the same estimates with noise that depends less on the few people of a class."""
         return replace(self, silos=self.silos.with_cautious_noise(), others=self.others.with_cautious_noise())
 
     @property
     def differences(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Differences of all moments between silos and others, their variances, and fourth cumulants."""
         pairs = [
             (self.silos.first, self.others.first),
             (self.silos.second, self.others.second),
@@ -135,7 +121,6 @@ class PooledMoments(ClassMoments):
 
 
 def _join_blocks(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the covariance of all sources of two independent estimates."""
     size, first = len(one) + len(other), len(one)
     joined = np.zeros((size, size, one.shape[-1]))
     joined[:first, :first], joined[first:, first:] = one, other

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+import numpy as np
+
 from encoders.mechanisms.counted_table import laplace_variance
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.estimation.class_prior import PooledPrior, pool_prior
-from ldp_aggregator.estimation.discrete.covariance import TableEstimate
+from ldp_aggregator.estimation.discrete.covariance import FrequencyCovariance, TableEstimate
+from ldp_aggregator.estimation.discrete.frequencies import CombinedFrequencies
 from ldp_aggregator.estimation.numeric.number import ClassMoments
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE, ClassCounts, NoisyTable, estimate_table
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from ldp_aggregator.snapshot import SiloSnapshot
 
 
 @dataclass(frozen=True)
 class SiloTables:
-    """The tables of a silo survey."""
-
     snapshot: SiloSnapshot
     """The sums of all messages."""
     tables: tuple[NoisyTable, ...]
@@ -27,7 +29,6 @@ class SiloTables:
 
     @classmethod
     def from_snapshot(cls, snapshot: SiloSnapshot) -> Self:
-        """Return the tables of a snapshot."""
         messages, cells = snapshot.messages, snapshot.cells
         tables = [
             NoisyTable(
@@ -42,46 +43,41 @@ class SiloTables:
 
     @property
     def plan(self) -> SiloPlan:
-        """The plan of the silos."""
         return self.snapshot.plan
 
     @property
     def messages(self) -> int:
-        """Number of messages."""
         return self.snapshot.messages
 
     @property
     def k(self) -> int:
-        """Number of classes."""
         return len(self.plan.label.values)
 
     @cached_property
     def classes(self) -> ClassCounts | None:
-        """The numbers of rows per class; None without messages."""
         return ClassCounts.from_tables(self.tables) if self.messages else None
 
     @property
     def n(self) -> int:
-        """The estimated number of rows; 0 without messages."""
         return round(self.classes.rows) if self.classes else 0
 
     @property
     def prior(self) -> PooledPrior:
-        """The raw estimate of P(label)."""
         if self.classes:
             return self.classes.pooled_prior
         return pool_prior([], self.k)
 
     def estimate_features(self) -> list[TableEstimate | ClassMoments]:
-        """Return the raw estimates of each feature: frequencies, or the moments of a number."""
         return [self._estimate_feature(index) for index in range(len(self.tables))]
 
     def _estimate_feature(self, index: int) -> TableEstimate | ClassMoments:
         table, is_number = self.tables[index], self.tables[index].unit > 1
         if self.classes:
-            kind = SoftMoments if is_number else CellFrequencies
-            return kind.from_table(table, self.classes)
+            estimate = SoftMoments.from_table if is_number else estimate_table
+            return estimate(table, self.classes)
         if is_number:
             can_be_missing = self.plan.features[index].missing == "category"
             return ClassMoments((), self.prior, can_be_missing)
-        return CellFrequencies.unknown(table.cells.size)
+        size = table.cells.size
+        covariance = FrequencyCovariance.unknown(np.full(size, 1 / size))
+        return CombinedFrequencies(0, np.full(size, math.nan), covariance, COUNT_TABLE, ())

@@ -8,7 +8,7 @@ shifted so that they add up to its pooled count.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -41,7 +41,6 @@ class TableNoise:
 
     @classmethod
     def from_table(cls, table: NoisyTable, classes: ClassCounts) -> Self:
-        """Return the noise of a table whose cells are shifted to the pooled class counts."""
         cells = len(table.cells)
         sources = _SOURCES[:, :cells]
         shifted = table.variance * (np.eye(cells) - 1 / cells) + classes.variance / cells**2
@@ -83,21 +82,18 @@ class TableNoise:
         return np.array([-1.0, 1.0, math.copysign(1.0, shared)]), factors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SoftMoments(ClassMoments):
     """Raw estimates of the moments of one number, per class, from a noisy table instead of two questions."""
 
-    sums: FloatArray = field(default_factory=lambda: np.zeros((4, 0)))
+    sums: FloatArray
     """Shares of all rows: E[x 1(c)], E[x^2 1(c)], P(missing, c) and P(c). Shape (4, k)."""
-    table_noise: TableNoise = field(
-        default_factory=lambda: TableNoise(1.0, np.zeros((4, 4)), np.zeros(4), 0.0)
-    )
+    table_noise: TableNoise
     cautious: Population | None = None
     """The population at which the noise is evaluated; None means a likely one."""
 
     @classmethod
     def from_table(cls, table: NoisyTable, classes: ClassCounts) -> Self:
-        """Combine the cells of a number's table with the pooled class counts."""
         cells = len(table.cells)
         shifted = table.counts + (classes.counts - table.counts.sum(axis=0)) / cells
         return cls(
@@ -110,12 +106,10 @@ class SoftMoments(ClassMoments):
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return round(self.table_noise.rows)
 
     @cached_property
     def noise(self) -> FloatArray:
-        """Covariance of the sources, (4, 4, k), from noise and sampling."""
         return self.table_noise.covariance(*_row_moments(self._population))
 
     def split_noise(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -130,7 +124,6 @@ class SoftMoments(ClassMoments):
 
     @cached_property
     def _population(self) -> Population:
-        """The population at which the noise is evaluated."""
         if self.cautious is not None:
             return self.cautious
         first, second, missing, share = self.sums
@@ -144,11 +137,9 @@ class SoftMoments(ClassMoments):
         return LAPLACE_KURTOSIS / self.table_noise.terms * variance**2
 
     def likely_population(self) -> Population:
-        """Return the population that these estimates describe, at which their noise is evaluated."""
         return self._population
 
     def with_cautious_noise(self) -> SoftMoments:
-        """Return the same estimates with noise that depends less on the few rows of a class."""
         return replace(self, cautious=self._population.shrink_to_equal_classes(self.n))
 
     def _source(self, index: int) -> Quantity:
@@ -156,30 +147,23 @@ class SoftMoments(ClassMoments):
 
     @cached_property
     def class_share(self) -> Quantity:
-        """Estimate of P(c)."""
         return self._source(3)
 
     @cached_property
     def first(self) -> Quantity:
-        """Estimate of E[x 1(c)]."""
         return self._source(0)
 
     @cached_property
     def second(self) -> Quantity:
-        """Estimate of E[x^2 1(c)]."""
         return self._source(1)
 
     @cached_property
     def missing(self) -> Quantity | None:
-        """Estimate of P(missing, c); None if the number cannot be missing."""
         return self._source(2) if self.can_be_missing else None
 
 
 def _row_moments(people: Population) -> tuple[FloatArray, FloatArray]:
-    """Return the mean products, (4, 4, k), and the means, (4, k), of what a row adds to the four sums.
-
-    Third and fourth moments are those of normal distributions.
-    """
+    """Return mean products, (4, 4, k), and means, (4, k), of a row's sums; E[x^3], E[x^4] are normal's."""
     mean = people.first / np.where(people.present > 0, people.present, 1.0)
     third = np.clip(3 * mean * people.second - 2 * mean**2 * people.first, -people.second, people.second)
     absent, zeros = people.missing, np.zeros_like(mean)

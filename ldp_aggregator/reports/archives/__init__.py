@@ -1,11 +1,8 @@
 """Archives: files of raw reports, of any size; their reports are counted as a collector counts them.
 
-Each archive is divided into sections, and all ids into parts. First each section is read, and its reports
-are written to a temporary file, sorted by part. Then each part is counted, in the order of the archives.
+Each archive is divided into sections, and all ids into parts. First each section is read, and its reports are
+written to a temporary file, sorted by part. Then each part is counted, in the order of the archives.
 Processes of this machine or of a Dask cluster share both steps.
-
-Reports are checked here as arrays, whereas :func:`encoders.survey.randomise.read_report` checks one report;
-the tests compare the two.
 """
 
 from __future__ import annotations
@@ -51,29 +48,14 @@ def count_archives(
 ) -> AnySnapshot:
     """Count the reports of archives, each once across all of them.
 
-    Of two reports with the same id the first counts, in the order of `paths`. If the second has the same
-    bytes, it is skipped as a duplicate, otherwise it is rejected as ``id-reused``.
+    Archives are files of concatenated reports, like request bodies; gzip is recognised by content. Of two
+    reports with the same id the first counts, in the order of `paths`; the second is skipped if it has the
+    same bytes, else rejected as ``id-reused``. `warn` is called for each damage that the totals do not show.
+    `workers` is the number of processes, ALL_PROCESSORS, or the address of a Dask cluster, which must see the
+    archives, and the folder for temporary files, under the same paths.
 
-    Parameters
-    ----------
-    plan : Plan or SiloPlan
-        The plan that the reports must answer.
-    paths : sequence of str
-        Files of concatenated reports, like request bodies; gzip is recognised by content, not by name.
-    warn : callable
-        Called with a warning for each damage that the totals do not show.
-    workers : int or str
-        Number of processes, ALL_PROCESSORS, or the address of a Dask cluster. Small archives are counted in
-        this process. The workers of a cluster must see the archives, and the folder for temporary files,
-        under the same paths.
-    show : callable
-        Shows the progress, see :data:`~encoders.progress.ShowProgress`.
-
-    Raises
-    ------
-    ArchiveError
-        If a file cannot be read or contains no reports, the cluster cannot be reached, Dask is not
-        installed, a worker dies, or the temporary files cannot be written.
+    Raises ArchiveError if a file cannot be read or contains no reports, the cluster cannot be reached, Dask
+    is not installed, a worker dies, or the temporary files cannot be written.
     """
     sections = [section for path in paths for section in divide_archive(path)]
     partition = Partition(sum(section.unpacked_bytes for section in sections))

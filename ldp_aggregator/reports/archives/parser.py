@@ -35,8 +35,6 @@ since the bytes after it are read as lengths.
 
 @dataclass
 class ParseSummary:
-    """The outcome of parsing a section of an archive, before deduplication."""
-
     end: int = 0
     """Byte offset in the archive up to which it is parsed."""
     in_damage: bool = False
@@ -56,22 +54,11 @@ class ParseSummary:
 
     @property
     def has_reports(self) -> bool:
-        """Whether the archive has a report of any plan."""
         return bool(self.accepted or set(self.rejections) - {Reason.MALFORMED, Reason.INCOMPLETE})
 
 
 class ArchiveParser:
-    """Parses a section of an archive.
-
-    Parameters
-    ----------
-    plan_format : PlanFormat
-        The formats of the plan that the reports must answer.
-    summary : ParseSummary
-        Where the section starts; the outcome is added to it.
-    stop : int
-        Byte offset of the next section, to which everything from there on belongs.
-    """
+    """Parses a section, which ends at the byte offset `stop`; `summary` has its start, and the outcome."""
 
     def __init__(self, plan_format: PlanFormat, summary: ParseSummary, stop: int = sys.maxsize) -> None:
         self._plan_format = plan_format
@@ -80,12 +67,7 @@ class ArchiveParser:
         self.summary = summary
 
     def parse(self, chunk: bytes, is_last: bool = False) -> Iterator[tuple[int, Records]]:
-        """Parse the next bytes, and yield the reports that they complete.
-
-        Yields
-        ------
-        index of a question, and records of it in the order of the archive.
-        """
+        """Parse the next bytes; yield the reports that they complete, in order: question and records."""
         data = self._rest + chunk
         limit = min(len(data), self._stop - self.summary.end)
         starts, ends, questions = self._plan_format.find_reports(data)
@@ -134,10 +116,7 @@ class ArchiveParser:
         return taken, position
 
     def _reject_piece(self, data: bytes, position: int, is_last: bool) -> int:
-        """Reject a piece that is not a canonical report; return its length, or 0 to wait for more bytes.
-
-        The mark of simulated reports is such a piece, but nothing is rejected for it.
-        """
+        """Reject a piece, unless it is the mark of simulated reports; return its length, 0 if incomplete."""
         head = data[position : position + len(SIMULATED_MARK)]
         if head == SIMULATED_MARK:
             self.summary.simulated, self.summary.in_damage = True, False
@@ -174,7 +153,6 @@ class ArchiveParser:
         return next_start - position
 
     def _find_reason(self, piece: bytes) -> Reason:
-        """Return the reason to reject a piece; canonical reports of the plan have been accepted before."""
         try:
             read_report(self._plan_format.plan, piece)
         except ReportError as error:

@@ -44,7 +44,6 @@ class Partition:
         self._key = np.array([secrets.randbits(64) | 1, secrets.randbits(64) | 1], dtype=np.uint64)
 
     def split(self, records: Records) -> list[Records]:
-        """Return the records of every part, in their original order."""
         ids = np.ascontiguousarray(records[:, :ID_BYTES]).view("<u8")
         mixed: NDArray[np.uint64] = ids[:, 0] * self._key[0] + ids[:, 1] * self._key[1]
         part = (mixed >> np.uint64(32)) * np.uint64(self.parts) >> np.uint64(32)
@@ -55,10 +54,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class SpilledSection:
-    """A section whose accepted reports are in a temporary file."""
-
     path: str
-    """The archive."""
     start: int
     """Byte offset from which the section was read."""
     summary: ParseSummary
@@ -68,7 +64,6 @@ class SpilledSection:
     """Part, question, offset in the file and number of records of each block. Shape (m, 4)."""
 
     def select_part(self, part: int) -> tuple[str, IntArray]:
-        """Return the temporary file and its blocks of a part."""
         return self.file, self.blocks[self.blocks[:, 0] == part]
 
 
@@ -80,10 +75,7 @@ def spill_section(
     before: ParseSummary | None = None,
     progress: Callable[[int], object] = int,
 ) -> SpilledSection:
-    """Read a section, and write its accepted reports to a temporary file in a folder; see `read_section`.
-
-    Without `before`, the outcome of the section before, reading starts at the first likely report.
-    """
+    """Write the accepted reports of a section to a file; without `before`, from the first likely report."""
     plan_format = PlanFormat(_load_plan(plan_json))
     summary = ParseSummary()
     if before:
@@ -123,10 +115,7 @@ def _write_blocks(
 def count_part(
     plan_json: bytes, sections: Sequence[tuple[str, IntArray]]
 ) -> tuple[Mapping[str, Total], Mapping[str, int]]:
-    """Count each accepted report of a part once; return the totals, and rejections by reason.
-
-    `sections` has the temporary file of each section, in order, and its blocks of this part.
-    """
+    """Count each report of a part once, from sections in order; return totals and rejections by reason."""
     from threadpoolctl import threadpool_limits
 
     plan = _load_plan(plan_json)
@@ -137,7 +126,6 @@ def count_part(
 
 
 def _count_distinct(plan: Plan | SiloPlan, distinct: Mapping[int, Records]) -> Mapping[str, Total]:
-    """Return the totals of the records of each question."""
     totals = {}
     for index, records in distinct.items():
         mechanism, payloads = plan.counted_questions[index].mechanism, records[:, ID_BYTES:]
@@ -196,7 +184,6 @@ def _drop_repeats(pieces: dict[int, list[Records]]) -> int:
 
 @contextmanager
 def spill_errors() -> Iterator[None]:
-    """Raise ArchiveError in place of the errors of temporary files."""
     try:
         yield
     except OSError as error:

@@ -43,7 +43,6 @@ class Section:
 
     @property
     def size(self) -> int:
-        """Number of bytes in the file."""
         return self.stop - self.start
 
     @property
@@ -53,7 +52,6 @@ class Section:
 
 
 def divide_archive(path: str) -> list[Section]:
-    """Return the sections of a file, in order; raise ArchiveError if it cannot be read."""
     with _read_errors(path), Path(path).open("rb") as file:
         is_gzip = file.peek(2)[:2] == _GZIP_MAGIC
         size = os.fstat(file.fileno()).st_size
@@ -69,12 +67,8 @@ def read_section(
     """Yield the reports of a section that a device could have sent, with duplicates, in their order.
 
     Each item is the index of a question, and records of it. The outcome is added to the summary; `progress`
-    takes the number of bytes that were read since its last call.
-
-    Raises
-    ------
-    ArchiveError
-        If the file cannot be read, is not an archive of reports, or its compression is damaged.
+    takes the number of bytes that were read since its last call. Raises ArchiveError if the file cannot be
+    read, is not an archive of reports, or its compression is damaged.
     """
     stop, position = sys.maxsize if section.is_gzip else section.stop, section.start
     parser = ArchiveParser(plan_format, summary, stop)
@@ -123,7 +117,6 @@ def _read_chunks(file: io.BufferedReader, is_gzip: bool) -> Iterator[bytes]:
 
 @contextmanager
 def _read_errors(path: str) -> Iterator[None]:
-    """Raise ArchiveError in place of the errors of reading a file."""
     try:
         yield
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -143,7 +136,6 @@ def require_reports(path: str, has_reports: bool) -> None:
 
 
 def describe_damage(path: str, summaries: Sequence[ParseSummary]) -> Iterator[str]:
-    """Yield a warning for each kind of damage in the sections of an archive."""
     offsets = [offset for each in summaries for offset in each.damage_offsets]
     if offsets:
         places = f"{len(offsets)} places" if len(offsets) > 1 else "one place"

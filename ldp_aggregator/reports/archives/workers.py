@@ -25,18 +25,7 @@ Run = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
 
 @contextmanager
 def open_workers(workers: int | str) -> Iterator[Run]:
-    """Return a function that spreads its calls over the workers.
-
-    Parameters
-    ----------
-    workers : int or str
-        Number of processes of this machine, ALL_PROCESSORS, or the address of a Dask cluster.
-
-    Raises
-    ------
-    ArchiveError
-        If Dask is not installed, the cluster cannot be reached or fails, or a process dies.
-    """
+    """Return a function that spreads calls over workers; ArchiveError if they cannot be used or die."""
     if workers == 1:
         yield map
     elif isinstance(workers, int):
@@ -57,7 +46,6 @@ def open_workers(workers: int | str) -> Iterator[Run]:
 
 @contextmanager
 def _errors(message: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Raise ArchiveError in place of errors of some kinds, whose name follows the message."""
     try:
         yield
     except ArchiveError:

@@ -289,7 +289,7 @@ def test_a_missing_answer_has_no_place_in_the_order():
 
 def make_covariance(cells, n=1000, noise=2.0):
     """Return the covariance of frequencies with this much noise per report."""
-    return FrequencyCovariance.from_coefficients(
+    return FrequencyCovariance(
         cells.ravel(), n, floor=noise / n, growth=1 / n, shared=0.0, slope=0.0, product=1 / n
     )
 

@@ -46,7 +46,7 @@ SHARE = 0.35
 
 
 def covariance(n: int, noise: float, f: Sequence[float] = (0.2, 0.8)) -> FrequencyCovariance:
-    return FrequencyCovariance.from_coefficients(
+    return FrequencyCovariance(
         np.array(f), n, floor=noise, growth=1 / n, shared=0.0, slope=0.0, product=1 / n
     )
 

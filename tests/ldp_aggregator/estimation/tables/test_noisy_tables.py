@@ -12,7 +12,7 @@ from ldp_aggregator.estimation.class_differences import (
     ratio_contrasts,
 )
 from ldp_aggregator.estimation.intervals import estimate_conditional_intervals, estimate_joint_intervals
-from ldp_aggregator.estimation.tables.noisy_tables import CellFrequencies, ClassCounts, NoisyTable
+from ldp_aggregator.estimation.tables.noisy_tables import ClassCounts, NoisyTable, estimate_table
 from ldp_aggregator.estimation.tables.soft_moments import SoftMoments
 from tests.support.statistical_checks import (
     assert_correct_errors,
@@ -64,9 +64,7 @@ def samples(request: pytest.FixtureRequest, trials: int) -> list[list[NoisyTable
 @pytest.mark.parametrize("place", range(len(TABLES)))
 def test_estimates_are_unbiased_and_their_errors_and_intervals_correct(samples, place):
     classes = [ClassCounts.from_tables(each) for each in samples]
-    cells = [
-        CellFrequencies.from_table(each[place], counts) for each, counts in zip(samples, classes, strict=True)
-    ]
+    cells = [estimate_table(each[place], counts) for each, counts in zip(samples, classes, strict=True)]
     conditionals = [estimate_conditional_intervals(each, 3) for each in cells]
     for found, truth in (
         ([each.shares for each in classes], PRIOR),
@@ -83,8 +81,7 @@ def test_estimates_are_unbiased_and_their_errors_and_intervals_correct(samples, 
 @pytest.mark.slow
 def test_equal_classes_seldom_differ_and_different_ones_do(samples):
     tables = [
-        [CellFrequencies.from_table(table, ClassCounts.from_tables(each)) for table in each]
-        for each in samples[:1000]
+        [estimate_table(table, ClassCounts.from_tables(each)) for table in each] for each in samples[:1000]
     ]
     equal = np.mean([find_differing_values(each[1], 3).any() for each in tables])
     assert equal < 0.05 + 5.5 * np.sqrt(0.05 * 0.95 / len(tables))  # false alarm below 1e-7

@@ -317,7 +317,7 @@ def print_bugs() -> None:
 
 def flagged_series(mutant: type[StepwiseSeries]) -> str:
     plan = compile_series()
-    leak, checks = check_series(plan, mutant(), make_people(plan), SERIES_TRIALS, ALPHA)
+    [leak], checks = check_series(plan, mutant(), make_people(plan), SERIES_TRIALS, ALPHA)
     causes = [f"bound {leak.leak.epsilon_lower_bound:.2f}"] * leak.exceeds(plan.epsilon)
     causes += [f"{each.layer}: {each.name}" for each in checks if not each.passed]
     return f"| {(mutant.__doc__ or '').rstrip('.')} | {'; '.join(causes) or 'NOT DETECTED'} |"

@@ -92,7 +92,7 @@ def commit(plan: Plan, synchronous: str) -> float:
     with journals(plan, synchronous) as fresh:
         for journal, _ in zip(fresh, range(REPORTS), strict=False):
             start = perf_counter()
-            journal.commit(identity, plan, lambda: b"x" * 64)
+            journal.commit(identity, plan, lambda _: b"x" * 64)
             seconds.append(perf_counter() - start)
     return statistics.median(seconds)
 

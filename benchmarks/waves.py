@@ -1,4 +1,4 @@
-"""Measure what series of waves show: ``python -m benchmarks.waves [WORLD...]``.
+"""Measure what series of waves show: ``python -m benchmarks.waves [WORLD...]``, or ``intake`` for their cost.
 
 Each series has 20,000 people, 12 waves and epsilon 2; every person answers in one wave. In the world "still"
 nothing changes; in "gradual" shares, classes and means change by the same amount in each wave; in "jump" they
@@ -24,6 +24,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import wave_intake
 from encoders.progress import show_progress
 from encoders.randomness import FastStream
 from encoders.survey import Plan, read_survey
@@ -242,10 +243,14 @@ HEAD = (
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("worlds", nargs="*", choices=[*PATHS, []], help=", ".join(PATHS))
+    parser.add_argument(
+        "worlds", nargs="*", choices=[*PATHS, "intake", []], help=", ".join([*PATHS, "intake"])
+    )
     parser.add_argument("--questions", nargs="*", choices=QUESTIONS, default=list(QUESTIONS))
     parser.add_argument("--repeats", type=int, default=40, help="series of each question and world")
     arguments = parser.parse_args()
+    if "intake" in arguments.worlds:
+        raise SystemExit(not wave_intake.main(arguments.repeats))
     cells = [(question, world) for question in arguments.questions for world in arguments.worlds or PATHS]
     failures: list[str] = []
     print(f"| {HEAD} |\n|{'---|' * (HEAD.count('|') + 1)}")

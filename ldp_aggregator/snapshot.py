@@ -187,6 +187,12 @@ class SiloSnapshot(CounterSnapshot[SiloPlan]):
             )
         return self.plan
 
+    def select(self, wave: str = LAST_WAVE) -> SiloSnapshot:
+        """Return the snapshot; raise SnapshotError for the name of a wave, of which silos have none."""
+        if wave in (LAST_WAVE, ALL_WAVES):
+            return self
+        raise SnapshotError(f"{self.plan.id} is a survey of silos, which has no waves: leave --wave out")
+
     @property
     def messages(self) -> int:
         return self.total()

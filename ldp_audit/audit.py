@@ -222,8 +222,8 @@ class _AuditRun:
             self.checks.append(Check(SERIES, "all waves", None, "not measured: the device has no series()"))
             return
         count = max(_MIN_SERIES, self.trials // _TRIALS_PER_SERIES)
-        leak, checks = check_series(audited, self.device, self.people, count, self.alpha)
-        self.black_box.append(leak)
+        leaks, checks = check_series(audited, self.device, self.people, count, self.alpha)
+        self.black_box += leaks
         self.checks += checks
 
     def check_forks(self, forked: dict[str, list[bytes]], messages: MessagesByPerson) -> None:

@@ -1,13 +1,15 @@
 """The series layer: what a device sends in all waves of a survey, under a simulated clock; silence included.
 
-All other layers audit the report of one wave.
+All other layers audit the report of one wave. A device is visited in each wave; so a plan of many waves is
+audited with some of them, and as a whole by devices that are there in the last waves only. A relay is left
+out: the layer audits the reports that would be sealed.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Protocol, runtime_checkable
 from unittest.mock import patch
@@ -24,6 +26,8 @@ from ldp_audit.messages import Messages
 from ldp_audit.people import Person
 from ldp_audit.result import SERIES, BlackBoxResult, Check, format_p_value
 
+MOST_VISITED = 12
+"""Number of waves, at most, in which a device is visited."""
 Bodies = list[list[bytes]]
 """The bodies that a device sends, by wave."""
 
@@ -83,14 +87,35 @@ def make_histories(plan: Plan, people: Sequence[Person]) -> list[History]:
 
 def check_series(
     plan: Plan, device: SeriesDevice, people: Sequence[Person], count: int, alpha: float
-) -> tuple[BlackBoxResult, list[Check]]:
+) -> tuple[list[BlackBoxResult], list[Check]]:
     """Check what `count` devices of each history send in all waves.
 
     `alpha` is the probability of finding a fault in a client that has none.
     """
-    histories = make_histories(plan, people)
+    assert plan.waves is not None
+    waves = plan.waves.list
+    if len(waves) <= MOST_VISITED:
+        leak, checks = _check_histories(plan, device, make_histories(plan, people), count, alpha)
+        return [leak], checks
+    places = np.linspace(0, len(waves) - 1, MOST_VISITED).astype(int)
+    some = replace(plan, waves=replace(plan.waves, list=tuple(waves[place] for place in places)))
+    first, checks = _check_histories(some, device, make_histories(some, people), count, alpha / 2)
+    absent: list[Person | None] = [None] * (len(waves) - MOST_VISITED)
+    late = [
+        History(f"{name}, late", [*absent, *[each] * MOST_VISITED])
+        for name, each in (("the same answers", people[0]), ("the same other answers", people[-1]))
+    ]
+    last, more = _check_histories(plan, device, late, 3 * count, alpha / 2)
+    named = [replace(each, name=f"{each.name} ({MOST_VISITED} waves)") for each in checks]
+    return [first, last], named + more
+
+
+def _check_histories(
+    plan: Plan, device: SeriesDevice, histories: Sequence[History], count: int, alpha: float
+) -> tuple[BlackBoxResult, list[Check]]:
     sent = {at: [device.series(plan, each) for _ in range(count)] for at, each in enumerate(histories)}
-    always = [at for at, each in enumerate(histories) if None not in each.people]
+    absent = [None in each.people for each in histories]
+    always = [at for at, each in enumerate(histories) if all(absent) or not absent[at]]
     whole = {histories[at].name: _summarise(sent[at]) for at in always}
     pairs = list(combinations(whole, 2))
     leaks = [compare(pair, whole[pair[0]], whole[pair[1]], alpha / 2 / len(pairs)) for pair in pairs]

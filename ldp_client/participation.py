@@ -74,8 +74,7 @@ class Participation(BoundSurvey[Plan]):
         entry = require_consent(entry, self.failed_grant)
         plan = self.pinned_plan(entry)
         read_invitation(plan, self.token)
-        agreed = entry
-        if waiting := describe_wait(plan, agreed):  # before the row is read
+        if waiting := describe_wait(plan, entry):  # before the row is read
             return waiting
         if isinstance(row, Mapping):  # read each value once, whatever kind of mapping it is
             row = {each.name: row[each.name] for each in plan.entries if each.name in row}
@@ -83,9 +82,9 @@ class Participation(BoundSurvey[Plan]):
         coded, clipped = plan.encode(row, label), plan.clipped_names(row)
         receipt = Receipt(State.QUEUED, plan.id, epsilon=float(plan.epsilon), clipped=clipped)
         made: list[bytes] = []
-        wave = find_wave(plan, agreed.wave)
+        wave = find_wave(plan, entry.wave)
 
-        def make_report() -> bytes:
+        def make_report(agreed: JournalEntry) -> bytes:
             require_due(plan, self.token, agreed, wave)
             sent = randomise_all(plan, coded, SystemEntropy(), self.token, wave)
             reports = [each.report for each in sent]
@@ -96,8 +95,8 @@ class Participation(BoundSurvey[Plan]):
         try:
             asked = plan.waves.list[wave] if plan.waves and wave is not None else None
             entry, created = self.journal.commit(self.identity, plan, make_report, max_total, asked)
-        except NotDueError:  # the wave ended meanwhile
-            return self.status(entry)
+        except NotDueError:  # the wave ended, or another client granted the token of another one
+            return self.status(self.find_entry())
         except Exception:  # closing the file fails after the commit too
             if made and (stored := self.journal.find(self.identity)) and stored.post[1] == made[0]:
                 return receipt

@@ -60,9 +60,11 @@ class RehearsalJournal(Journal):
             )
 
     def forget_withdrawn(self) -> None:
-        """Forget the surveys that were withdrawn, so that the person can agree again."""
+        """Forget the surveys that were withdrawn: the person can agree again, and draws a new wave."""
         with self._transaction() as connection:
-            connection.execute("DELETE FROM surveys WHERE state = ?", (State.WITHDRAWN,))
+            connection.execute(
+                "DELETE FROM surveys WHERE state IN (?, ?)", (State.WITHDRAWN, State.NO_CONSENT)
+            )
 
 
 class RehearsalParticipation(Participation):

@@ -1,8 +1,7 @@
 """Explains to a person what they would send: the question, the bytes, and the likelihood of each true answer.
 
-A preview takes the same steps as a report, but sends and stores nothing. It contains the true answer, so only
-the person, or an author with a row of their own, may see it. A report that waits to be sent is explained
-without the row, because the row is not stored.
+It contains the true answer, so only the person, or an author with a row of their own, may see it. A report
+that waits to be sent is explained without the row, which is not stored.
 """
 
 from __future__ import annotations
@@ -112,31 +111,22 @@ def preview(
 ) -> Preview:
     """Make what a person sends of a row by the steps of a device, and send nothing.
 
-    Raises RowError if the row does not fit the survey, TokenError if the token is not a token of this survey,
-    and LdpError if there is no such question.
-
-    Parameters
-    ----------
-    label : object
-        None for a survey without a label.
-    question_name : str, optional
-        Name of the question to preview, in place of a drawn one, or of all that each person answers.
-    token : str, optional
-        The invitation. Without one, a preview of a survey by invitation draws the question.
-    language : str
-        See :class:`Preview`.
-    wave : int, optional
-        The index of the wave. Without it or a token, a preview of a survey with waves draws the wave.
+    What is not given is drawn: the question, unless a token names it or each person answers all; and the wave
+    (by its index), of which the preview then says that it is not drawn yet. `language`: see :class:`Preview`.
+    Raises RowError, TokenError, or LdpError for an unknown question.
     """
     if plan.by_invitation and question_name is None and token is None:
         question_name = plan.draw(rng).name
-    if plan.waves and wave is None and (token is None or question_name):
+    is_example = plan.waves and wave is None and (token is None or question_name)
+    if plan.waves and is_example:
         wave = plan.waves.draw(rng)
     if plan.asks_all and question_name is None:
         made = randomise_all(plan, plan.encode(row, label), rng, wave=wave)
     else:
         made = [randomise(plan, row, label, rng, question_name, token, wave)]
     clipped = plan.clipped_names(row)
+    if is_example:  # the person's wave is drawn when they agree
+        made = [each._replace(question=replace(each.question, wave=None)) for each in made]
     return Preview(plan, made[0], clipped, language=language, others=tuple(made[1:]))
 
 
@@ -168,7 +158,7 @@ def explain(shown: Preview) -> str:
 
 
 def _explain_all(shown: Preview) -> Iterator[list[str]]:
-    """Yield the paragraphs of a preview of all questions: each true answer, and what may be sent instead."""
+    """Yield the paragraphs of a preview of all questions."""
     plan, answers = shown.plan, shown.answers
     wording = Wording.from_plan(plan, shown.language)
     yield describe_wave(plan, answers[0].randomised.question)
@@ -190,10 +180,7 @@ def _explain_all(shown: Preview) -> Iterator[list[str]]:
 
 
 def explain_report(plan: Plan, report: bytes) -> str:
-    """Return a text that describes a packed report: only what anyone with the plan can read from the report.
-
-    Raises ReportError if these bytes cannot be a report for this plan.
-    """
+    """Describe a packed report as anyone with the plan can read it; raise ReportError for other bytes."""
     read = read_report(plan, report)
     question, wording = plan.counted_questions[read.question], Wording.from_plan(plan)
     return _paragraphs(
@@ -214,12 +201,17 @@ def _paragraphs(*parts: list[str]) -> str:
 
 
 def describe_wave(plan: Plan, asked: Question) -> list[str]:
-    """Return the lines about the wave in which a question is asked; none for a survey without waves."""
-    if plan.waves is None or asked.wave is None:
+    """Return the lines about the wave of a question, or about all waves if it has none yet."""
+    if plan.waves is None:
         return []
-    wave = plan.waves.list[asked.wave]
-    times = (f"{datetime.fromtimestamp(each, UTC):%Y-%m-%d %H:%M} UTC" for each in (wave.opens, wave.closes))
-    return wrap_text(sentence("wave", wave.name, *times))
+    waves, what = plan.waves.list, "waves"
+    count: object = len(waves)
+    if asked.wave is not None:
+        waves = waves[asked.wave : asked.wave + 1]
+        what, count = "wave", waves[0].name
+    ends = waves[0].opens, waves[-1].closes
+    times = (f"{datetime.fromtimestamp(each, UTC):%Y-%m-%d %H:%M} UTC" for each in ends)
+    return wrap_text(sentence(what, count, *times))
 
 
 def _describe_questions(plan: Plan, asked: Question, tense: str, wording: Wording) -> list[str]:
@@ -277,7 +269,7 @@ def _describe_randomised_answer(question: Question, payload: bytes, wording: Wor
 
 
 def describe_clipping(plan: Plan, clipped: Sequence[str]) -> list[str]:
-    """Return a line for each entry of a row that is outside its range; `clipped` has their names."""
+    """Return a line for each entry outside its range, by name."""
     features = {feature.name: feature for feature in (*plan.row_schema.features, *plan.entries)}
     lines: list[str] = []
     for name in clipped:
@@ -290,7 +282,7 @@ def describe_clipping(plan: Plan, clipped: Sequence[str]) -> list[str]:
 
 
 def describe_square(question: Question) -> list[str]:
-    """Return the lines that describe a question about squares of numbers; empty for other questions."""
+    """Return the lines about a question about squares of numbers; none for others."""
     numbers = [each for each in question.asked_features if isinstance(each, NumericFeature)]
     if question.moment != SQUARE:
         return []

@@ -1,4 +1,4 @@
-"""The baseline of simulations: Naive Bayes trained on the rows themselves, without privacy."""
+"""The baseline of simulations: the rows themselves, described without privacy."""
 
 from __future__ import annotations
 
@@ -9,35 +9,40 @@ from encoders.survey.features import GRID
 from ldp_aggregator.arrays import IntArray
 from ldp_aggregator.estimation import ClassConditional, Gaussian
 from ldp_aggregator.estimation.estimators import MIN_VARIANCE
-from ldp_aggregator.prediction.scoring import LogProbabilities
+from ldp_aggregator.simulated_population import SyntheticPopulation
 
 
-def train_baseline(plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray) -> LogProbabilities:
-    """Train Naive Bayes on true rows: counts plus one (Laplace) for discrete features, moments for numbers.
+def describe_rows(
+    plan: Plan, codes: IntArray, labels: IntArray, rows: IntArray, smoothing: float = 1.0
+) -> SyntheticPopulation:
+    """Describe true rows: counts plus `smoothing` (Laplace) for discrete features, moments for numbers.
 
-    `codes`, (m, n), and `labels`, (m,), were coded with the plan; `rows` are the indices of the rows to train
-    on.
+    `codes`, (m, n), and `labels`, (m,), were coded with the plan; `rows` are the indices of the rows.
     """
     k, row_labels = len(plan.label.values), labels[rows]
-    prior = np.bincount(row_labels, minlength=k) + 1.0
+    prior = np.bincount(row_labels, minlength=k) + smoothing
     conditionals: list[ClassConditional] = []
     for feature, column in zip(plan.features, codes.T, strict=True):
         if isinstance(feature, NumericFeature):
-            conditionals.append(_estimate_gaussian(feature, column[rows], row_labels, k))
+            conditionals.append(_estimate_gaussian(feature, column[rows], row_labels, k, smoothing))
         else:
             cells = np.bincount(column[rows] * k + row_labels, minlength=feature.size * k)
-            counts = cells.reshape(feature.size, k) + 1.0
+            counts = cells.reshape(feature.size, k) + smoothing
             conditionals.append(counts / counts.sum(axis=0))
-    return LogProbabilities.from_probabilities(prior / prior.sum(), conditionals)
+    return SyntheticPopulation(prior / prior.sum(), tuple(conditionals))
 
 
-def _estimate_gaussian(feature: NumericFeature, codes: IntArray, labels: IntArray, k: int) -> Gaussian:
+def _estimate_gaussian(
+    feature: NumericFeature, codes: IntArray, labels: IntArray, k: int, smoothing: float
+) -> Gaussian:
     """Return a number's mean and variance per label; a label without rows has those of all rows."""
     is_present = codes <= 2 * GRID
     x, x_labels = (codes[is_present] - GRID) / GRID, labels[is_present]
     groups = [x[x_labels == label] for label in range(k)]
     groups = [group if len(group) else (x if len(x) else np.zeros(1)) for group in groups]
-    missing, present = (np.bincount(labels[mask], minlength=k) + 1.0 for mask in (~is_present, is_present))
+    missing, present = (
+        np.bincount(labels[mask], minlength=k) + smoothing for mask in (~is_present, is_present)
+    )
     return Gaussian(
         mean=np.array([group.mean() for group in groups]),
         variance=np.array([max(float(group.var()), MIN_VARIANCE) for group in groups]),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 import click
@@ -65,6 +66,7 @@ _at_option = option(
     help="The time in UTC: YYYY-MM-DD or YYYY-MM-DDTHH:MM.",
 )
 survey_argument = argument("survey", help="The id of a survey in the store.")
+_wave_option = option("--wave", metavar="NAME", help="A wave of the survey; the others stay as they are.")
 
 
 @click.command(cls=Command)
@@ -130,6 +132,8 @@ def describe_losses(survey: str, damage: CounterError | None, schedule: Schedule
     if schedule.restored:
         times = " and ".join(f"{format_time(each)} UTC" for each in schedule.restored)
         yield f"restored from a backup of {times}; reports that were acknowledged later are lost"
+    for wave, end in schedule.closed_waves.items():
+        yield f"the wave {wave} takes no reports from {format_time(end)} UTC, as its operator has closed it"
     if schedule.backup:
         yield f"a backup of {format_time(schedule.backup)} UTC, which can only be imported"
 
@@ -145,16 +149,26 @@ def _format_status(status: dict[str, Any]) -> list[str]:
 @survey_argument
 @store_option
 @_at_option
-def open_(survey: str, url: str, at: datetime | None) -> None:
+@_wave_option
+def open_(survey: str, url: str, at: datetime | None, wave: str | None) -> None:
     """Open SURVEY now or at a time.
 
-    The survey stays open until it is closed. Its plan is not served before it opens.
+    The survey stays open until it is closed. Its plan is not served before it opens. With --wave, a wave that
+    was closed takes reports again while it lasts.
 
     $ ldp-collector open health-2027
     $ ldp-collector open health-2027 --at 2027-02-15T18:00
     """
     with closing(open_existing_store(url)) as store:
         former = read_schedule(store, survey)
+        if wave:
+            if at:
+                raise click.UsageError("a wave opens at the time in the plan: leave --at out")
+            _find_wave(read_stored_plan(store, survey), wave)
+            open_waves = {name: end for name, end in former.closed_waves.items() if name != wave}
+            new, what = replace(former, closed_waves=open_waves), f"the wave {wave} is not closed"
+            _set_schedule(store, survey, new, "opened", what)
+            return
         was_open = survey in store.plans() and former.phase(time.time()) is Phase.OPEN
         _set_schedule(store, survey, replace(former, opens=_seconds(at), closes=None, grace=0), "opened")
         if was_open and _seconds(at) > time.time():
@@ -181,17 +195,27 @@ def open_(survey: str, url: str, at: datetime | None) -> None:
     default=0,
     help="The number of days after closing for which reports are still accepted.",
 )
-def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
+@_wave_option
+def close(survey: str, url: str, at: datetime | None, grace: int, wave: str | None) -> None:
     """Close SURVEY now or at a time.
 
     From then on the plan is not served. Devices that made a report while they were offline can send it
-    within the grace period. Later reports are refused, and devices delete them.
+    within the grace period. Later reports are refused, and devices delete them. With --wave, only the reports
+    of this wave are refused, as if it were over.
 
     $ ldp-collector close health-2027
     $ ldp-collector close health-2027 --at 2027-03-01 --grace 7
+    $ ldp-collector close mood-2027 --wave 2027-03
     """
     with closing(open_existing_store(url)) as store:
         schedule, closes = read_schedule(store, survey), _seconds(at)
+        if wave:
+            _find_wave(read_stored_plan(store, survey), wave)
+            end = closes + grace * _DAY_SECONDS
+            new = replace(schedule, closed_waves={**schedule.closed_waves, wave: end})
+            what = f"the wave {wave} takes no reports from {_format_time(end)}"
+            _set_schedule(store, survey, new, "closed", what)
+            return
         if at and schedule.opens is not None and closes <= schedule.opens:
             raise click.ClickException(
                 f"{survey} opens {_format_time(schedule.opens)}, which is after this time: give a later --at"
@@ -210,7 +234,8 @@ def close(survey: str, url: str, at: datetime | None, grace: int) -> None:
 COMMANDS = (status, open_, close)
 
 
-def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str) -> None:
+def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str, wave: str = "") -> None:
+    """Store a schedule, print and log it; `wave` says what is changed about a wave."""
     require_living(store, survey)
     require_usable(store, survey)
     store.set_note(SCHEDULES, survey, schedule.to_json())
@@ -222,8 +247,9 @@ def _set_schedule(store: Store, survey: str, schedule: Schedule, what: str) -> N
         + _format_time((schedule.closes or 0) + schedule.grace),
         Phase.CLOSED: "closed",
     }
-    click.echo(f"{survey}: {states[phase]}")
-    write_log(store, local_account(), what, survey, states[phase])
+    state = wave or states[phase]
+    click.echo(f"{survey}: {state}")
+    write_log(store, local_account(), what, survey, state)
 
 
 def _seconds(at: datetime | None) -> int:
@@ -267,20 +293,21 @@ def create(survey: str, url: str, count: int, wave: str | None) -> None:
     $ ldp-collector tokens create mood-2027 --count 500 --wave 2027-03
     """
     with closing(open_existing_store(url)) as store:
-        plan = read_stored_plan(store, survey)
-        require_usable(store, survey)
+        plan, closed = read_stored_plan(store, survey), require_usable(store, survey).closed_waves
         if not plan.by_invitation:
             raise click.ClickException(
                 f'{survey} is open to everyone: to invite people, write a new survey with enrolment = "token"'
             )
-        index = _find_wave(plan, wave)
+        index = _find_wave(plan, wave, closed)
         write_log(store, local_account(), "invited", survey, f"{count:,} tokens")
         for token in create_tokens(store, plan, count, SystemEntropy(), index):
             click.echo(token)
 
 
-def _find_wave(plan: Plan | SiloPlan, name: str | None) -> int | None:
-    """Return the index of the wave of new tokens; None in a survey without waves."""
+def _find_wave(
+    plan: Plan | SiloPlan, name: str | None, closed: Mapping[str, int] | None = None
+) -> int | None:
+    """Return the index of a wave, with `closed` of one that is not over; None in a survey without waves."""
     waves = plan.waves if isinstance(plan, Plan) else None
     if waves and name is None:
         names = ", ".join(each.name for each in waves.list)
@@ -289,4 +316,7 @@ def _find_wave(plan: Plan | SiloPlan, name: str | None) -> int | None:
         return None
     if waves is None:
         raise click.ClickException("the survey has no waves: leave --wave out")
-    return waves.find(name)
+    index = waves.find(name)
+    if closed is not None and time.time() >= min(waves.list[index].closes, closed.get(name, inf)):
+        raise click.ClickException(f"the wave {name} is over: give a later one with --wave")
+    return index

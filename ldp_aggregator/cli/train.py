@@ -30,7 +30,7 @@ from ldp_aggregator.reports.archives import ALL_PROCESSORS
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier, save_results
 from ldp_aggregator.series.series import POOLED, TABLES
-from ldp_aggregator.snapshot import LAST_WAVE, AnySnapshot, SiloSnapshot, Snapshot
+from ldp_aggregator.snapshot import LAST_WAVE, AnySnapshot, SiloSnapshot
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.rules import UNKNOWN_SHARE
 from ldp_aggregator.statements.warnings import find_warnings
@@ -168,7 +168,7 @@ def main(
     )
     if onnx_file and not snapshot.plan.label.exists:
         raise no_classifier(snapshot.plan, "leave --onnx out")
-    chosen = snapshot.select(wave) if isinstance(snapshot, Snapshot) else snapshot
+    chosen = snapshot.select(wave)
     _require_reports(chosen, silos, allow_empty)
     audit = read_audit(audit_file, snapshot.plan) if audit_file else None
     make = partial(make_results, wave=wave, tables=tables, discount=discount)

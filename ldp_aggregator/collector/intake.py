@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from math import inf
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from ldp_aggregator.collector.invitations import find_invited
 from ldp_aggregator.reports.batch_reader import BatchReader, QuestionBatch, Rejection
 from ldp_aggregator.stores import Batch, MarksById, Store
 from ldp_aggregator.stores.group_commit import GroupCommit
+from ldp_aggregator.stores.schedule import Schedule
 from ldp_aggregator.stores.shards import choose_shards, divide_counter, read_shards
 
 WAVE_GRACE_SECONDS = 7 * 86_400
 """How long after its end a wave still takes reports, which devices made in time: they may be offline."""
+_NO_LIMITS = Schedule()
 _NOT_ENROLLED = ReportOutcome(REJECTED, Rejection(Reason.NOT_ENROLLED, "its token is not an invitation"))
 
 
@@ -35,7 +38,9 @@ class Intake:
         self._reader = BatchReader(plan)
         self._buffered_writes = BufferedWrites(plan.id, store)
 
-    def record_body(self, body: bytes, allow_many: bool = True, grace: int = 0) -> list[ReportOutcome]:
+    def record_body(
+        self, body: bytes, allow_many: bool = True, schedule: Schedule = _NO_LIMITS
+    ) -> list[ReportOutcome]:
         """Check and record the reports of one body.
 
         Each report is checked independently. When this returns, every "recorded" report is durable;
@@ -47,8 +52,9 @@ class Intake:
             One or many packed reports, concatenated.
         allow_many : bool
             Whether the body may hold more than one report.
-        grace : int
-            For how many seconds after its end a wave still takes reports, if more than WAVE_GRACE_SECONDS.
+        schedule : Schedule
+            Says which waves are closed, and how long after its end a wave still takes reports, if longer than
+            WAVE_GRACE_SECONDS.
 
         Returns
         -------
@@ -73,8 +79,8 @@ class Intake:
             raise
         outcomes = {position: ReportOutcome(REJECTED, error) for position, error in refused.items()}
         batches = [batch for batch in batches if len(batch.positions)]
-        if isinstance(self._plan, Plan) and self._plan.waves and not self._plan.relay:  # it keeps the times
-            batches = _reject_undue(self._plan.waves, batches, grace, outcomes)
+        if isinstance(self._plan, Plan) and self._plan.waves:
+            batches = _reject_undue(self._plan, self._plan.waves, batches, schedule, outcomes)
         if self._plan.by_invitation:
             batches = self._reject_uninvited(batches, outcomes)
         if self._shards > 1:
@@ -123,18 +129,27 @@ class Intake:
 
 
 def _reject_undue(
-    waves: Waves, batches: Sequence[QuestionBatch], grace: int, outcomes: dict[int, ReportOutcome]
+    plan: Plan,
+    waves: Waves,
+    batches: Sequence[QuestionBatch],
+    schedule: Schedule,
+    outcomes: dict[int, ReportOutcome],
 ) -> list[QuestionBatch]:
-    """Return the reports whose wave takes reports now; add the others to `outcomes`."""
-    due, now = [], time.time()
+    """Return the reports whose wave takes reports now; add the others to `outcomes`.
+
+    A relay keeps the times of its messages, so that only waves that the operator has closed are refused.
+    """
+    due, now, grace = [], time.time(), max(schedule.grace, WAVE_GRACE_SECONDS)
     for batch in batches:
         assert isinstance(batch.question, Question)
         assert batch.question.wave is not None
         wave = waves.list[batch.question.wave]
-        if wave.opens <= now < wave.closes + max(grace, WAVE_GRACE_SECONDS):
+        early, is_over = now < wave.opens, now >= wave.closes + grace
+        is_closed = now >= schedule.closed_waves.get(wave.name, inf)
+        if not is_closed and (plan.relay or not (early or is_over)):
             due.append(batch)
             continue
-        early = now < wave.opens
+        early = early and not is_closed
         reason = Reason.SURVEY_NOT_OPEN if early else Reason.SURVEY_CLOSED
         why = f"the wave {wave.name} {'has not opened yet; try again later' if early else 'is over'}"
         outcomes |= dict.fromkeys(batch.positions.tolist(), ReportOutcome(REJECTED, Rejection(reason, why)))

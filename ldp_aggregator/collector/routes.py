@@ -126,8 +126,8 @@ def reports(survey: str) -> Response:
     except (Problem, ReportError) as error:
         intake.count_rejection(Reason(error.reason))
         raise
-    grace = service().schedule(plan.id).grace
-    outcomes = intake.record_body(body, allow_many=unlimited and not is_plain_text(), grace=grace)
+    schedule = service().schedule(plan.id)
+    outcomes = intake.record_body(body, allow_many=unlimited and not is_plain_text(), schedule=schedule)
     if len(outcomes) == 1:
         if outcomes[0].error:
             raise ReportError(*outcomes[0].error)
@@ -168,7 +168,8 @@ def sealed(survey: str) -> Response:
         if request.content_length:  # else a relay only asks whether its messages would be taken
             intake.count_rejection(Reason(error.reason))
         raise
-    outcomes = intake.record_body(b"".join(opened.reports)) if opened.reports else []
+    schedule, together = service().schedule(plan.id), b"".join(opened.reports)
+    outcomes = intake.record_body(together, schedule=schedule) if together else []
     intake.count_rejection(*(reason for _, reason in opened.refused))  # after the store, which may fail
     counts = Counter(outcome.status for outcome in outcomes)
     rejected = Counter(column for column, _ in opened.refused)

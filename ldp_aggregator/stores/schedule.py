@@ -52,6 +52,8 @@ class Schedule:
     """When this backup was made; None if the survey can be served."""
     restored: tuple[int, ...] = ()
     """The times of the backups that the survey was restored from."""
+    closed_waves: Mapping[str, int] = field(default_factory=dict)
+    """The waves that the operator has closed, and from when their reports are refused."""
 
     @property
     def loss(self) -> Loss:
@@ -79,7 +81,8 @@ class Schedule:
 
     def to_json(self) -> bytes:
         lost = {counter: astuple(loss)[: 4 if loss.counters else 2] for counter, loss in self.lost.items()}
-        origin = {"lost": lost, "backup": self.backup, "restored": list(self.restored)}
+        origin: dict[str, Any] = {"lost": lost, "backup": self.backup, "restored": list(self.restored)}
+        origin["closed_waves"] = dict(self.closed_waves)
         document = {key: getattr(self, name) for key, name in _FIELDS.items()}
         return json.dumps(document | {key: value for key, value in origin.items() if value}).encode()
 
@@ -90,6 +93,7 @@ class Schedule:
             lost = {counter: Loss(*each) for counter, each in document.pop("lost", {}).items()}
             origin = {"lost": lost, "backup": document.pop("backup", None)}
             origin["restored"] = tuple(document.pop("restored", ()))
+            origin["closed_waves"] = document.pop("closed_waves", {})
             return cls(**origin, **{_FIELDS[key]: value for key, value in document.items()})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StoreError("a schedule in the store was damaged: restore a backup of the store") from error

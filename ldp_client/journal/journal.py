@@ -141,7 +141,7 @@ class Journal(JournalFile):
         self,
         identity: SurveyIdentity,
         plan: Plan,
-        make_report: Callable[[], bytes],
+        make_report: Callable[[JournalEntry], bytes],
         max_total: Fraction | None = None,
         wave: Wave | None = None,
     ) -> tuple[JournalEntry, bool]:
@@ -152,9 +152,9 @@ class Journal(JournalFile):
         plan : Plan
             The plan that the person agreed to; the report is sent to the URL that they agreed to.
         make_report : callable
-            Returns the report's bytes; in a survey with a relay, its only message. Called at most once, in
-            the transaction that records them. It must not read the row: an error that a row raises here
-            would be taken for an error of the journal.
+            Gets the entry, and returns the report's bytes; in a survey with a relay, its only message. Called
+            at most once, in the transaction that records them. It must not read the row: an error that a
+            row raises here would be taken for an error of the journal.
         max_total : Fraction, optional
             The epsilon that all reports of this journal may spend in total.
         wave : Wave, optional
@@ -192,7 +192,7 @@ class Journal(JournalFile):
                     "queue-full",
                 )
             _require_budget(connection, plan, max_total)
-            body = make_report()
+            body = make_report(agreed)
             made = (None, body, (wave or plan.relay).closes) if plan.relay else (body, None, None)
             connection.execute(
                 "UPDATE surveys SET reason = '', report = ?, sealed = ?, closes = ?, wave_name = ?, "

@@ -136,8 +136,8 @@ def _find_levels(experiment: Experiment, comparison: TrustComparison) -> NoiseLe
     """Return the noise levels of the local survey, if it is compared."""
     if not comparison.local:
         return None
-    baseline = experiment.repeats[0].baseline
-    return compute_noise_levels(experiment.survey, experiment.epsilons, baseline, comparison.training_rows)
+    people = experiment.repeats[0].people
+    return compute_noise_levels(experiment.survey, experiment.epsilons, people, comparison.training_rows)
 
 
 def format_comparison(

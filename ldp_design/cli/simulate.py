@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -45,6 +46,7 @@ from ldp_design.simulation.variants import (
     check_numeric,
     check_projection_name,
 )
+from ldp_design.sizing.simulated_series import simulate_waves
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
@@ -74,6 +76,13 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
     callback=_default_to_zero,
     show_default="one for each training row",
     help="The number of people, drawn with replacement from the training rows.",
+)
+@option(
+    "--waves",
+    metavar="COLUMN",
+    help="The column that names each row's wave, for example 2027-03. Prints errors of levels, changes, "
+    "slopes. Each row is a person whose device drew this wave. If the file has a row of each person in each "
+    "wave, also give --users.",
 )
 @option("--repeats", type=Count(min=1), default=10, help="How often the survey is simulated.")
 @option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -143,6 +152,7 @@ def main(
     plot: Path | None,
     reports_file: Path | None,
     multiline: bool,
+    waves: str | None,
     **options: Any,
 ) -> None:
     """Simulate SURVEY on ROWS, and print the accuracy to expect.
@@ -158,6 +168,7 @@ def main(
     $ ldp-simulate survey.toml rows.csv
     $ ldp-simulate survey.toml rows.csv --epsilon 0.5,1,2 --users 2000 --plot accuracy.png
     $ ldp-simulate survey.toml rows.csv --mechanism DE,OUE --json
+    $ ldp-simulate monthly.toml rows.csv --waves month
     """
     outputs = {"--plot": plot, "--reports": reports_file}
     require_distinct(outputs, [survey, rows])
@@ -166,7 +177,8 @@ def main(
     parsed = read_survey_file(survey, read_survey)
     columns = read_rows(rows, parsed.entries, multiline)
     reports = _make_reports(parsed, columns) if reports_file else []
-    parsed = parsed.of_one_wave()  # the archive has reports of all waves
+    if not waves:
+        parsed = parsed.of_one_wave()  # the archive has reports of all waves
     grid = SimulationGrid(
         epsilons=epsilons or [parsed.epsilon],
         mechanisms=mechanisms,
@@ -174,8 +186,8 @@ def main(
         projections=projections,
         validate=validate,
     )
-    if not parsed.label.exists:
-        click.echo(_simulate_shares(parsed, columns, grid, options, as_json))
+    if waves or not parsed.label.exists:
+        click.echo(_simulate_shares(parsed, columns, grid, options, as_json, waves))
     else:
         with show_progress("simulating", len(grid) * options["repeats"], "trials") as progress:
             result = simulate(parsed, columns, grid, progress=progress.advance, **options)
@@ -225,7 +237,8 @@ _MODEL_OPTIONS = ("plot", "projections", "validate", "public_share", "estimator"
 _SHARES_LEGEND = (
     "error is the root mean square error of the share of a value, or of a number's mean in its own unit. "
     "margin is half of a 95% interval. covered is the share of the 95% intervals that contain the share or "
-    "the mean of all rows; it varies if there are few repeats."
+    "the mean of all rows; it varies if there are few repeats. In a survey with waves, share and mean are of "
+    "a wave, change is from one wave to the next, and slope is that of a line through all waves."
 )
 
 
@@ -235,16 +248,18 @@ def _simulate_shares(
     grid: SimulationGrid,
     options: Mapping[str, Any],
     as_json: bool,
+    waves: str | None,
 ) -> str:
     """Return the errors of shares and means, as a table or as JSON."""
     context = click.get_current_context()
     flags, source = {each.name: each.opts[0] for each in context.command.params}, context.get_parameter_source
     if given := [flags[each] for each in _MODEL_OPTIONS if source(each) != ParameterSource.DEFAULT]:
-        raise click.UsageError(f"the survey has no label to predict: leave {', '.join(given)} out")
+        raise click.UsageError(f"no label is predicted: leave {', '.join(given)} out")
     variants = grid.list_variants(survey, "default")
     counts = {name: options[name] for name in ("repeats", "seed", "users")}
     with show_progress("simulating", len(variants) * options["repeats"], "trials") as progress:
-        rows = list(simulate_shares(survey, columns, variants, **counts, progress=progress.advance))
+        run = partial(simulate_waves, column=waves) if waves else simulate_shares
+        rows = list(run(survey, columns, variants=variants, **counts, progress=progress.advance))
     return json.dumps(to_json(rows)) if as_json else _format_shares(rows, survey, counts)
 
 
@@ -252,7 +267,9 @@ def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping
     """Return a table of the errors of shares and means."""
     cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
     for row in rows:
-        write = NumberMargin if row.estimate == "mean" else ShareMargin
+        write: Callable[[float], object] = NumberMargin if row.estimate.startswith("mean") else ShareMargin
+        if row.estimate.startswith("share") and row.estimate.endswith("slope"):
+            write = "{:.2%}".format
         errors = [str(write(row.error)), str(write(row.margin)), f"{row.coverage:.0%}"]
         cells.append([f"{row.epsilon:g}", row.mechanism, row.numeric, row.feature, row.estimate, *errors])
     people = f" of {count_people(options['users'])}" if options["users"] else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from encoders.progress import show_progress
 from encoders.survey import Survey, read_survey
 from encoders.survey.any_survey import read_any_survey, read_survey_file
 from encoders.survey.silo_survey import SiloSurvey
+from encoders.survey.wave_calendar import schedule_waves
+from encoders.survey.waves import DRAWN, MAX_WAVES, Waves
 from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.estimation.validation_result import refuse_validation
@@ -39,6 +42,7 @@ from ldp_design.sizing.size_summary import (
 from ldp_design.sizing.survey_size import (
     DEFAULT_MARGIN,
     Size,
+    add_series,
     compare_sizes,
     size_for_accuracy,
     size_for_margin,
@@ -75,6 +79,13 @@ from ldp_design.sizing.survey_size import (
     help="The values of epsilon to compare, for example 0.5,1,2.",
 )
 @option(
+    "--waves",
+    type=click.IntRange(1, MAX_WAVES),
+    metavar="N",
+    show_default="count in [waves]",
+    help="The number of waves, to try another one.",
+)
+@option(
     "--label-shares",
     "shares_text",
     metavar="LABEL=SHARE,...",
@@ -94,6 +105,7 @@ def size(
     accuracy: float | None,
     questions: bool,
     epsilons: list[Decimal],
+    waves: int | None,
     shares_text: str | None,
     pilot: Path | None,
     seed: int,
@@ -108,14 +120,16 @@ def size(
 
     If neither --users, --margin, --accuracy nor users in [survey] is given, a table compares several numbers
     of people. If --epsilon has several values, a table compares them, without accuracies unless --accuracy is
-    given. For a silo survey, give --rows and --silos instead of --users; their margins follow from the
-    noise.
+    given. Of a survey with waves, --users is the number of people in all waves together; margins of levels,
+    changes and slopes follow, and what other numbers of waves, questions and people would change. For a silo
+    survey, give --rows and --silos instead of --users; their margins follow from the noise.
 
     $ ldp-survey size survey.toml
     $ ldp-survey size survey.toml --users 2000
     $ ldp-survey size survey.toml --margin 0.05 --epsilon 1,2
     $ ldp-survey size survey.toml --accuracy 0.8 --pilot model.json
     $ ldp-survey size survey.toml --questions --margin 0.05
+    $ ldp-survey size survey.toml --users 20000 --waves 4
     """
     if sum(each is not None for each in (users or rows, margin, accuracy)) > 1:
         raise click.UsageError("give one of --users, --margin and --accuracy (of silos: --rows or --margin)")
@@ -123,7 +137,7 @@ def size(
         raise click.UsageError("--questions goes with --margin, --epsilon and --json only")
     written = read_survey_file(survey, read_any_survey)
     if isinstance(written, SiloSurvey):
-        if users or accuracy or pilot or questions:
+        if users or accuracy or pilot or questions or waves:
             raise click.UsageError("people do not answer this survey: give --rows, --silos or --margin")
         _print_silos(written, rows, silos, margin, epsilons, shares_text, as_json)
         return
@@ -131,28 +145,37 @@ def size(
         raise click.UsageError("--rows and --silos are for silo surveys: give --users")
     parsed = read_survey_file(survey, read_survey)
     refuse_validation(parsed)
-    if parsed.waves:
-        parsed = _take_one_wave(parsed, users)
-        users = parsed.users
+    whole = _choose_waves(parsed, waves, users)
+    parsed = whole.of_one_wave()
+    users = parsed.users if whole.waves else users or parsed.users
     surveys = [replace(parsed, epsilon=each) for each in epsilons] or [parsed]
     if questions:
         _print_questions(surveys, margin or DEFAULT_MARGIN, as_json)
         return
     shares = _parse_shares(shares_text, parsed.label.values, pilot)
     known = read_pilot(pilot) if pilot else None
-    common = users or parsed.users, margin, accuracy, known, seed, shares, len(surveys) > 1
+    common = users, margin, accuracy, known, seed, shares, len(surveys) > 1
     sizes = [size for each in surveys for size in _compute_sizes(each, *common)]
+    if whole.waves and len(sizes) == 1:
+        total = None if margin or accuracy else whole.users
+        sizes = [add_series(sizes[0], len(whole.waves.list), total)]
     _print_sizes(sizes, len(surveys) > 1, as_json)
 
 
-def _take_one_wave(survey: Survey, users: int | None) -> Survey:
-    count = len(survey.waves.list) if survey.waves else 1
-    click.echo(
-        f"the survey has {count} waves: all numbers of people and margins are those of one wave, which has "
-        f"1/{count} of the people; a change between two waves has 1.4 times the margin",
-        err=True,
-    )
-    return replace(survey, users=users or survey.users).of_one_wave()
+def _choose_waves(survey: Survey, count: int | None, users: int | None) -> Survey:
+    """Return the survey with so many waves, and with so many people if it has waves."""
+    if count:
+        steps = schedule_waves(date(2000, 1, 1), "day", count, None)
+        survey = replace(survey, waves=Waves(DRAWN, steps) if count > 1 else None)
+    if waves := survey.waves:
+        survey, count = replace(survey, users=users or survey.users), len(waves.list)
+        waves.check(len(survey.of_one_wave().compile().questions))
+        click.echo(
+            f"the survey has {count} waves: numbers of people and margins are those of one wave, which has "
+            f"1/{count} of the people, but for the tables of the whole series",
+            err=True,
+        )
+    return survey
 
 
 def _print_sizes(sizes: Sequence[Size], by_epsilon: bool, as_json: bool) -> None:

@@ -20,8 +20,6 @@ import numpy as np
 from encoders.survey import Survey
 from encoders.survey.compiled_plan import LOCAL, AnyPlan
 from ldp_aggregator.arrays import FloatArray
-from ldp_aggregator.estimation import ClassConditional, Gaussian
-from ldp_aggregator.prediction.scoring import GaussianLikelihood, LogProbabilities
 from ldp_aggregator.simulated_population import SyntheticPopulation
 from ldp_design.comparison.trusts import NONE, Trust
 from ldp_design.simulation.experiment import compile_survey
@@ -337,15 +335,14 @@ class NoiseLevels:
 
 
 def compute_noise_levels(
-    survey: Survey, epsilons: Sequence[Decimal], baseline: LogProbabilities, people: int
+    survey: Survey, epsilons: Sequence[Decimal], population: SyntheticPopulation, people: int
 ) -> NoiseLevels | None:
-    """Return the noise levels of a survey among people like those of a model without protection.
+    """Return the noise levels of a survey of a population that so many people are drawn from.
 
     The variance of a feature is that of P(value | label), averaged over values. Labels are weighted by their
     squared shares, as P(value, label) is what is estimated. Features are averaged geometrically, because
     their scales differ. None if the survey asks about no feature together with the label.
     """
-    population = _describe_people(baseline)
     variances = []
     for epsilon in epsilons:
         plan = compile_survey(Variant(epsilon=epsilon, mechanism=survey.frequency).apply(survey))
@@ -358,17 +355,6 @@ def compute_noise_levels(
         ]
         variances.append(float(np.exp(np.mean(np.log(of_features)))))
     return NoiseLevels(tuple(map(float, epsilons)), np.array(variances), people)
-
-
-def _describe_people(baseline: LogProbabilities) -> SyntheticPopulation:
-    conditionals: list[ClassConditional] = []
-    for likelihood in baseline.likelihoods:
-        if isinstance(likelihood, GaussianLikelihood):
-            missing = None if likelihood.log_missing is None else np.exp(likelihood.log_missing)
-            conditionals.append(Gaussian(likelihood.mean, 1 / likelihood.precision, missing))
-        else:
-            conditionals.append(np.exp(likelihood.log_table))
-    return SyntheticPopulation(np.exp(baseline.prior), tuple(conditionals))
 
 
 def choose_targets(majority: float, ceiling: float) -> list[float]:

@@ -20,7 +20,7 @@ from encoders.randomness import RandomSource
 from encoders.survey import CategoricalFeature, Plan, Survey
 from encoders.survey.features import GRID
 from ldp_aggregator.arrays import IntArray
-from ldp_aggregator.classifiers.baseline import train_baseline
+from ldp_aggregator.classifiers.baseline import describe_rows
 from ldp_aggregator.classifiers.prediction_quality import PredictionQuality, measure_predictions
 from ldp_aggregator.estimation import estimate_parameters
 from ldp_aggregator.estimation.validation_result import refuse_validation
@@ -29,7 +29,7 @@ from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.rows.encode_table import encode_numbers, encode_table
 from ldp_aggregator.rows.spellings import drop_missing_codes, read_boolean_columns
 from ldp_aggregator.rows.table_input import Columns, check_table, column_names, read_numbers, select_columns
-from ldp_aggregator.simulated_population import simulate_reports
+from ldp_aggregator.simulated_population import SyntheticPopulation, simulate_reports
 from ldp_aggregator.snapshot import SiloSnapshot, Snapshot
 from ldp_design.authoring.projection_inputs import projection_inputs
 from ldp_design.model_validation import VALIDATION_SHARE, ValidationError, build_validation
@@ -193,9 +193,14 @@ class EncodedRows:
     """Codes of all rows of the table. Shape (m, n)."""
 
     @cached_property
+    def people(self) -> SyntheticPopulation:
+        """The true training rows, described."""
+        return describe_rows(self.plan, self.codes, self.table.labels, self.split.train)
+
+    @cached_property
     def baseline(self) -> LogProbabilities:
         """Naive Bayes trained without privacy, on the true training rows."""
-        return train_baseline(self.plan, self.codes, self.table.labels, self.split.train)
+        return LogProbabilities.from_probabilities(self.people.prior, self.people.conditionals)
 
     @cached_property
     def non_private(self) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,6 +51,29 @@ class ShareErrors:
     coverage: float
     """Share of the 95% intervals that contain the share or the mean of all rows."""
 
+    @classmethod
+    def measure(
+        cls,
+        variant: Variant,
+        feature: str,
+        estimate: str,
+        truth: FloatArray,
+        found: Sequence[IntervalEstimate],
+        shown: Sequence[FloatArray],
+    ) -> Self:
+        """Compare the estimates of each repeat, and the values that are shown, with the truth."""
+        errors = np.nan_to_num([each - truth for each in shown], nan=np.inf)
+        return cls(
+            epsilon=float(variant.epsilon),
+            mechanism=variant.mechanism,
+            numeric=variant.numeric,
+            feature=feature,
+            estimate=estimate,
+            error=float(np.sqrt(np.mean(errors**2))),
+            margin=Z95 * float(np.sqrt(np.mean([each.stderr**2 for each in found]))),
+            coverage=float(np.mean([(each.low <= truth) & (truth <= each.high) for each in found])),
+        )
+
 
 def simulate_shares(
     survey: Survey,
@@ -88,17 +111,8 @@ def simulate_shares(
             )
             found = [_find_estimate(trial.features[index]) for trial in trials]
             shown = [_find_shown(trial.features[index]) for trial in trials]
-            errors = np.nan_to_num([each - truth for each in shown], nan=np.inf)
-            yield ShareErrors(
-                epsilon=float(variant.epsilon),
-                mechanism=variant.mechanism,
-                numeric=variant.numeric,
-                feature=feature.name,
-                estimate="mean" if is_number else "share",
-                error=float(np.sqrt(np.mean(errors**2))),
-                margin=Z95 * float(np.sqrt(np.mean([each.stderr**2 for each in found]))),
-                coverage=float(np.mean([(each.low <= truth) & (truth <= each.high) for each in found])),
-            )
+            estimate = "mean" if is_number else "share"
+            yield ShareErrors.measure(variant, feature.name, estimate, truth, found, shown)
 
 
 def _estimate(variant: Variant, rows: EncodedRows, seed: np.random.SeedSequence) -> Estimates:

@@ -25,6 +25,7 @@ from ldp_design.authoring.overview import DEFAULT_MAX_EPSILON
 from ldp_design.sizing.assumed_people import FEATURE_STRENGTHS, compute_rare_label_factor, make_rare_shares
 from ldp_design.sizing.forecast import MAX_SIMULATED_USERS
 from ldp_design.sizing.margins import GOOD_RATIO
+from ldp_design.sizing.series_size import POWER
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.survey_size import Size
 
@@ -136,6 +137,7 @@ def describe_size(
         label_question=_describe_label_question(survey, size.users),
         relay=_describe_relay(size),
         forecasts=_describe_forecasts(size),
+        series=_describe_series(size),
     )
     return _describe(size, is_comparison, command, _describe_remedies(size), people=people)
 
@@ -202,6 +204,14 @@ def _describe_relay(size: Size) -> SimpleNamespace | None:
         # whether this probability is too small to be written
         is_enough=relay.too_few < _LEAST_PROBABILITY,
     )
+
+
+def _describe_series(size: Size) -> SimpleNamespace | None:
+    if size.series is None:
+        return None
+    planned = size.series.changes[0]
+    people, power = count_people(planned.users), RoundShare(POWER)
+    return SimpleNamespace(waves=Count(planned.waves), people=people, power=power)
 
 
 def _describe_pilot(size: Size) -> SimpleNamespace | None:

@@ -13,6 +13,7 @@ from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, Number, NumberMargin, RoundShare, Share, ShareMargin
 from ldp_design.sizing.margins import Margin
 from ldp_design.sizing.relay_size import RelaySize
+from ldp_design.sizing.series_size import SeriesMargins
 from ldp_design.sizing.silo_size import SiloSize
 from ldp_design.sizing.size_facts import (
     MAX_NAMES_LENGTH,
@@ -187,6 +188,29 @@ def build_relay_table(relay: RelaySize) -> list[list[Cell]]:
     return rows
 
 
+def build_series_table(rows: Sequence[SeriesMargins], planned: int = 0) -> list[list[Cell]]:
+    """Return the head and the rows of a table of margins in a survey with waves.
+
+    With `planned`, a number of waves, the rows are series of other waves or people; all have the same length.
+    """
+    names = ["people", "waves"] * bool(planned) + ["level", "change", "detectable", "slope"]
+    head = TEXTS.find("cells.series-changed" if planned else "cells.series")
+    cells: list[list[Cell]] = [[head, *(TEXTS.find(f"cells.{name}") for name in names)]]
+    for each in rows:
+        write = ShareMargin if each.is_share else NumberMargin
+        name = TEXTS.find("cells.series-of-class", name=each.name) if each.of_class else each.name
+        slope = each.slope * (each.waves / planned if planned else 1)
+        cells.append(
+            [
+                TEXTS.find(f"cells.series-{name}") if planned else name,
+                *[Count(each.users), Count(each.waves)] * bool(planned),
+                *map(write, (each.level, each.change, each.detectable)),
+                f"{100 * slope:.2f}%" if each.is_share else NumberMargin(slope),
+            ]
+        )
+    return cells
+
+
 def build_accuracy_table(size: Size) -> list[list[Cell]]:
     """Return the head and the rows of the table of accuracies, for a size with forecasts."""
     names = ("accuracy", "average", "eight-of-ten", "best-possible")
@@ -211,6 +235,11 @@ def format_size(size: Size) -> str:
     if size.relay:
         lines += ["", *_format_cells(build_relay_table(size.relay), "<>>>")]
         lines += ["", *_wrap_section("relay", facts)]
+    if size.series:
+        planned = size.series.changes[0].waves
+        lines += ["", *_format_cells(build_series_table(size.series.estimates), "<>>>>")]
+        lines += ["", *_format_cells(build_series_table(size.series.changes, planned), "<>>>>>>")]
+        lines += ["", *_wrap_section("series", facts)]
     for notes in (list_table_costs(size), list_narrower_ranges(size)):
         lines += ["", *_wrap(notes)] if notes else []
     if size.forecasts:

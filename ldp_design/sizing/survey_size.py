@@ -37,6 +37,7 @@ from ldp_design.sizing.margins import (
 )
 from ldp_design.sizing.relay_size import RelaySize, size_relay
 from ldp_design.sizing.sample_size import SizeError, round_up
+from ldp_design.sizing.series_size import SeriesSize, size_series
 
 COMPARED_USERS = (1_000, 10_000, 100_000, 1_000_000)
 DEFAULT_MARGIN = 0.05
@@ -90,6 +91,8 @@ class Size(ExpectedMargins):
     """What to change, if at least one feature or table is noise."""
     relay: RelaySize | None = None
     """What the relay changes; None without one, or in a comparison."""
+    series: SeriesSize | None = None
+    """What to expect of all waves; None without waves, or in a comparison."""
     requested_margin: float | None = None
     """The margin that the number of people was computed for."""
 
@@ -128,6 +131,8 @@ class Size(ExpectedMargins):
         }
         if self.relay:
             found["relay"] = asdict(self.relay)
+        if self.series:
+            found["series"] = to_json(self.series)
         if not self.label_margin:
             return found
         return found | {
@@ -262,6 +267,15 @@ def _build_size(
         remedies=find_remedies(promised, population, users, margins) if has_noise else None,
         relay=size_relay(survey, population, users, margins),
     )
+
+
+def add_series(size: Size, waves: int, users: int | None) -> Size:
+    """Return the size of one wave with that of a series of so many waves, which `users` people answer.
+
+    Without `users`, each wave has the people of the size.
+    """
+    population = assume_population(size.plan, size.pilot, size.label_shares)
+    return replace(size, series=size_series(size.survey, waves, users or size.users * waves, population))
 
 
 class PeopleNeeded(NamedTuple):

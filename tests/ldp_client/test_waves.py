@@ -228,9 +228,50 @@ def test_a_preview_of_another_round_does_not_take_the_wave_of_an_answered_one(cl
     assert "You are asked once" in str(other.preview(ROW, "yes"))
 
 
+def test_a_token_that_another_client_grants_meanwhile_draws_nothing(clock, journal):
+    plan = compile_waves(SURVEY.replace("epsilon = 2", 'epsilon = 2, enrolment = "token"'))
+    entropy = SystemEntropy()
+    first, second = (
+        client_of(plan, journal, token=format_token(plan, draw_report_id(plan, question, entropy)))
+        for question in (plan.in_wave(plan.questions[0], wave) for wave in (0, 1))
+    )
+    first.grant()
+    clock.now = plan.waves.list[0].opens
+
+    class Slow(dict):
+        def __getitem__(self, name):
+            second.grant()
+            return super().__getitem__(name)
+
+    receipt = first.report(Slow(ROW), "yes")
+    assert (receipt.state, receipt.epsilon) == (State.WAITING, 0)
+    assert receipt.opens == plan.waves.list[1].opens
+    [entry] = journal.entries()
+    assert (entry.state, entry.wave, entry.report) == (State.READY, 1, None)
+
+
+def test_a_rehearsal_shows_all_states(clock, journal):
+    """Each withdrawal and grant draws again: false alarm 1e-10."""
+    plan = compile_waves()
+    client = client_of(plan, journal, rehearsal=True)
+    clock.now = plan.waves.list[1].opens
+    seen = set()
+    for _ in range(60):
+        client.withdraw()
+        client.grant()
+        seen.add(client.report(ROW, "yes").state)
+    assert seen == {State.NOT_ASKED, State.QUEUED, State.WAITING}
+    while client.grant().state is not State.WAITING:
+        client.withdraw()
+    clock.now = plan.waves.list[2].closes
+    assert client.report(ROW, "yes").state is State.MISSED
+    assert journal.entries() == []
+
+
 def test_a_preview_is_of_the_drawn_wave(clock, journal):
     plan = compile_waves()
     client = client_of(plan, journal)
+    assert "You are asked once, in one of 3 waves, from 2027-01-31" in str(client.preview(ROW, "yes"))
     client.grant()
     shown = client.preview(ROW, "yes")
     assert shown.report

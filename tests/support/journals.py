@@ -28,7 +28,7 @@ def commit(
 ) -> tuple[bytes | None, bool]:
     plan = plan_of(survey, family)
     journal.grant(plan, URL)
-    entry, created = journal.commit(identity_of(survey), plan, lambda: report)
+    entry, created = journal.commit(identity_of(survey), plan, lambda _: report)
     return entry.report, created
 
 

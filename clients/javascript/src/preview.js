@@ -218,14 +218,19 @@ export function preview(given, row, label, { question, texts, words, ...options 
   const token = question === undefined ? options.token : undefined;
   const plan = given.waves && !given.wave ? inOwnWave(given, undefined, token, random) : given;
   const [first, ...others] = asked.map((index) => randomise(plan, row, label, options, index));
-  return new Preview(plan, first, clippedNames(plan, row), wordingOf(plan, texts, words), others);
+  const isKnown = given.wave || token || given.waves?.assign === "now"; // else this wave is an example
+  const shown = isKnown ? plan : given;
+  return new Preview(shown, first, clippedNames(plan, row), wordingOf(plan, texts, words), others);
 }
 
-/** Return the sentence about the wave, if there is one. @param {PlanInWave} plan */
-function describeWave({ wave }) {
+/** Return the sentence about the wave, or about all waves while it is not drawn. @param {PlanInWave} plan */
+function describeWave({ wave, waves }) {
   const timeOf = (/** @type {number} */ seconds) =>
     `${new Date(1000 * seconds).toISOString().slice(0, 16).replace("T", " ")} UTC`;
-  return wave ? [fill(SENTENCES.wave, wave.name, timeOf(wave.opens), timeOf(wave.closes))] : [];
+  if (!waves) return [];
+  const { list } = waves;
+  const times = [timeOf((wave ?? list[0]).opens), timeOf((wave ?? list[list.length - 1]).closes)];
+  return [wave ? fill(SENTENCES.wave, wave.name, ...times) : fill(SENTENCES.waves, list.length, ...times)];
 }
 
 /**

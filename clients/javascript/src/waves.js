@@ -81,7 +81,14 @@ export function inWave(plan, name, token) {
  */
 function atWave(plan, index) {
   const found = plan.waves.list[index];
-  const wave = { ...found, index, get isOpen() { return isOpen(found); } };
+  const wave = {
+    ...found,
+    index,
+    get isOpen() { return isOpen(found); },
+    // another tab may have recorded the grant of another token
+    isDue: (/** @type {JournalEntry | undefined} */ entry) =>
+      isOpen(found) && [index, OPEN_WAVE, undefined].includes(entry?.wave),
+  };
   const relay = plan.relay && { ...plan.relay, closes: wave.closes, path: `/${wave.name}` };
   const first = index * plan.questions.length;
   return Object.create(plan, { first: { value: first }, relay: { value: relay }, wave: { value: wave } });

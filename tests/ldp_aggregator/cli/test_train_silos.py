@@ -248,3 +248,12 @@ def test_an_empty_survey_of_silos_has_a_model_without_information(tmp_path):
     assert load_model(path).predict_proba(ROWS) == pytest.approx(np.full((2, 2), 0.5))
     assert run("ldp-results", path, "-o", tmp_path / "empty.html").exit_code == 0
     assert "There are no messages yet" in (tmp_path / "empty.html").read_text()
+
+
+def test_silos_have_no_waves(folder, tmp_path):
+    wards, model = f"sqlite:///{folder}/wards.db", tmp_path / "model.json"
+    refused = command("ldp-train", wards, "--wave", "2027-03", "-o", model, check=False)
+    assert "which has no waves: leave --wave out" in refused.stderr
+    assert not model.exists()
+    for wave in ("last", "all"):
+        command("ldp-train", wards, "--wave", wave, "-o", model)

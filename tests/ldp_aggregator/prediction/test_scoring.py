@@ -7,7 +7,7 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from encoders.survey import Plan
 from encoders.survey.features import GRID
-from ldp_aggregator.classifiers.baseline import train_baseline
+from ldp_aggregator.classifiers.baseline import describe_rows
 from ldp_aggregator.estimation import Gaussian
 from ldp_aggregator.prediction.scoring import LogProbabilities, normalise_log_scores
 from tests.support.surveys import make_plan
@@ -15,6 +15,11 @@ from tests.support.surveys import make_plan
 PRIOR = np.array([0.5, 0.3, 0.2])
 TABLE = np.array([[0.2, 0.5, 1.0], [0.8, 0.5, 0.0]])
 NORMAL = Gaussian(np.array([-0.5, 0.0, 0.5]), np.array([0.1, 0.2, 0.01]), np.array([0.1, 0.2, 0.3]))
+
+
+def train(*rows) -> LogProbabilities:
+    people = describe_rows(*rows)
+    return LogProbabilities.from_probabilities(people.prior, people.conditionals)
 
 
 def codes_of(x: np.ndarray) -> np.ndarray:
@@ -66,7 +71,7 @@ def test_the_baseline_equals_scikit_learns_model(rows):
     x, tea, label = rows
     plan = plan_of(None)
     codes = np.column_stack([codes_of(x), tea])
-    found = train_baseline(plan, codes, label, np.arange(len(label))).compute_scores(codes)
+    found = train(plan, codes, label, np.arange(len(label))).compute_scores(codes)
     grid = (codes[:, 0] - GRID) / GRID
     normal = GaussianNB(var_smoothing=0).fit(grid[:, None], label)
     counted = CategoricalNB(alpha=1).fit(tea[:, None], label)
@@ -82,6 +87,6 @@ def test_the_baseline_accepts_missing_numbers_and_absent_labels(
     x = np.where(np.arange(len(x)) % 10 == 0, np.nan, x)
     plan = plan_of("category")
     codes = np.column_stack([codes_of(x), tea])
-    model = train_baseline(plan, codes, label, np.flatnonzero(label < 2))
+    model = train(plan, codes, label, np.flatnonzero(label < 2))
     np.testing.assert_allclose(np.exp(model.likelihoods[0].log_missing[:2]), 0.1, atol=0.02)
     assert np.isfinite(model.compute_scores(codes)).all()

@@ -49,7 +49,7 @@ def test_processes_make_one_report_between_them(tmp_path):
 
 
 def _die_inside(path: Path) -> None:
-    def make() -> bytes:
+    def make(_: object) -> bytes:
         os.kill(os.getpid(), signal.SIGKILL)
         return b""
 
@@ -83,7 +83,7 @@ def test_reading_inside_a_transaction_keeps_the_lock(tmp_path):
     path = tmp_path / "j.db"
     code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
 
-    def make() -> bytes:
+    def make(_: object) -> bytes:
         assert state_of(Journal(path)) is State.READY
         run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
         assert "database is locked" in run.stderr

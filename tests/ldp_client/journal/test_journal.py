@@ -26,7 +26,7 @@ def test_a_family_of_surveys_gets_one_report(tmp_path, rounds):
     assert commit(Journal(tmp_path / "j.db"), b"first", first, "pilot") == (b"first", True)
     journal = Journal(tmp_path / "j.db")
     journal.grant(plan_of(later, "pilot"), URL)
-    entry, created = journal.commit(identity_of(later), plan_of(later, "pilot"), lambda: b"later")
+    entry, created = journal.commit(identity_of(later), plan_of(later, "pilot"), lambda _: b"later")
     assert (entry.survey, entry.report, created) == (first, b"first", False)
     assert state_of(journal, later) is State.READY
     assert commit(journal, b"other", "diet") == (b"other", True)
@@ -47,7 +47,7 @@ def test_a_failure_while_randomising_spends_nothing(tmp_path):
     journal = Journal(tmp_path / "j.db")
     journal.grant(PLAN, URL)
     with pytest.raises(ZeroDivisionError):
-        journal.commit(IDENTITY, PLAN, lambda: bytes(1 // 0))
+        journal.commit(IDENTITY, PLAN, lambda _: bytes(1 // 0))
     assert state_of(journal) is State.READY
     assert commit(journal, b"later") == (b"later", True)
 
@@ -109,12 +109,12 @@ def test_a_later_outcome_changes_nothing(tmp_path):
 def test_without_consent_nothing_is_drawn(tmp_path):
     journal = Journal(tmp_path / "j.db")
     with pytest.raises(ConsentError):
-        journal.commit(IDENTITY, PLAN, lambda: pytest.fail("was drawn"))
+        journal.commit(IDENTITY, PLAN, lambda _: pytest.fail("was drawn"))
     journal.grant(PLAN, URL)
     journal.withdraw(IDENTITY)
     assert state_of(journal) is State.NO_CONSENT
     with pytest.raises(ConsentError):
-        journal.commit(IDENTITY, PLAN, lambda: pytest.fail("was drawn"))
+        journal.commit(IDENTITY, PLAN, lambda _: pytest.fail("was drawn"))
     assert commit(journal, b"after all") == (b"after all", True)
 
 
@@ -135,7 +135,7 @@ def test_a_device_is_bound_to_the_plan_it_saw_first(tmp_path):
         with pytest.raises(PlanError, match=tampered.digest):
             journal.grant(tampered, URL)
         with pytest.raises(PlanError, match=PLAN.digest):
-            journal.commit(IDENTITY, tampered, lambda: pytest.fail("was drawn"))
+            journal.commit(IDENTITY, tampered, lambda _: pytest.fail("was drawn"))
         journal.withdraw(IDENTITY)  # the binding outlives the consent
     assert commit(journal, b"as agreed") == (b"as agreed", True)
 
@@ -198,12 +198,12 @@ def test_the_total_over_all_surveys_is_kept_exactly(tmp_path):
     for name in names:
         journal.grant(plan_of(name), URL)
     for name in names[:3]:  # 1.5 each; one is withdrawn, yet was drawn: it may have been on its way
-        journal.commit(identity_of(name), plan_of(name), lambda: b"report", Fraction("4.5"))
+        journal.commit(identity_of(name), plan_of(name), lambda _: b"report", Fraction("4.5"))
     journal.withdraw(identity_of(names[0]))
     with pytest.raises(BudgetError, match=r"4\.5 of 4\.5") as caught:
-        journal.commit(identity_of(names[3]), plan_of(names[3]), lambda: b"drawn", Fraction("4.5"))
+        journal.commit(identity_of(names[3]), plan_of(names[3]), lambda _: b"drawn", Fraction("4.5"))
     assert caught.value.reason == "total-epsilon-spent"
-    assert journal.commit(identity_of(names[3]), plan_of(names[3]), lambda: b"report", Fraction(6))[1]
+    assert journal.commit(identity_of(names[3]), plan_of(names[3]), lambda _: b"report", Fraction(6))[1]
 
 
 def test_a_full_queue_refuses_and_drops_nothing(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ def _fill_the_disk(path: Path, results: multiprocessing.Queue[str]) -> None:
     journal.grant(PLAN, URL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, resource.RLIM_INFINITY))
     try:
-        journal.commit(IDENTITY, PLAN, lambda: os.urandom(4000))
+        journal.commit(IDENTITY, PLAN, lambda _: os.urandom(4000))
     except JournalError as error:
         results.put(error.reason)
 
@@ -83,7 +83,7 @@ def test_a_read_only_disk_is_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setattr("ldp_client.journal.file.os.access", lambda path, mode: False)
     monkeypatch.setattr("ldp_client.journal.file.os.open", read_only)
     with pytest.raises(JournalError, match="Read-only"):
-        journal.commit(IDENTITY, PLAN, lambda: pytest.fail("was drawn"))
+        journal.commit(IDENTITY, PLAN, lambda _: pytest.fail("was drawn"))
 
 
 def test_a_commit_is_synced_with_its_directory(tmp_path, monkeypatch):

@@ -41,7 +41,7 @@ def make_version_5(path: Path, report: bytes, sealed: bytes, **changes: object) 
     """Write a journal with the report in clear beside its message, as version 5 did."""
     journal = Journal(path)
     journal.grant(RELAYED, RELAYED.relay.url)
-    journal.commit(RELAYED_IDENTITY, RELAYED, lambda: sealed)
+    journal.commit(RELAYED_IDENTITY, RELAYED, lambda _: sealed)
     with closing(sqlite3.connect(path)) as former, former:
         former.execute("UPDATE surveys SET report = ?", (report,))
         for name, value in changes.items():
@@ -63,7 +63,7 @@ def test_a_report_in_clear_is_deleted_and_its_message_stays_the_same(tmp_path):
     entry = journal.find(RELAYED_IDENTITY)
     assert (entry.state, entry.post) == (State.QUEUED, (f"{entry.url}/{entry.digest}", sealed))
     assert (entry.report, entry.closes) == (None, RELAYED.relay.closes)
-    assert journal.commit(RELAYED_IDENTITY, RELAYED, lambda: pytest.fail("was drawn")) == (entry, False)
+    assert journal.commit(RELAYED_IDENTITY, RELAYED, lambda _: pytest.fail("was drawn")) == (entry, False)
 
 
 def test_a_sent_message_of_version_5_stays_until_it_is_withdrawn(tmp_path):

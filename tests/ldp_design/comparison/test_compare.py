@@ -360,6 +360,6 @@ def test_noise_levels_leave_out_features_that_are_asked_without_the_label():
     table = '[tables.t]\nfeatures = ["tea", "cups"]\n'
     survey = replace(read_survey(survey_text() + table), users=None)
     experiment = prepare_small("none", "local", survey=survey, splits=2)
-    levels = compute_noise_levels(survey, experiment.epsilons, experiment.repeats[0].baseline, 100)
+    levels = compute_noise_levels(survey, experiment.epsilons, experiment.repeats[0].people, 100)
     assert levels
     assert levels.variances[0] > levels.variances[1] > 0

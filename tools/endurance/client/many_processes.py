@@ -22,7 +22,7 @@ def _compete(path: Path, names: Sequence[str], results: Any) -> None:
         each = replace(plan, id=name, family=name)
         agreed = journal.grant(each, "http://collector.test/v1/surveys/any")
         start = time.perf_counter()
-        created.append(journal.commit(agreed.identity, each, lambda: mine)[1])
+        created.append(journal.commit(agreed.identity, each, lambda _: mine)[1])
         seconds.append(time.perf_counter() - start)
     results.put((os.getpid(), created, seconds))
 

@@ -14,6 +14,7 @@ export const SENTENCES = {
   "asked": "One question is asked, {0}: {1}.",
   "drawn": "drawn at random with probability {0}, without looking at the answers",
   "wave": "You are asked once, in the wave {0}, from {1} to {2}. Nothing is sent in other waves.",
+  "waves": "You are asked once, in one of {0} waves, from {1} to {2}. Nothing is sent in other waves.",
   "invited": "chosen by the invitation",
   "square": "It asks for the squared distance of {0} from {1}, the middle of its range.",
   "squareEnds": "The squared distance is 0 at {0} and 1 at both ends, {1} and {2}.",

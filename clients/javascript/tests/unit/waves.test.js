@@ -86,7 +86,8 @@ test("a person is asked once, in a drawn wave", async () => {
   const row = new Proxy(ROW, { get: () => assert.fail("the row is read") });
   const waiting = await client.report({ mood: row }, LABEL);
   assert.deepEqual([waiting.state, waiting.epsilon], ["waiting", 0]);
-  assert.deepEqual({ ...(await client.plan()).wave }, { index, name, opens, closes, isOpen: false });
+  const { isDue, ...own } = /** @type {any} */ ((await client.plan()).wave);
+  assert.deepEqual([isDue(), own], [false, { index, name, opens, closes, isOpen: false }]);
   now = opens;
   assert.equal((await client.plan()).wave?.isOpen, true);
   assert.equal((await client.status()).state, "ready");
@@ -238,6 +239,34 @@ test("a token names the wave", async () => {
   assert.equal(toHex(recorder.bodies[0]).slice(0, -2), second.report.slice(0, -2)); // all but the random answer
 });
 
+test("if another client grants a token of another wave meanwhile, nothing is drawn", async () => {
+  const plan = toBytes(TOKENS.plan);
+  const { list } = JSON.parse(TOKENS.plan).waves;
+  const [, first, , , , second] = TOKENS.cases;
+  const { client, store } = clientOf({ plan, token: first.token });
+  await client.grant();
+  now = list[0].opens;
+  const { update } = store;
+  store.update = async (change) => {
+    store.update = update;
+    await clientOf({ plan, store, token: second.token }).client.grant();
+    return update.call(store, change);
+  };
+  const receipt = await client.report(first.row, first.label);
+  assert.deepEqual([receipt.state, receipt.epsilon], ["waiting", 0]);
+  const [entry] = await store.read();
+  assert.deepEqual([entry.state, entry.wave, entry.report], ["ready", 1, undefined]);
+});
+
+test("a report of a wave that was over by a wrong clock has no reason", async () => {
+  const { client, store } = clientOf();
+  now = AFTER;
+  assert.equal((await client.grant()).state, "not_asked");
+  now = WAVES[await waveOf(store)].opens;
+  assert.equal((await client.report(ROW, LABEL)).state, "queued");
+  assert.deepEqual((await store.read()).map(({ reason, state }) => [state, reason]), [["queued", ""]]);
+});
+
 test("a preview is of the drawn wave, and says when it is", async () => {
   const { client, store } = clientOf();
   await client.grant();
@@ -250,7 +279,8 @@ test("a preview is of the drawn wave, and says when it is", async () => {
 
 test("a preview without a wave draws one, and with one takes its name", () => {
   const plan = readPlan(planOf(), { check: checkWaves });
-  assert.ok(String(preview(plan, ROW, LABEL)).startsWith("You are asked once, in the wave 2027-0"));
+  assert.ok(String(preview(plan, ROW, LABEL)).startsWith(`You are asked once, in one of ${WAVES.length} waves, from `));
+  assert.ok(String(preview(inWave(plan, WAVES[1].name), ROW, LABEL)).startsWith("You are asked once, in the wave 2027-0"));
   assert.equal(Math.floor(questionOf(preview(inWave(plan, WAVES[1].name), ROW, LABEL).report) / QUESTIONS), 1);
 });
 

@@ -49,8 +49,13 @@ public final class Preview {
     private final RandomisedReport randomised;
     private final List<String> clipped;
     private final Wording wording;
+    /** The wave in which the person is asked, or null if it is drawn later, or if there are none. */
+    private final Waves.Wave wave;
 
-    private Preview(Plan plan, List<RandomisedReport> all, List<String> clipped, Wording wording) {
+    private Preview(
+        Plan plan, List<RandomisedReport> all, List<String> clipped, Wording wording, Waves.Wave wave
+    ) {
+        this.wave = wave;
         this.plan = plan;
         this.all = all;
         this.randomised = all.get(0);
@@ -86,6 +91,7 @@ public final class Preview {
     public static Preview of(Plan plan, Map<String, ?> row, Object label, PreviewOptions options) {
         CodedRow coded = plan.encode(row, label);
         Invitation chosen = chooseQuestion(plan, options);
+        Waves.Wave wave = chosen == null || chosen.wave() == null ? options.wave : chosen.wave();
         if (plan.waves() != null && (chosen == null || chosen.wave() == null)) {
             chosen = Invitation.inWave(
                 chosen, options.wave == null ? plan.waves().draw(options.random) : options.wave);
@@ -94,7 +100,7 @@ public final class Preview {
             ? Randomise.randomiseAll(plan, coded, options.random, chosen)
             : Collections.singletonList(Randomise.randomiseCoded(plan, coded, options.random, chosen));
         Wording wording = Wording.of(plan, options.texts, options.words);
-        return new Preview(plan, made, coded.clipped(), wording);
+        return new Preview(plan, made, coded.clipped(), wording, wave);
     }
 
     /**
@@ -105,7 +111,7 @@ public final class Preview {
     public List<Preview> answers() {
         List<Preview> answers = new ArrayList<>();
         for (RandomisedReport each : all) {
-            answers.add(new Preview(plan, Collections.singletonList(each), clipped, wording));
+            answers.add(new Preview(plan, Collections.singletonList(each), clipped, wording, wave));
         }
         return Collections.unmodifiableList(answers);
     }
@@ -263,9 +269,12 @@ public final class Preview {
      */
     public String text() {
         List<String> lines = new ArrayList<>();
-        Waves.Wave wave = randomised.wave();
         if (wave != null) {
             lines.add(Wording.sentence("wave", wave.name, time(wave.opens), time(wave.closes)));
+        } else if (plan.waves() != null) {
+            List<Waves.Wave> list = plan.waves().list();
+            lines.add(Wording.sentence("waves", String.valueOf(list.size()), time(list.get(0).opens),
+                time(list.get(list.size() - 1).closes)));
         }
         if (plan.asksAll()) {
             lines.add(describeRelay(plan));

@@ -339,11 +339,12 @@ class WavesTest {
     void aPreviewIsOfTheDrawnWave() {
         Client client = make(options -> options.random(drawing(1)));
         String before = client.preview(ROW, LABEL).text();
-        assertTrue(before.startsWith("You are asked once, in the wave wave-1, from 2052-03-21 00:00 UTC to "
-            + "2052-04-04 00:00 UTC. Nothing is sent in other waves.\n"), before);
+        assertTrue(before.startsWith("You are asked once, in one of "), before);
         client.grant();
         Client later = make(options -> options.random(drawing(2)));
-        assertEquals(before.split("\n")[0], later.preview(ROW, LABEL).text().split("\n")[0]);
+        String after = later.preview(ROW, LABEL).text();
+        assertTrue(after.startsWith("You are asked once, in the wave wave-1, from 2052-03-21 00:00 UTC to "
+            + "2052-04-04 00:00 UTC. Nothing is sent in other waves.\n"), after);
         assertEquals(1, indexOf(later.preview(ROW, LABEL).report()) / QUESTIONS);
     }
 

@@ -102,12 +102,12 @@ export class Journal {
    * @param {() => Uint8Array} makeReport is called at most once. It must neither wait nor read the row.
    * @param {Fraction} [maxTotal] the epsilon that all reports of this journal may spend in total
    * @returns {Promise<JournalEntry | undefined>} the entry of the report; undefined if the family had been answered
-   *   before, or the wave of the plan is not open any more
+   *   before, or the wave of the plan is not open any more, or not the person's
    */
   commit(identity, plan, makeReport, maxTotal) {
     return this.#update((entries, write) => {
       const agreed = findEntry(entries, identity);
-      const isOver = plan.wave && !plan.wave.isOpen;
+      const isOver = plan.wave && !plan.wave.isDue(agreed);
       if (isOver || isAnswered(agreed) || findAnswered(entries, identity, plan.family)) return undefined;
       requireDigest(plan.digest, agreed?.digest);
       requireConsent(agreed?.state === "ready");
@@ -116,7 +116,9 @@ export class Journal {
       }
       requireBudget(entries, plan, maxTotal);
       /** @type {JournalEntry} */
-      const entry = { ...agreed, report: makeReport(), relay: plan.relay, epsilon: plan.epsilon, state: "queued" };
+      const entry = {
+        ...agreed, reason: "", report: makeReport(), relay: plan.relay, epsilon: plan.epsilon, state: "queued",
+      };
       write(entry);
       return entry;
     });

@@ -18,7 +18,6 @@ from encoders.errors import SurveyError
 MAX_DIGITS = 20
 """Largest number of digits of a number in a survey file."""
 
-_AMOUNT = re.compile(r"[0-9]{1,1200}(/[1-9][0-9]{0,1199})?")
 _EXACT = Context(prec=1000)
 _EDGE_DIGITS = Context(prec=15)
 
@@ -63,19 +62,6 @@ def parse_decimal(value: object) -> Decimal | None:
     exact = Decimal(value)
     is_double = exact.is_finite() and -300 < exact.adjusted() < 300
     return exact if is_double and len(exact.as_tuple().digits) <= MAX_DIGITS else None
-
-
-def parse_amount(text: object) -> Fraction:
-    """Return an epsilon or a delta, such as "3" or "1/3", from a file; raise ValueError for another text.
-
-    Texts with an exponent are refused, because ``Fraction("1e99999999")`` takes minutes. The longest amount
-    is a delta that an option states with a small exponent.
-    """
-    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
-        raise ValueError(
-            "an amount needs a text such as 1/3, with at most 1200 digits above and below the line"
-        )
-    return Fraction(text)
 
 
 def equal_width_edges(low: Decimal, high: Decimal, bins: int) -> tuple[str, ...]:

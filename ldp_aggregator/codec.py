@@ -17,6 +17,7 @@ not written, and stands for a missing entry.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -29,9 +30,9 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from encoders.canonical import parse_amount
 from ldp_aggregator.arrays import BoolArray, FloatArray, IntArray
 
+_AMOUNT = re.compile(r"[0-9]{1,1200}(/[1-9][0-9]{0,1199})?")
 _MAX_NUMBER = 1e100
 """Larger numbers are refused: their squares would overflow."""
 _ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
@@ -42,6 +43,19 @@ OPTIONAL = {"optional": True}
 """The metadata of a field that is not stored if it has its default."""
 
 T = TypeVar("T")
+
+
+def parse_amount(text: object) -> Fraction:
+    """Return an epsilon or a delta, such as "3" or "1/3", from a file; raise ValueError for another text.
+
+    Texts with an exponent are refused, because ``Fraction("1e99999999")`` takes minutes. The longest amount
+    is a delta that an option states with a small exponent.
+    """
+    if not isinstance(text, str) or not _AMOUNT.fullmatch(text):
+        raise ValueError(
+            "an amount needs a text such as 1/3, with at most 1200 digits above and below the line"
+        )
+    return Fraction(text)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ from ldp_audit.result import (
     report_epsilon,
 )
 from ldp_audit.series_audit import SeriesDevice, check_series
+from ldp_audit.standing_audit import StandingDevice, check_standing
 from ldp_audit.timing import check_timing
 
 FORKED_COPIES = 64
@@ -54,6 +55,8 @@ _MIN_REQUESTS = 10
 _TRIALS_PER_REQUEST = 160
 _TRIALS_PER_SERIES = 40
 _MIN_SERIES = 30
+STANDING = "standing consent"
+"""The stage of surveys that belong to a series."""
 _REFERENCE_MESSAGES = 20_000
 _RANDOM_PEOPLE = 64
 _RANDOM_PEOPLE_WITH_REQUESTS = 16
@@ -147,6 +150,7 @@ def list_stages(plan: Plan, timed: int = 0) -> list[str]:
     questions = [each.name for each in plan.questions] if len(plan.questions) > 1 else []
     black_box = [f"black box: {name}" for name in (ANY_QUESTION, *questions)]
     relay = [RELAY] * bool(plan.relay) + [SERIES] * bool(plan.waves)
+    relay += [STANDING] * bool(plan.series)
     timing = ["timing"] if timed else []
     return ["freshness", "exact", black_box[0], "homogeneity", *black_box[1:], *relay, *timing]
 
@@ -213,6 +217,9 @@ class _AuditRun:
         if audited.waves:
             self.show_progress(SERIES)
             self._check_series(replace(audited, relay=None))
+        if audited.series:
+            self.show_progress(STANDING)
+            self._check_standing(audited)
         if timed:
             self.show_progress("timing")
             self.checks.append(check_timing(self.device, self.plan, self.people, timed))
@@ -225,6 +232,12 @@ class _AuditRun:
         leaks, checks = check_series(audited, self.device, self.people, count, self.alpha)
         self.black_box += leaks
         self.checks += checks
+
+    def _check_standing(self, audited: Plan) -> None:
+        if not isinstance(self.device, StandingDevice):
+            self.checks.append(Check(SERIES, "all plans", None, "not measured: the device has no standing()"))
+            return
+        self.checks += check_standing(audited, self.device, self.people, _MIN_SERIES, self.alpha)
 
     def check_forks(self, forked: dict[str, list[bytes]], messages: MessagesByPerson) -> None:
         """Check the reports of forked copies; `messages` show how often a payload occurs by chance."""

@@ -17,6 +17,7 @@ from encoders.survey.invitation import draw_invitation
 from ldp_audit.people import Person
 from ldp_audit.request_capture import SURVEYS_URL, Request, capture_requests
 from ldp_audit.series_audit import Bodies, History, SimulatedClock
+from ldp_audit.standing_audit import Offer, row_of
 from ldp_client import Client, Journal, Response, State, TransportError, make_report
 
 _OFFLINE_SECONDS = 0.03
@@ -103,6 +104,33 @@ class PublicClient:
                 sent[wave] += network.bodies[before:]
         return sent
 
+    def standing(self, offers: Sequence[Offer], lifetime: float, person: Person, ends: int) -> Bodies:
+        """Return the bodies that a device sends for each plan of a series; see :class:`StandingDevice`."""
+        network, journal = _Network(offers), _NewJournal(":memory:")
+        network.works = True
+        sent: Bodies = [[] for _ in offers]
+        for at, offer in [*enumerate(offers)] * 2:
+            before, relay = len(network.bodies), offer.host if offer.plan.relay else None
+            with self.client_class(
+                offer.url,
+                public_key=offer.public_key,
+                relay=relay,
+                journal=journal,
+                transport=network,
+                max_epsilon=32,
+                max_local_epsilon=64,
+                spread=0,
+            ) as client:
+                if at == 0 and not any(sent):
+                    client.grant(series=True, lifetime_epsilon=lifetime)
+                if at == ends:
+                    client.withdraw()
+                client.renew()
+                if client.report(*row_of(offer, person)).state is State.QUEUED:
+                    client.flush(_TIMEOUT_SECONDS)
+            sent[at] += network.bodies[before:]
+        return sent
+
     def _client(self, plan: Plan, journal: Journal, **options: Any) -> Client:
         """Return a client of the device that `journal` belongs to."""
         options = {"token": _draw_token(plan)} | options
@@ -170,15 +198,20 @@ class _NewJournal(Journal):
 class _Network:
     """A transport that records bodies, and responds only while the simulated network works."""
 
-    def __init__(self) -> None:
+    def __init__(self, offers: Sequence[Offer] = ()) -> None:
         self.bodies: list[bytes] = []
+        self._pages = {f"{each.url}{end}": each.plan.json for each in offers for end in ("", "/plan")}
+        self._pages |= {f"{each.url}/signature": each.signature.encode() for each in offers}
         self.works = False
         self.attempted = threading.Event()
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         """Record the body; respond, or raise TransportError while the network fails."""
+        if method == "GET" and url in self._pages:
+            return Response(200, self._pages[url])
         self.bodies.append(body or b"")
         self.attempted.set()
         if not self.works:
             raise TransportError("no network")
-        return Response(200, b'{"status": "recorded"}')
+        status = "recorded" if url.endswith("/reports") else "held"
+        return Response(200 if status == "recorded" else 202, f'{{"status": "{status}"}}'.encode())

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
-from encoders.canonical import dump_canonical_json, parse_amount
+from encoders.canonical import dump_canonical_json
+from ldp_aggregator.codec import parse_amount
 from ldp_aggregator.wording.values import format_amount
 from ldp_central.coded_rows import CentralError
 

@@ -103,6 +103,7 @@ class AsyncClient:
     texts = _awaiting(Client.texts)
     preview = _awaiting(Client.preview)
     grant = _awaiting(Client.grant)
+    renew = _awaiting(Client.renew)
     withdraw = _awaiting(Client.withdraw)
     status = _awaiting(Client.status)
     report = _awaiting(Client.report)

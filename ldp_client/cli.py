@@ -109,6 +109,7 @@ def _status(journal: Journal, _: argparse.Namespace) -> list[str]:
     rows += [[e.survey, e.epsilon, _describe(e), e.digest, e.url] for e in entries]
     spent = sum((Fraction(entry.epsilon) for entry in entries), Fraction(0))
     lines += ["", *format_table(rows, "<><<<"), "", f"epsilon spent in all: {float(spent):g}"]
+    lines += [str(journal.standing(each) or "") for each in dict.fromkeys(e.series for e in entries) if each]
     if any(entry.state is State.QUEUED for entry in entries):
         lines.append("the application's log `ldp_client` shows at level DEBUG why a report waits")
     return lines

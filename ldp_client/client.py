@@ -19,7 +19,7 @@ from ldp_client.journal.journal import Journal
 from ldp_client.options import SPREAD_SECONDS, check_options, parse_seconds
 from ldp_client.participation import Participation
 from ldp_client.plan_source import find_survey_url
-from ldp_client.policy import MAX_EPSILON, MAX_LOCAL_EPSILON, ClientPolicy
+from ldp_client.policy import MAX_EPSILON, MAX_LOCAL_EPSILON, ClientPolicy, parse_lifetime
 from ldp_client.receipt import Receipt, State, return_errors, warn_of_repeats
 from ldp_client.rehearsal import RehearsalParticipation, choose_rehearsal, rehearse
 from ldp_client.relay import SPREAD_SECONDS as RELAY_SPREAD_SECONDS
@@ -162,11 +162,18 @@ class Client(SurveyDisplay):
         )
 
     @return_errors
-    def grant(self) -> Receipt:
+    def grant(self, *, series: bool = False, lifetime_epsilon: float | None = None) -> Receipt:
         """Record that the person agrees to answer this survey with its present plan.
 
         Call it only when the person agrees: a call at every start would undo a withdrawal.
         Fetches the plan if this device does not have it.
+
+        Parameters
+        ----------
+        series : bool
+            Whether the person agrees to later plans of the series too, see :meth:`renew`. Needs `public_key`.
+        lifetime_epsilon : float, optional
+            With `series`: what all its plans may spend.
 
         Returns
         -------
@@ -174,7 +181,18 @@ class Client(SurveyDisplay):
             READY, or as in :meth:`status` if the survey is answered already, or why it cannot be answered.
         """
         self._require_open()
-        self._participation.grant()
+        self._participation.grant(parse_lifetime(series, lifetime_epsilon))
+        return self.status()
+
+    @return_errors
+    def renew(self) -> Receipt:
+        """Agree to a new plan by the consent to its series; unlike :meth:`grant`, call it at every start.
+
+        Returns a receipt as :meth:`grant` does. Its reason is ``asks-again`` if the person was not shown all
+        that the plan asks, sends or spends; `why` says what.
+        """
+        self._require_open()
+        self._participation.grant(renews=True)
         return self.status()
 
     @return_errors
@@ -196,6 +214,8 @@ class Client(SurveyDisplay):
         """Return the status, or that of a repeated answer; `otherwise` is why a report waits untried."""
         entry = self._participation.find_entry()
         receipt = self._participation.status(entry, is_repeat)
+        if entry and entry.series:
+            receipt = replace(receipt, series=self._participation.describe_series(entry.series))
         if entry is None or entry.state is not State.QUEUED:
             return receipt
         sender = self._sender or get_sender(self._journal)

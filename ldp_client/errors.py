@@ -46,6 +46,8 @@ __all__ = [
 BAD_OPTION = "bad-option"
 OTHER_PLAN = "other-plan"
 """The reason of a plan that has another relay than the application names, or none."""
+ASKS_AGAIN = "asks-again"
+"""The reason of a plan that the person's consent to its series does not cover."""
 
 
 class ClientError(LdpError):

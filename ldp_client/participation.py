@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import ClassVar
 
 from encoders.randomness import SystemEntropy
@@ -15,6 +16,7 @@ from encoders.survey.invitation import read_invitation
 from encoders.survey.plan import Plan
 from encoders.survey.randomise import randomise_all
 from ldp_client.bound_survey import BoundSurvey
+from ldp_client.errors import ConsentError
 from ldp_client.journal.journal import CLOSED_ONCE
 from ldp_client.journal.table import JournalEntry, require_consent
 from ldp_client.opt_out import find_prohibition, require_permission
@@ -22,6 +24,8 @@ from ldp_client.plan_source import fetch_texts
 from ldp_client.receipt import Receipt, State
 from ldp_client.relay import UNREACHABLE, seal, withdraw_message
 from ldp_client.waves import NotDueError, choose_wave, describe_wait, find_wave, require_due
+
+NO_SERIES = "the plan is not of a series whose author's key is the client's public_key"
 
 
 @dataclass
@@ -44,14 +48,19 @@ class Participation(BoundSurvey[Plan]):
             plan = self._plan = fetch_texts(plan, self.url, self.transport)
         return plan
 
-    def grant(self) -> None:
-        """Record that the person agrees to the plan, unless the survey is answered already."""
+    def grant(self, lifetime: Fraction | None = None, renews: bool = False) -> None:
+        """Record that the person agrees to the plan, unless the survey is answered already.
+
+        `lifetime` and `renews` are as for :meth:`ldp_client.journal.Journal.grant`.
+        """
         self.failed_grant = ""
         try:
             self.require_permission()
             entry = self.journal.find(self.identity)
-            if not (entry and entry.is_answered):
+            if (entry is None) if renews else not (entry and entry.is_answered and lifetime is None):
                 plan, token = self.plan, self.token
+                if (renews or lifetime is not None) and not self._is_signed(plan):
+                    raise ConsentError(NO_SERIES)
                 read_invitation(plan, token)  # consent without a valid invitation would be useless
                 self.journal.grant(
                     plan,
@@ -59,11 +68,17 @@ class Participation(BoundSurvey[Plan]):
                     self.policy.public_key,
                     self.policy.max_total_epsilon,
                     lambda known: choose_wave(plan, token, known),
+                    lifetime,
+                    renews,
                 )
         except Exception as error:
             receipt = Receipt.from_error(error, self.identity.survey)
             self.failed_grant = f"; the last grant() failed ({receipt.reason}): {receipt.why}"
             raise
+
+    def _is_signed(self, plan: Plan) -> bool:
+        """Return whether a plan is of a series, and the author's signature of it was verified."""
+        return plan.series is not None and plan.series.key == self.policy.public_key
 
     def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise what this person sends and write it to the journal, unless the survey is answered."""
@@ -111,8 +126,18 @@ class Participation(BoundSurvey[Plan]):
         The relay is asked even if this process has sent nothing: another process may have.
         """
         self.failed_grant = ""
-        self.journal.withdraw(self.identity, self._known_family)
+        plan = self._known_plan
+        family, series = (plan.family, plan.series_id) if plan else ("", "")
+        self.journal.withdraw(self.identity, family, series)
         entry = self.find_entry()
+        receipt, series = self._take_back(entry), entry.series if entry else series
+        for other in self.journal.entries() if series else ():
+            if other.series == series and other.sealed and not (entry and entry.identity == other.identity):
+                self._take_back(other)
+        return receipt
+
+    def _take_back(self, entry: JournalEntry | None) -> Receipt:
+        """Ask the relay, if there is one, to delete a withdrawn report."""
         if not (entry and entry.sealed and entry.state is State.WITHDRAWN):
             return self.status(entry)
         if why := find_prohibition()[1]:
@@ -128,14 +153,17 @@ class Participation(BoundSurvey[Plan]):
         entry = self.journal.find(self.identity)
         if entry and entry.is_answered:
             return entry
-        family = entry.family if entry else self._known_family
+        family = entry.family if entry else self._known_plan.family if self._known_plan else ""
         return self.journal.find_answered(self.identity, family) or entry
 
     @property
-    def _known_family(self) -> str:
-        """The family in the plan; empty while the client has neither got nor read the plan."""
-        plan = self.source if isinstance(self.source, Plan) else self._plan
-        return plan.family if plan else ""
+    def _known_plan(self) -> Plan | None:
+        """The plan; None while the client has neither got nor read it."""
+        return self.source if isinstance(self.source, Plan) else self._plan
+
+    def describe_series(self, series: str) -> str:
+        """Return what the plans of a series have spent, as a sentence; empty without consent to a series."""
+        return str(self.journal.standing(series) or "") if series else ""
 
     def status(self, entry: JournalEntry | None, is_repeat: bool = False) -> Receipt:
         """Return the receipt for a journal entry: the survey's status, or a repeated answer."""

@@ -99,6 +99,16 @@ class ClientPolicy:
             raise BudgetError(why + hint * bool(self.relay))
 
 
+def parse_lifetime(series: bool, lifetime_epsilon: float | None) -> Fraction | None:
+    """Return the epsilon that all plans of a series may spend; None for consent to one plan.
+
+    Raises OptionError or BudgetError if it is missing, or not a number above 0.
+    """
+    if series != (lifetime_epsilon is not None):
+        raise OptionError("series=True needs lifetime_epsilon, what all plans of the series may spend")
+    return None if lifetime_epsilon is None else _parse_limit(lifetime_epsilon, "lifetime_epsilon")
+
+
 def _promise(entry: JournalEntry) -> Fraction:
     """Return the epsilon that the plan of a report for a relay promises."""
     return Fraction(json.loads(entry.plan or b"{}")["relay"]["epsilon"])

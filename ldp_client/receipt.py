@@ -131,6 +131,8 @@ class Receipt:
     opens: int | None = None
     closes: int | None = None
     """When the person's wave opens and closes, in seconds since 1970 (UTC), if it is not open."""
+    series: str = ""
+    """Of `status`: what the plans of the survey's series have spent and may spend, if the person agreed."""
     rehearsal: bool = False
     """Whether the client rehearses: nothing was sent, kept or spent, whatever the state is."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import count
 
 from ldp_client.debug_log import log
@@ -72,11 +73,11 @@ class RehearsalParticipation(Participation):
 
     is_rehearsal = True
 
-    def grant(self) -> None:
+    def grant(self, lifetime: Fraction | None = None, renews: bool = False) -> None:
         """Record that the person agrees to the plan, after a withdrawal too."""
         assert isinstance(self.journal, RehearsalJournal)
         self.journal.forget_withdrawn()
-        super().grant()
+        super().grant(lifetime, renews)
 
     def report(self, row: Mapping[str, object], label: object = None) -> Receipt:
         """Randomise one answer, and hold it in memory in place of an earlier one."""

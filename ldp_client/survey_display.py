@@ -96,7 +96,8 @@ class SurveyDisplay:
         shown: Preview = _PREVIEW.load()(
             plan, row, label, SystemEntropy(), token=self._token, language=language, wave=self._wave(plan)
         )
-        return replace(shown, rehearsal=self.rehearsal)
+        series = self._participation.describe_series(plan.series_id)
+        return replace(shown, rehearsal=self.rehearsal, series=series)
 
     def _wave(self, plan: Plan) -> int | None:
         """Return the index of the person's wave, if it is drawn; None if it is not, or there are none."""

@@ -86,7 +86,7 @@ LAYERS = {
         {"client"},
         {"aio"},
         {"__init__"},
-        {"cli", "testing"},
+        {"cli", "telemetry", "testing"},
     ],
     "ldp_aggregator": [
         {"arrays", "atomic_file", "background_task", "form_page", "wording"},
@@ -276,7 +276,7 @@ SLOW_LIBRARIES = {
     **dict.fromkeys(("scipy", "sklearn", "threadpoolctl"), "a command that does not need it starts faster"),
 }
 """The libraries that functions may import, and why; none is optional where it is imported."""
-LOADS_NEXT_TO_NOTHING = {"ldp_client", "ldp_client.traceback_redaction"}
+LOADS_NEXT_TO_NOTHING = {"ldp_client", "ldp_client.telemetry", "ldp_client.traceback_redaction"}
 """What an application loads when it starts, and what returns a receipt for every error, even of an import."""
 
 

@@ -43,6 +43,8 @@ class Preview:
     """Names of the entries outside their public bounds, see :meth:`encoders.survey.Plan.clipped_names`."""
     rehearsal: bool = False
     """Whether the client that made it rehearses: none of its reports is sent."""
+    series: str = ""
+    """What the survey's series has spent, as a sentence, if the person agreed to a series."""
     language: str = field(default="", repr=False)
     """The language of the texts, if the plan has its texts; empty for the survey's first language."""
     others: tuple[RandomisedReport, ...] = ()
@@ -133,6 +135,7 @@ def preview(
 def explain(shown: Preview) -> str:
     """Return the text of a preview. It contains the true answer, so only the person may see it."""
     rehearsal = ["This is a rehearsal: no report is sent or kept."] if shown.rehearsal else []
+    rehearsal += wrap_text(shown.series)
     if shown.others:
         return _paragraphs(rehearsal, *_explain_all(shown))
     plan, (question, truth, payload, report) = shown.plan, shown.randomised

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from encoders.mechanisms.support_counters import SupportCounters
 
 TABLE_DESIGN = LateImport("encoders.table_design")  # for authors
+_PERTURB_MANY = LateImport("encoders.mechanisms.populations:perturb_many")  # for simulations
 _SUPPORT_COUNTERS = LateImport("encoders.mechanisms.support_counters:SupportCounters")  # for collectors
 MechanismParameters = Mapping[str, object]
 """Parameters of a mechanism as a plan stores them: integers and lists of integers, as decimal strings."""
@@ -182,7 +183,6 @@ class Mechanism(CountedMechanism):
 
     # -- simulated populations -------------------------------------------------------------
 
-    @abstractmethod
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         """Randomise a population; the payloads equal those of `perturb` for each value in turn.
 
@@ -196,6 +196,8 @@ class Mechanism(CountedMechanism):
         -------
         uint8 array, shape (m, payload_bytes)
         """
+        payloads: ByteArray = _PERTURB_MANY.load()(self, values, rng)
+        return payloads
 
     # -- the auditor -----------------------------------------------------------------------
 

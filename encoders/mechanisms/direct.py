@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from encoders.composition import Message, round_up
-from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import (
     TABLE_DESIGN,
     IndexPayload,
@@ -86,15 +86,6 @@ class DE(IndexPayload, FrequencyOracle):
         moved = percent((1 - kept) / others)
         return f"the true answer with probability {percent(kept)}, {others_text(others)} with {moved}"
 
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        values = np.asarray(values, dtype=np.int64)
-        draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
-        other = multiply_shift(draws[:, 1], self._others).astype(np.int64)
-        other += other >= values
-        reported = np.where(draws[:, 0] < np.uint64(self._keep), values, other)
-        return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
-
     def tally(self, payloads: ByteArray) -> IntArray:
         """Return the number of reports of each value; see :meth:`Mechanism.tally`."""
         reported = unpack_indices(payloads)
@@ -129,10 +120,3 @@ class DE(IndexPayload, FrequencyOracle):
 def cell_size(index: int, cells: int) -> int:
     """Return the number of 64-bit draws r with (r * cells) >> 64 == index."""
     return -(-(index + 1) * WORD // cells) - -(-index * WORD // cells)
-
-
-def multiply_shift(draws: NDArray[np.uint64], cells: int) -> NDArray[np.uint64]:
-    """Return (draw * cells) >> 64 exactly, in 32-bit halves (cells < 2^32)."""
-    half, low_mask, factor = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(cells)
-    carry = ((draws & low_mask) * factor) >> half
-    return ((draws >> half) * factor + carry) >> half

@@ -11,7 +11,6 @@ from typing import ClassVar, Self
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
-from encoders.randomness import RandomSource
 
 MAX_DOMAIN = 1 << 16
 """Largest domain of a question; the estimates of a larger one would be noise."""
@@ -171,10 +170,6 @@ class FrequencyOracle(Mechanism):
         self._set_moments((p, p * (1 - p)), (q, q * (1 - q)))
 
 
-_BLOCK_ROWS = 4096
-"""Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
-
-
 class BitVector(FrequencyOracle):
     """An oracle whose payload is a vector of bits: value i is bit i % 8 of byte i // 8; unused bits are 0."""
 
@@ -182,19 +177,6 @@ class BitVector(FrequencyOracle):
         super().__init__(domain, parameters)
         self.payload_bytes = (domain + 7) // 8
         self._mask = (1 << domain) - 1
-
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        values = np.asarray(values, dtype=np.int64)
-        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
-        for start in range(0, len(values), _BLOCK_ROWS):
-            block = slice(start, start + _BLOCK_ROWS)
-            payloads[block] = self._perturb_block(values[block], rng)
-        return payloads
-
-    @abstractmethod
-    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise one block of values."""
 
     def tally(self, payloads: ByteArray) -> IntArray:
         """Return the number of ones at every position; see :meth:`Mechanism.tally`."""

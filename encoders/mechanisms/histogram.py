@@ -14,7 +14,6 @@ from typing import ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import ByteArray, IntArray, np
 from encoders.mechanisms.base import (
     TABLE_DESIGN,
     IntegerVectorPayload,
@@ -27,9 +26,6 @@ from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
 from encoders.probability_tables import WORD, laplace_cumulative, shifted_cells
 from encoders.randomness import RandomSource
-
-_BLOCK_ROWS = 2048
-"""Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
 
 
 class SHE(IntegerVectorPayload, FrequencyOracle):
@@ -77,19 +73,6 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
             f"a whole number for each of the {self.domain} possible answers: 1 plus noise for the true one, "
             f"only noise for every other. The noise is {empty}"
         )
-
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        values = np.asarray(values, dtype=np.int64)
-        ends, clamped = np.array(self._ends, dtype=np.uint64), np.array(self._clamped, dtype="<i2")
-        payloads = np.empty((len(values), self.domain), dtype="<i2")
-        for start in range(0, len(values), _BLOCK_ROWS):
-            block = values[start : start + _BLOCK_ROWS]
-            draws = np.frombuffer(rng.take(len(block) * self.random_bytes), "<u8")
-            index = np.searchsorted(ends, draws, side="right").reshape(-1, self.domain)
-            index[np.arange(len(block)), block] += 1
-            payloads[start : start + _BLOCK_ROWS] = clamped[index]
-        return payloads.view(np.uint8)
 
     @property
     def cell_range(self) -> tuple[int, int]:

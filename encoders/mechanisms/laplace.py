@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
+from encoders.lazy_numpy import FloatArray, IntArray
 from encoders.mechanisms.base import (
     TABLE_DESIGN,
     IntegerVectorPayload,
@@ -30,7 +30,6 @@ from encoders.mechanisms.numeric_base import (
     arrange_by_slot,
     independent_slot_covariance,
     split_value,
-    split_value_array,
 )
 from encoders.mechanisms.probability_text import noise_text, percent
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative
@@ -138,23 +137,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
     def _as_tuple(self, value: Any) -> tuple[int, ...]:
         return tuple(value)
-
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        numbers, slots = len(self.domain.missing), self.domain.slots
-        values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
-        draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
-        own, code = split_value_array(values, self.domain.labels)
-        rest = (draws[:, :numbers] >> np.uint64(64 - self._fraction_bits)).astype(np.int64)
-        up = rest < (code & (1 << self._fraction_bits) - 1)
-        vectors = np.searchsorted(np.array(self._ends, dtype=np.uint64), draws[:, numbers:], side="right")
-        vectors -= len(self._weights) - 1
-        rows = np.arange(len(values))[:, None]
-        vectors[rows, own + np.array(self._slot_starts)] += (
-            (code >> self._fraction_bits) + up - self._steps_per_unit
-        )
-        clamped = np.clip(vectors, -self._max_output, self._max_output).astype("<i2")
-        return clamped.view(np.uint8).reshape(-1, self.payload_bytes)
 
     # -- the collector and the trainer -----------------------------------------------------
 

@@ -197,13 +197,6 @@ def split_value(value: int, labels: int) -> tuple[int, int]:
     return label + labels * absent, code - absent
 
 
-def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray]:
-    """Return the arrays of slots and codes of an array of values, see :func:`split_value`."""
-    code, label = values // labels, values % labels
-    absent = (code > 2 * GRID).astype(values.dtype)
-    return label + labels * absent, code - absent
-
-
 def arrange_by_slot(
     domain: NumericDomain, estimates: FloatArray, label_share: FloatArray | None = None
 ) -> FloatArray:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import (
     IndexPayload,
     MechanismParameters,
@@ -23,7 +23,7 @@ from encoders.mechanisms.base import (
     load_support_counters,
     unpack_indices,
 )
-from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.direct import cell_size
 from encoders.mechanisms.frequency_oracle import count_bits, unpack_bits
 from encoders.mechanisms.numeric_base import (
     GRID,
@@ -33,7 +33,6 @@ from encoders.mechanisms.numeric_base import (
     arrange_by_slot,
     independent_slot_covariance,
     split_value,
-    split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
@@ -62,13 +61,6 @@ class _Coin(NumericMechanism):
 
     def _threshold(self, code: int) -> int:
         return self._q + (self._span * code >> GRID_BITS)
-
-    def _threshold_array(self, codes: IntArray) -> NDArray[np.uint64]:
-        """Return the thresholds of an array of codes; the product is computed in two halves of 32 bits."""
-        high, low = np.uint64(self._span >> 32), np.uint64(self._span & 0xFFFFFFFF)
-        code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
-        scaled = (high * code << np.uint64(32 - GRID_BITS)) + (low * code >> shift)
-        return np.uint64(self._q) + scaled
 
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
@@ -124,15 +116,6 @@ class OneBit(IndexPayload, _Coin):
             f"a yes or a no for only one of {self.domain.slots_text}, which is drawn without looking at the "
             f"answer; {self._describe_coins(value)}"
         )
-
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
-        draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
-        slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
-        bits = draws[:, 1] < self._threshold_array(np.where(slots == own, codes, GRID))
-        reported = (2 * slots + bits).astype(f"<u{self.payload_bytes}")
-        return reported.view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
         """Return the sums over the payloads of +1 or -1 for the drawn slot."""
@@ -200,18 +183,6 @@ class SignVector(_Coin):
     def describe_output(self, value: int) -> str:
         """Describe how the coins are biased; see :meth:`Mechanism.describe_output`."""
         return f"a yes or a no for each of {self.domain.slots_text}; {self._describe_coins(value)}"
-
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
-        draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
-        bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._threshold_array(codes)
-        vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
-        vectors[:, -1] &= self._mask >> 8 * (self.payload_bytes - 1)
-        byte, index = own >> 3, (own & 7).astype(np.uint8)
-        kept = vectors[rows, byte] & ~(np.uint8(1) << index)
-        vectors[rows, byte] = kept | bits.astype(np.uint8) << index
-        return vectors
 
     def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask

@@ -14,7 +14,7 @@ from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number, check_keys, unpack_indices
-from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.direct import cell_size
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.mechanisms.numeric_base import (
     GRID,
@@ -24,7 +24,6 @@ from encoders.mechanisms.numeric_base import (
     NumericMechanism,
     arrange_by_slot,
     split_value,
-    split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
@@ -143,19 +142,6 @@ class Piecewise(IndexPayload, NumericMechanism):
             f"probability {near} it is one of the {window} around the true point, otherwise any of the "
             f"{cells}, all with equal probability"
         )
-
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        slot, code = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
-        code = code - self._lowest_code << self._doubled
-        draws = np.frombuffer(rng.take(24 * len(slot)), "<u8").reshape(-1, 3)
-        rest = (draws[:, 0] >> np.uint64(64 - _POSITION_BITS)).astype(np.int64)
-        up = rest < (code & (1 << _POSITION_BITS) - 1)
-        near = multiply_shift(draws[:, 2], self._window_points).astype(np.int64)
-        near += slot * self._line_points + (code >> _POSITION_BITS) + up
-        anywhere = multiply_shift(draws[:, 2], self.indices).astype(np.int64)
-        reported = np.where(draws[:, 1] < np.uint64(self._near), near, anywhere)
-        return reported.astype("<u2").view(np.uint8).reshape(-1, 2)
 
     # -- the collector and the trainer -----------------------------------------------------
 

@@ -16,7 +16,7 @@ from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.unary import OUE, SUE
-from encoders.randomness import GivenBytes, RandomSource
+from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
     from encoders.mechanisms.support_counters import SupportCounters
@@ -92,17 +92,6 @@ class Sign(NumericMechanism):
     def _plus_probability(self, code: int) -> Fraction:
         """Return the probability that a number is rounded up, if it is not missing."""
         return Fraction(code - self._lowest_code, 2 * GRID - self._lowest_code)
-
-    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
-        code, label = np.divmod(np.asarray(values, dtype=np.int64), self.domain.labels)
-        draws = np.frombuffer(rng.take(self.random_bytes * len(code)), np.uint8).reshape(
-            -1, self.random_bytes
-        )
-        rounding = np.ascontiguousarray(draws[:, :8]).view("<u8").ravel() >> np.uint64(self._shift)
-        sign = (rounding.astype(np.int64) < code - self._lowest_code).astype(np.int64) + (code > 2 * GRID)
-        rest = GivenBytes(np.ascontiguousarray(draws[:, 8:]).tobytes())
-        return self.oracle.perturb_many(sign * self.domain.labels + label, rest)
 
     def _is_valid(self, payload: bytes) -> bool:
         return self.oracle._is_valid(payload)

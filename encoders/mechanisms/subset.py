@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import repeat
 from math import comb
 from operator import add
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
-from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.direct import cell_size
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
@@ -32,8 +31,6 @@ MAX_COMBINATIONS = 1 << 32
 """Largest number of combinations: the numbers of draws per combination differ by at most a share of 2^-32."""
 
 _DRAWS = struct.Struct("<QQ")
-_MAX_LISTED_SETS = 1 << 16
-"""Largest number of sets that are listed in a table, to randomise a population."""
 
 
 class SS(BitVector):
@@ -111,33 +108,10 @@ class SS(BitVector):
         true = f"the true answer is among them with probability {percent(kept)}"
         return f"{self._size} of the {self.domain} possible answers; {true}, every other with {other}"
 
-    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
-        own = draws[:, 0] < np.uint64(self._keep)
-        without, within = (multiply_shift(draws[:, 1], count) for count in self._combination_counts)
-        ranks = np.where(own, within + np.uint64(self._combination_counts[0]), without)
-        words = np.zeros((len(values), self._one_value.shape[1]), dtype=np.uint64)
-        for member in self._members(ranks):
-            words |= self._one_value.take(values + 1 + member, axis=0)
-        return words.astype("<u8", copy=False).view(np.uint8)[:, : self.payload_bytes]
-
-    def _members(self, ranks: Words) -> Iterable[IntArray | ByteArray]:
-        """Return each member of the sets with these numbers, from a table if there are few sets."""
-        if sum(self._combination_counts) > _MAX_LISTED_SETS:
-            return _unrank(self.domain, self._size, ranks)
-        return self._listed_members.take(ranks.astype(np.intp), axis=1)
-
-    @cached_property
-    def _listed_members(self) -> ByteArray:
-        """The members of all sets, in order; shape (size, sets)."""
-        ranks = np.arange(sum(self._combination_counts), dtype=np.uint64)
-        return np.stack(list(_unrank(self.domain, self._size, ranks))).astype(np.uint8)
-
-    @cached_property
-    def _one_value(self) -> Words:
-        """The sets of one value, for the values 0, ..., d - 1 and again; shape (2 d, 64-bit words)."""
-        bits = np.eye(self.domain, -(-self.domain // 64) * 64, dtype=np.uint8)
-        return np.tile(np.packbits(bits, axis=1, bitorder="little").view("<u8"), (2, 1))
+    @property
+    def binomials(self) -> tuple[tuple[int, ...], ...]:
+        """C(i, 0), ..., C(i, size) for each of the first values."""
+        return _binomials(self.domain, self._size)
 
     def _is_valid(self, payload: bytes) -> bool:
         chosen = int.from_bytes(payload, "little")
@@ -192,15 +166,6 @@ def _binomials(domain: int, size: int) -> tuple[tuple[int, ...], ...]:
     while len(rows) < domain:
         rows.append((1, *map(min, map(add, rows[-1], rows[-1][1:]), repeat(2 * MAX_COMBINATIONS))))
     return tuple(rows)
-
-
-def _unrank(domain: int, size: int, ranks: Words) -> Iterator[IntArray]:
-    """Yield the members of the sets with these numbers, the last member first."""
-    columns = np.array(_binomials(domain, size), dtype=np.uint64).T
-    for column in columns[:0:-1]:
-        member = np.searchsorted(column, ranks, side="right") - 1
-        ranks = ranks - column.take(member)
-        yield member
 
 
 def _rank(others: int) -> int:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import BoolArray, ByteArray, IntArray, NDArray, np
+from encoders.lazy_numpy import BoolArray, ByteArray, NDArray, np
 from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
@@ -70,18 +70,6 @@ class Unary(BitVector):
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}; a yes has probability {p} for the true answer, {q} for every other"
-
-    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        rows, width = np.arange(len(values)), self.payload_bytes
-        draws = np.frombuffer(rng.take(len(values) * self.random_bytes), np.uint8)
-        word = next(size for size in (8, 4, 2, 1) if width % size == 0)
-        slices = list(~np.moveaxis(draws.reshape(-1, self._bits, width).view(f"<u{word}"), 1, 0))
-        ones = _below_each(slices, self._steps_p).view(np.uint8)
-        payloads = _below_each(slices, self._steps_q).view(np.uint8)
-        byte, own = values >> 3, (1 << (values & 7)).astype(np.uint8)
-        payloads[rows, byte] = (payloads[rows, byte] & ~own) | (ones[rows, byte] & own)
-        payloads[:, -1] &= self._mask >> 8 * (width - 1)
-        return payloads
 
     def _is_valid(self, payload: bytes) -> bool:
         return int.from_bytes(payload, "little") <= self._mask
@@ -149,13 +137,4 @@ def _below(flipped: int, steps: ComparisonSteps) -> int:
             below |= flipped >> shift
         else:
             below &= flipped >> shift
-    return below
-
-
-def _below_each(flipped: list[Words], steps: ComparisonSteps) -> Words:
-    """Compare the draws of a population, one array of words per slice; see :func:`_below`."""
-    (first, _, _), *rest = steps
-    below = flipped[first]
-    for j, _, bit in rest:
-        below = below | flipped[j] if bit else below & flipped[j]
     return below

@@ -181,6 +181,11 @@ class CompiledPlan(Generic[QuestionT]):
         return False
 
     @property
+    def series_id(self) -> str:
+        """Name and key of the plan's series; empty without one."""
+        return ""
+
+    @property
     def by_invitation(self) -> bool:
         """Whether only those with an invitation may answer."""
         return self.enrolment == TOKEN

@@ -138,11 +138,3 @@ def _term_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str
     if known := ", ".join(each for each in listed if each != MISSING_TEXT):
         return f"has {entry['value']!a}, which is no answer to {entry['feature']}: use one of {known}"
     return f"names {entry['feature']}, which is a number without a list of answers: ask for values instead"
-
-
-def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
-    """Return whether terms can never hold together; `several` are the questions with several answers."""
-    given = {(each.feature, each.value) for each in terms if not each.is_negated}
-    single = [feature for feature, _ in given if feature not in several]
-    negated = {(each.feature, each.value) for each in terms if each.is_negated}
-    return len(set(single)) < len(single) or not given.isdisjoint(negated)

@@ -32,6 +32,7 @@ from encoders.survey.plan_document import parse_plan_fields
 from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question, draw, thresholds
 from encoders.survey.relay import RELAY_REFUSES_TOKENS, Relay
+from encoders.survey.series import Series
 from encoders.survey.validation_round import Validation
 from encoders.survey.waves import Waves
 
@@ -52,6 +53,8 @@ class Plan(CompiledPlan[Question]):
     """The relay that hides who sent which report, if the survey has one."""
     waves: Waves | None = None
     """The waves in which the questions are asked, if there are several; each person answers in one."""
+    series: Series | None = None
+    """The series that the plan belongs to, if it does; one consent may cover several of its plans."""
 
     def __post_init__(self) -> None:
         check_plan(self.id, self.label, self.features, self.questions, self.projection)
@@ -59,6 +62,8 @@ class Plan(CompiledPlan[Question]):
         if self.validation:
             check_validation(self.validation, self.label, self.features, self.questions)
         self._check_publication()
+        if self.series:
+            self.series.check()
         if self.waves:
             self.waves.check(len(self.questions))
             if self.validation:
@@ -107,6 +112,11 @@ class Plan(CompiledPlan[Question]):
                     "compile the survey again"
                 )
         return plan
+
+    @property
+    def series_id(self) -> str:
+        """Name and key of the plan's series; empty without one."""
+        return self.series.id if self.series else ""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -245,6 +255,8 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         more["projection"] = plan.projection.as_dict()
     if plan.relay:
         more["relay"] = plan.relay.as_dict()
+    if plan.series:
+        more["series"] = plan.series.as_dict()
     if plan.validation:
         more["validation"] = plan.validation.as_dict()
     if plan.waves:

@@ -24,6 +24,7 @@ from encoders.survey.features import (
 from encoders.survey.projection import Projection
 from encoders.survey.questions import Question, build_numeric_domain, find_shift, join_values
 from encoders.survey.relay import Relay
+from encoders.survey.series import Series
 from encoders.survey.validation_round import Validation
 from encoders.survey.waves import Waves
 
@@ -54,6 +55,7 @@ def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "enrolment": document.get("enrolment", OPEN),
         "validation": validation,
         "relay": Relay.from_dict(document["relay"]) if "relay" in document else None,
+        "series": Series(**document["series"]) if "series" in document else None,
         "waves": Waves.from_dict(document["waves"]) if "waves" in document else None,
         "texts_digest": document.get("texts", ""),
     }

@@ -49,6 +49,7 @@ HINTS = {
     ("", "tables"): "only a survey of people has tables: delete it",
     ("", "relay"): "only a survey of people has a relay: delete it",
     ("", "waves"): "only a survey of people has waves: delete it",
+    ("", "series"): "only a survey of people belongs to a series: delete it",
     ("survey", "rows"): 'it is only for kind = "silo"',
     ("survey", "rows_per_person"): 'it is only for kind = "silo"',
     ("label", "missing"): 'add a value such as "unknown", which becomes a class',

@@ -20,6 +20,7 @@ from encoders.survey.projection import Projection, required_features
 from encoders.survey.questions import Question
 from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
+from encoders.survey.series import Series
 from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
 from encoders.survey.waves import Waves
@@ -64,6 +65,8 @@ class Survey:
     texts: SurveyTexts | None = None
     waves: Waves | None = None
     """The waves in which the questions are asked, if there are several."""
+    series: Series | None = None
+    """The series that the survey belongs to, if it does."""
     kind: str = LOCAL
     """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
     used."""
@@ -137,6 +140,7 @@ class Survey:
             users=self.users,
             relay=self.relay,
             waves=self.waves,
+            series=self.series,
         )
 
     def fit_promise(self) -> Survey:

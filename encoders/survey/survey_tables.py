@@ -20,6 +20,7 @@ from encoders.survey.plan_checks import MAX_SUM
 from encoders.survey.projection import Component, Projection
 from encoders.survey.relay import ALL, DECIMALS, ONE, RELAY_REFUSES_TOKENS, TIMES, Relay
 from encoders.survey.schema_tables import HINTS, Mistake, Path, SchemaReader, Table, survey_kind
+from encoders.survey.series import Series
 from encoders.survey.survey import Survey
 from encoders.survey.validation_round import Validation
 from encoders.survey.wave_calendar import PERIODS, schedule_waves
@@ -34,6 +35,7 @@ _TABLE_KEYS = {
     "projection": {"inputs"},
     "validation": {"order", "tops", "prior", "scores"},
     "relay": {each.name for each in fields(Relay)} | {"divide"},
+    "series": {"name", "key"},
     "waves": {"first", "every", "count", "open_days", "assign"},
 }
 _INPUT_KEYS = {"range", "missing", "missing_codes"}
@@ -47,6 +49,7 @@ _CENTRAL_HINTS = {
     ("", "tables"): "a curator counts single features: delete it",
     ("", "relay"): "a curator holds the rows, so a relay hides nothing: delete it",
     ("", "waves"): "only a survey of people has waves: delete it",
+    ("", "series"): "only a survey of people belongs to a series: delete it",
     ("label", "weight"): _NO_WEIGHT,
     ("features", "weight"): _NO_WEIGHT,
 }
@@ -99,6 +102,7 @@ class _SurveyReader(SchemaReader):
             texts=self.read_texts(label, features),
             kind=self.kind,
             waves=waves,
+            series=self.read_series(tables["series"]),
         )
         if "validation" not in self.document or self.mistakes:
             return survey
@@ -191,6 +195,18 @@ class _SurveyReader(SchemaReader):
         elif divide != EQUAL and table.get("ask") != ALL:
             self.note(("relay", "divide"), 'is for ask = "all": delete it')
         return str(divide)
+
+    def read_series(self, table: Table) -> Series | None:
+        """Read the series that the survey belongs to; None without one, or for a mistake."""
+        if "series" not in self.document:
+            return None
+        series = Series(table.get("name", ""), table.get("key", ""))
+        try:
+            series.check()
+        except SurveyError as error:
+            self.note(tuple(error.field.split(".")), error.why)
+            return None
+        return series
 
     # -- [waves] ----------------------------------------------------------------------------
 

@@ -24,6 +24,14 @@ from encoders.survey.plan import Plan
 from encoders.survey.waves import Wave
 from ldp_client.errors import BudgetError, JournalError
 from ldp_client.journal.file import JournalFile
+from ldp_client.journal.standing import (
+    Standing,
+    end_standing,
+    find_standing,
+    record_standing,
+    require_left,
+    require_shown,
+)
 from ldp_client.journal.table import (
     JournalEntry,
     find_answered_entry,
@@ -75,11 +83,14 @@ class Journal(JournalFile):
         signer: str = "",
         max_total: Fraction | None = None,
         choose_wave: Callable[[JournalEntry | None], tuple[int | None, str]] = lambda _: (None, ""),
+        lifetime: Fraction | None = None,
+        renews: bool = False,
     ) -> JournalEntry:
         """Record that the person agrees to a plan, which is pinned from now on; return the survey's entry.
 
         If the survey is answered already, the entry stays unchanged. `choose_wave` gets the entry so far, and
-        returns the wave and the reason of the new one.
+        returns the wave and the reason of the new one. With `lifetime`, the person agrees to the plan's
+        series, whose plans may spend so much; `renews` if that consent must cover the plan.
 
         Raises
         ------
@@ -87,13 +98,19 @@ class Journal(JournalFile):
             If this device is bound to another plan of the survey.
         BudgetError
             If the report would exceed `max_total`, which is as in :meth:`commit`.
+        ConsentError
+            If the report would exceed what the series may spend, or the person must be asked again.
         """
         identity = SurveyIdentity(plan.id, origin_of_url(url), signer)
         with self._transaction() as connection:
             known = find_entry(connection, identity)
             require_pinned_plan(known, plan)
-            if known and known.is_answered:
+            if lifetime is not None:
+                record_standing(connection, plan, url, lifetime)
+            if known and (known.is_answered or renews):
                 return known
+            if renews:
+                require_shown(connection, plan, url)
             if not find_answered_entry(connection, identity, plan.family):
                 _require_budget(connection, plan, max_total)
             signer = signer or (known.signer if known else "")
@@ -103,19 +120,25 @@ class Journal(JournalFile):
             agreed = (plan.id, identity.origin, plan.family, url, plan.digest, plan.json, signer, State.READY)
             connection.execute(
                 "INSERT INTO surveys (survey, origin, family, url, digest, plan, signer, state, reason, "
-                "wave) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*agreed, reason, wave),
+                "wave, series) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*agreed, reason, wave, plan.series_id),
             )
             return get_entry(connection, identity)
 
-    def withdraw(self, identity: SurveyIdentity, family: str = "") -> JournalEntry | None:
+    def withdraw(self, identity: SurveyIdentity, family: str = "", series: str = "") -> JournalEntry | None:
         """Record that the person no longer agrees; delete a queued report of any round of the survey.
+
+        It ends the consent to the survey's series too, and deletes what waits of the other plans in it.
 
         What a collector has counted cannot be taken back: it does not know which report came from whom.
         `family` is as for :meth:`find_answered`.
         """
         with self._transaction() as connection:
-            self._end_consent(connection, identity, family)
+            known = find_survey_entries(connection, identity)
+            ended = end_standing(connection, {series, *(entry.series for entry in known)}, identity.signer)
+            others = [each.identity for each in read_entries(connection) if each.series in ended]
+            for each in (*others, identity):
+                self._end_consent(connection, each, family)
             return find_entry(connection, identity)
 
     def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> None:
@@ -266,6 +289,11 @@ class Journal(JournalFile):
         with self._transaction(writes=False) as connection:
             return find_answered_entry(connection, identity, family or identity.survey)
 
+    def standing(self, series: str) -> Standing | None:
+        """Return the consent to a series, by its name and its author's key; None if there never was one."""
+        with self._transaction(writes=False) as connection:
+            return find_standing(connection, series)
+
     def entries(self) -> list[JournalEntry]:
         """Return the entries of all surveys."""
         with self._transaction(writes=False) as connection:
@@ -294,6 +322,7 @@ def find_closed_time(first: float | None, now: float) -> float | None:
 
 
 def _require_budget(connection: sqlite3.Connection, plan: AnyPlan, max_total: Fraction | None) -> None:
+    require_left(connection, plan)
     if max_total is None:
         return
     spent = sum(

@@ -11,16 +11,17 @@ from typing import Any, Literal
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.relay import LAST_TIME
 from ldp_client.errors import ConsentError, JournalError, PlanError
+from ldp_client.journal.standing import TABLE
 from ldp_client.receipt import CODE_REFUSALS, HELD_BY_RELAY, LEFT_RELAY, State
 from ldp_client.survey_identity import SurveyIdentity
 
 _UNANSWERED = (State.READY, State.NO_CONSENT)
 
-_VERSION = 7
+_VERSION = 8
 """Stored in the file as SQLite's `user_version`."""
-_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS, _WITHOUT_WAVES = 4, 5, 6
+_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS, _WITHOUT_WAVES, _WITHOUT_SERIES = 4, 5, 6, 7
 """Versions of journals that are extended: without the column `sealed`; with the report beside the sealed
-message, and without the column `closes`; without the columns `wave` and `wave_name`."""
+message, and without the column `closes`; without the columns `wave` and `wave_name`; without series."""
 _MESSAGES = "CREATE INDEX messages ON surveys (closes) WHERE sealed IS NOT NULL"
 _TABLES = (
     """
@@ -41,12 +42,14 @@ _TABLES = (
         closes    INTEGER,
         wave      INTEGER,
         wave_name TEXT,
+        series    TEXT NOT NULL DEFAULT '',
         PRIMARY KEY (survey, origin)
     )
     """,
     "CREATE INDEX families ON surveys (family)",
     "CREATE INDEX waiting ON surveys (survey) WHERE state = 'queued'",
     _MESSAGES,
+    TABLE,
 )
 
 
@@ -82,6 +85,8 @@ class JournalEntry:
     """Index of the wave in which the person is asked, or -1 for the one that is open; None without waves."""
     wave_name: str | None = None
     """The name of the wave of the report; None without one."""
+    series: str = ""
+    """Name and key of the plan's series; empty without one."""
 
     @property
     def post(self) -> tuple[str, bytes]:
@@ -111,7 +116,7 @@ class JournalEntry:
 
 _SELECT = (
     "SELECT survey, origin, family, url, digest, signer, epsilon, state, reason, plan, report, sealed, "
-    "closes, wave, wave_name FROM surveys"
+    "closes, wave, wave_name, series FROM surveys"
 )
 
 
@@ -213,7 +218,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
         version = _read_version(connection)
         if version == _VERSION:  # another process was faster
             return
-        if version in (_WITHOUT_RELAYS, _WITH_CLEAR_REPORTS, _WITHOUT_WAVES):
+        if _WITHOUT_RELAYS <= version < _VERSION:
             _extend(connection, version)
             return
         if version:
@@ -232,8 +237,10 @@ def _extend(connection: sqlite3.Connection, version: int) -> None:
     """Change a journal of an earlier version into one of this version."""
     if version < _WITHOUT_WAVES:
         _add_closing_times(connection, version)
-    for column in ("wave INTEGER", "wave_name TEXT"):
+    waves = ("wave INTEGER", "wave_name TEXT") if version < _WITHOUT_SERIES else ()
+    for column in (*waves, "series TEXT NOT NULL DEFAULT ''"):
         connection.execute(f"ALTER TABLE surveys ADD COLUMN {column}")
+    connection.execute(TABLE)
     connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 

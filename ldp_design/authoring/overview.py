@@ -13,12 +13,12 @@ from encoders.explain.nonresponse import locate_nonresponse
 from encoders.explain.text import Counted, format_table, wrap_text
 from encoders.mechanisms.registry import explain_mechanisms
 from encoders.survey import CategoricalFeature, Plan, Question
-from encoders.survey.conditions import KEY, exclude_each_other
+from encoders.survey.conditions import KEY
 from encoders.survey.features import Choices
 from encoders.survey.questions import MEAN, SQUARE
 from encoders.survey.waves import Waves
 from ldp_design.authoring.relay_overview import find_relay_warnings, format_relay
-from ldp_design.authoring.survey_texts import describe_texts
+from ldp_design.authoring.survey_texts import describe_texts, exclude_each_other
 
 DEFAULT_MAX_EPSILON = Decimal(2)
 """The largest epsilon that a client accepts by default; a test compares it with the client's."""
@@ -26,6 +26,10 @@ DEFAULT_MAX_EPSILON = Decimal(2)
 LARGE_DOMAIN = 100
 
 _UNUSED = "unused is the share of epsilon that the integer probabilities of the devices leave unused. "
+_SERIES = (
+    "one of the series {}: people who agreed to the series are not asked again, unless this plan asks, sends "
+    "or spends more than they were shown; sign it with the key of the series, which is"
+)
 _LEGEND = "asked is the probability of the question."
 
 
@@ -49,6 +53,8 @@ def format_overview(plan: Plan) -> str:
     lines += ["", *wrap_text(" ".join([_UNUSED * bool(unused) + _LEGEND, *mechanisms]))]
     if plan.by_invitation:
         lines += ["", "answered by invitation: ldp-collector tokens create prints the tokens to give out"]
+    if plan.series:
+        lines += ["", *wrap_text(_SERIES.format(plan.series.name)), plan.series.key]
     if plan.waves:
         lines += ["", *wrap_text(_describe_waves(plan.waves))]
     if plan.relay:

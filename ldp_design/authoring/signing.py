@@ -15,6 +15,7 @@ from encoders.key_file import write_key_file
 from encoders.late_imports import LateImport
 from encoders.survey.any_survey import ANY_PLANS
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.plan import Plan
 from encoders.survey.plan_files import load_signature_file, signature_path
 from encoders.survey.signature import ED25519, base64_text, signature_text, signed_message
 from ldp_aggregator.atomic_file import write_atomically
@@ -122,6 +123,8 @@ def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureF
         signature, public_key = sign(plan, pem), public_key_of(pem)
     except SignatureError as error:
         raise SignatureError(f"{key.name}: {error.why}") from error
+    if isinstance(plan, Plan) and plan.series and plan.series.key != public_key:
+        raise SignatureError(f"{key.name}: the key in [series] is another: sign with that one, or replace it")
     _check_replaceable(path)
     write_atomically(path, signature_text(signature).encode("ascii"), public=True)
     return SignatureFile(path, plan.digest, public_key)

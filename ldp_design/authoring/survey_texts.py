@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from encoders.errors import SurveyError
 from encoders.survey import CategoricalFeature, Label, Plan
 from encoders.survey.compiled_plan import AnyPlan
+from encoders.survey.conditions import Term
 from encoders.survey.features import BinnedFeature, NumericFeature
 from encoders.survey.plan_files import texts_path
 from encoders.survey.texts import ABOUT_KEYS
@@ -73,3 +74,11 @@ def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]
         for value in values:
             if value not in known and not is_whole_number(value):
                 yield f"{path}.values.{value}"
+
+
+def exclude_each_other(terms: Collection[Term], several: Collection[str]) -> bool:
+    """Return whether terms can never hold together; `several` are the questions with several answers."""
+    given = {(each.feature, each.value) for each in terms if not each.is_negated}
+    single = [feature for feature, _ in given if feature not in several]
+    negated = {(each.feature, each.value) for each in terms if each.is_negated}
+    return len(set(single)) < len(single) or not given.isdisjoint(negated)

@@ -99,6 +99,7 @@ def describe_questions(plan: Plan) -> SimpleNamespace:
     return SimpleNamespace(
         entries=len(plan.entries),
         one_entry=len(plan.entries) == 1,
+        series=plan.series.name if plan.series else "",
         waves=Counted(len(plan.waves.list), "wave") if plan.waves else "",
         waves_now=plan.waves is not None and plan.waves.assign == NOW,
         one_question=len(plan.questions) == 1,

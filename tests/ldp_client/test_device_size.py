@@ -30,10 +30,12 @@ FOR_DESKS = {
     ("encoders", "table_design.py"),
     ("explain", "nonresponse.py"),
     ("ldp_client", "cli.py"),
+    ("ldp_client", "telemetry.py"),  # loaded by command-line tools alone
     ("ldp_client", "testing.py"),
     ("mechanisms", "auto_choice.py"),
     ("mechanisms", "count_table.py"),
     ("mechanisms", "counted_table.py"),
+    ("mechanisms", "populations.py"),  # loaded by simulations alone
     ("mechanisms", "support_counters.py"),  # loaded by collectors
     ("reduction", "dca.py"),
     ("reduction", "fit.py"),

@@ -14,6 +14,7 @@ from tools.vectors.plan_mistakes.entries import entries
 from tools.vectors.plan_mistakes.honest import LABEL, ROW, Document, text_of
 from tools.vectors.plan_mistakes.levels import levels
 from tools.vectors.plan_mistakes.projections import projections
+from tools.vectors.plan_mistakes.series import series
 from tools.vectors.plan_mistakes.several_features import numbers, together
 from tools.vectors.plan_mistakes.spellings import spellings
 from tools.vectors.plan_mistakes.tables import tables
@@ -24,7 +25,7 @@ from tools.vectors.plan_mistakes.waves import waves
 def bad_plans() -> Document:
     """Return the plans, and a row that fits the honest ones."""
     features = (*numbers(), *together(), *levels(), *projections())
-    named = (*spellings(), *entries(), *features, *validations(), *tables(), *waves())
+    named = (*spellings(), *entries(), *features, *validations(), *tables(), *waves(), *series())
     return _file(text_of(), ROW, LABEL, "plans", named)
 
 

@@ -17,7 +17,8 @@ relay-addresses.json addresses of relays, to take and to refuse (relays.py); com
 privacy of people who answer every question through a relay (compositions.py); envelopes.json what they send
 (envelopes.py); relay-plans.json plans of such surveys, to take and to refuse (plan_mistakes/all_answers.py).
 good-large-sets.json is about subset selection of more than 64 values (large_sets.py); good-waves.json and
-tokens-waves.json are about surveys that are asked again and again (waves.py).
+tokens-waves.json are about surveys that are asked again and again (waves.py); the plan of good-series.json
+belongs to a series.
 Random bytes are SHA-256 in counter mode, so that a port can make more of them, or stand at the exact limits
 of a mechanism (limits.py).
 """
@@ -27,6 +28,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from encoders.randomness import GivenBytes
 from encoders.report import MAX_REPORT_BYTES, Report, pack
 from encoders.survey import Plan, read_survey
 from encoders.survey.questions import Question
+from encoders.survey.series import Series
 from tools.vectors import (
     bad_plans,
     compositions,
@@ -55,6 +58,7 @@ from tools.vectors import (
 )
 from tools.vectors.common import case, first_draws, random_bytes, words
 from tools.vectors.plan_mistakes.all_answers import all_answers
+from tools.vectors.plan_mistakes.series import GOOD as SERIES
 
 VECTORS = Path(__file__).resolve().parents[2] / "tests" / "vectors"
 SURVEY = """
@@ -241,6 +245,11 @@ def limit_cases(
 
 def good(frequency: str) -> dict[str, Any]:
     plan = plan_of(frequency, KINDS[frequency])
+    return {"cases": list(cases(plan)), "digest": plan.digest, "plan": plan.json.decode()}
+
+
+def good_series() -> dict[str, Any]:
+    plan = replace(plan_of("DE", "1.25"), series=Series(**SERIES))
     return {"cases": list(cases(plan)), "digest": plan.digest, "plan": plan.json.decode()}
 
 
@@ -434,6 +443,7 @@ def files() -> dict[str, str]:
     documents |= {f"good-numeric-{kind}.json": good_numeric(kind) for kind in NUMERIC_KINDS}
     documents["good-numeric-both.json"] = good_both()
     documents["good-numeric-projection.json"] = good_projection()
+    documents["good-series.json"] = good_series()
     documents["good-together.json"] = good_together()
     documents["good-tables.json"] = good_tables(labelled=True)
     documents["good-tables-unlabelled.json"] = good_tables(labelled=False)

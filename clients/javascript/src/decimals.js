@@ -3,7 +3,7 @@
 import { requireValid } from "./errors.js";
 import { hasForm } from "./text_form.js";
 
-const DECIMAL = /^-?(0|[1-9]\d*)(\.\d*[1-9])?$/;
+const DECIMAL = /^(?!-0$)-?(0|[1-9]\d*)(\.\d*[1-9])?$/;
 const MAX_DIGITS = 1000;
 /** Longest text of an epsilon: 1,000 significant digits, and the zeros before them. */
 const MAX_EPSILON_TEXT = 1100;
@@ -17,7 +17,6 @@ const MAX_EPSILON_TEXT = 1100;
 export function isDecimal(text) {
   return (
     hasForm(text, DECIMAL) &&
-    text !== "-0" &&
     text.replace(/^[-0.]+|\./g, "").length <= MAX_DIGITS
   );
 }

@@ -45,7 +45,7 @@ export class LdpError extends Error {
 
 /** A plan that cannot be used; `ldp-survey check` of the Python package describes the mistake. */
 export class SurveyError extends LdpError {
-  constructor(why = "damaged or for another version: fetch it again") {
+  constructor(why = "invalid or too new: fetch it again") {
     super(why, "invalid-plan", "plan");
   }
 }

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from encoders.canonical import decimal_text, parse_amount
+from encoders.canonical import decimal_text
+from ldp_aggregator.codec import parse_amount
 
 
 @pytest.mark.parametrize(

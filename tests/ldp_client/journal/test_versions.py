@@ -10,16 +10,32 @@ from ldp_client import Journal, JournalError, State
 from tests.support.journals import IDENTITY, RELAYED, RELAYED_IDENTITY, commit
 
 
-@pytest.mark.parametrize("version", [-1, 1, 3, 8])
+@pytest.mark.parametrize("version", [-1, 1, 3, 9])
 def test_a_journal_of_another_version_is_refused_and_stays(tmp_path, version):
     journal = Journal(tmp_path / "j.db")
     commit(journal, b"first")
     with closing(sqlite3.connect(tmp_path / "j.db")) as other, other:
         other.execute(f"PRAGMA user_version = {version}")
     before = (tmp_path / "j.db").read_bytes()
-    with pytest.raises(JournalError, match=f"version {version}, and only 7 is supported: use the release"):
+    with pytest.raises(JournalError, match=f"version {version}, and only 8 is supported: use the release"):
         commit(journal, b"second")
     assert (tmp_path / "j.db").read_bytes() == before
+
+
+def drop_series(journal: sqlite3.Connection) -> None:
+    journal.execute("ALTER TABLE surveys DROP COLUMN series")
+    journal.execute("DROP TABLE series")
+
+
+def test_a_journal_without_series_is_extended_and_keeps_its_entries(tmp_path):
+    journal = Journal(tmp_path / "j.db")
+    commit(journal, b"first")
+    with closing(sqlite3.connect(tmp_path / "j.db")) as former, former:
+        drop_series(former)
+        former.execute("PRAGMA user_version = 7")
+    extended = Journal(tmp_path / "j.db")
+    assert (extended.find(IDENTITY).report, extended.find(IDENTITY).series) == (b"first", "")
+    assert extended.standing("sleep KEY") is None
 
 
 def test_a_journal_without_relays_is_extended_and_keeps_its_entries(tmp_path):
@@ -29,6 +45,7 @@ def test_a_journal_without_relays_is_extended_and_keeps_its_entries(tmp_path):
         former.execute("DROP INDEX messages")
         former.execute("ALTER TABLE surveys DROP COLUMN sealed")
         former.execute("ALTER TABLE surveys DROP COLUMN closes")
+        drop_series(former)
         former.execute("ALTER TABLE surveys DROP COLUMN wave")
         former.execute("ALTER TABLE surveys DROP COLUMN wave_name")
         former.execute("PRAGMA user_version = 4")
@@ -48,6 +65,7 @@ def make_version_5(path: Path, report: bytes, sealed: bytes, **changes: object) 
             former.execute(f"UPDATE surveys SET {name} = ?", (value,))
         former.execute("DROP INDEX messages")
         former.execute("ALTER TABLE surveys DROP COLUMN closes")
+        drop_series(former)
         former.execute("ALTER TABLE surveys DROP COLUMN wave")
         former.execute("ALTER TABLE surveys DROP COLUMN wave_name")
         former.execute("PRAGMA user_version = 5")

@@ -109,7 +109,7 @@ function listedFeature(entry) {
   return codeUnlessMissing(entry, values.length, (value) => {
     const code = codes.get(/** @type {string} */ (categoryText(value)));
     if (code !== undefined) return code;
-    if (!name) throw new RowError("label", "this survey has no label: pass only the row");
+    if (!name) throw new RowError("label", "the survey has no label");
     const listed = values.slice(0, MAX_LISTED_VALUES).join('", "');
     const more = values[MAX_LISTED_VALUES] ? ", ..." : "";
     throw new RowError(name, `is not one of the survey's values: "${listed}"${more}`);

@@ -28,7 +28,9 @@ import { sha256 as ownSha256 } from "../sha256.js";
 
 const MAX_PLAN_BYTES = 1 << 20;
 const SURVEY_ID = /^[a-z0-9][a-z0-9-]{0,63}$/;
-const SHA256 = /^[0-9a-f]{64}$/;
+const SHA256 = /^[\da-f]{64}$/;
+/** The only other entry of a plan: the name of its series, and its author's key, 32 bytes in base64. */
+const SERIES = /^{("series":{"key":"[A-Za-z0-9+/]{43}=","name":"[a-z0-9][a-z0-9-]{0,63}"})?}$/;
 
 /** A compiled survey that has been read and checked by `readPlan`. */
 export class Plan {
@@ -43,22 +45,20 @@ export class Plan {
   constructor(document, bytes, sha256, check) {
     const {
       enrolment, epsilon, family, features, format, id, label: _l, projection: _p, questions, relay, tables, texts,
-      validation, waves, ...unknown
+      validation, waves, ...series
     } = document;
-    checkKeyCount(unknown, 0);
-    requireValid(format === 1);
-    requireValid(hasForm(id, SURVEY_ID));
-    requireValid(family === undefined || (hasForm(family, SURVEY_ID) && family !== id));
-    requireValid(enrolment === undefined || enrolment === "token");
-    requireValid(texts === undefined || hasForm(texts, SHA256));
+    requireValid(
+      format === 1 && hasForm(dumpCanonicalJson(series), SERIES) && hasForm(id, SURVEY_ID) &&
+        (family === undefined || (hasForm(family, SURVEY_ID) && family !== id)) &&
+        (enrolment === undefined || enrolment === "token") && (texts === undefined || hasForm(texts, SHA256)),
+    );
     const [units, scale] = parseDecimal(epsilon);
     requireValid(units * 1000n >= scale && units <= scale * (relay?.ask ? 64n : 32n));
     const named = new Set(questions.map((/** @type {any} */ each) => each.tables));
     checkKeyCount(tables, named.size);
     // valid tables are ASCII, which is checked where they are read
-    for (const [key, entry] of Object.entries(tables)) {
-      const digest = toHex(sha256(fromAscii(dumpCanonicalJson(entry))));
-      requireValid(named.has(key) && key === digest.slice(0, 16));
+    for (const key of named) {
+      requireValid(key === toHex(sha256(fromAscii(dumpCanonicalJson(tables[key])))).slice(0, 16));
     }
     /** The survey's id. */
     this.id = /** @type {string} */ (id);
@@ -74,16 +74,15 @@ export class Plan {
     this.validation = validation === undefined ? validation : readValidation(document);
     /** The questions, of which each person answers one, or all if the relay asks all. @type {readonly Question[]} */
     this.questions = readQuestions(document, this.schema, expLowerBound([units, scale]));
-    const asked = new Set(this.questions.flatMap(({ features }) => features));
-    requireValid(!this.validation || asked.size === features.length);
+    requireValid(!this.validation || new Set(this.questions.flatMap((each) => each.features)).size === features.length);
     this.sha256 = sha256;
     this.digestBytes = sha256(bytes);
     /** SHA-256 of the plan, in hexadecimal. */
     this.digest = toHex(this.digestBytes);
     const reached = accumulate(this.questions.map(({ weight }) => BigInt(weight)));
-    const total = /** @type {bigint} */ (reached.at(-1));
+    const total = /** @type {bigint} */ (reached.pop());
     /** The question's index is the number of these limits that are <= a 64-bit draw. */
-    this.limits = reached.slice(0, -1).map((each) => WORD * each / total);
+    this.limits = reached.map((each) => WORD * each / total);
     /** SHA-256 of the survey's texts, in hexadecimal; undefined if it has none. @type {string | undefined} */
     this.texts = texts;
     /** The relay that hides who sent which report. @type {RelayEntry | undefined} */

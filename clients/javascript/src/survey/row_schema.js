@@ -62,7 +62,7 @@ export function requiredEntries({ components, inputs, listed }) {
  * @returns {CodedRow}
  */
 export function encodeRow(schema, row, label) {
-  if (Object(row) !== row) throw new RowError("row", "must be an object from name to value");
+  if (Object(row) !== row) throw new RowError("row", "must map name to value");
   /** @type {import("../errors.js").RowProblem[]} */
   const problems = [];
   /** @type {Map<Feature, any>} */

@@ -106,7 +106,7 @@ test("a survey without a label is answered with the row alone", async () => {
   await client.grant();
   const [{ row }] = cases;
   const refused = await client.report(row, "yes");
-  assert.equal(`${refused}`, "invalid (label: this survey has no label: pass only the row)");
+  assert.equal(`${refused}`, "invalid (label: the survey has no label)");
   assert.ok(String(await client.preview(row)).includes("What would be sent"));
   assert.equal((await client.report(row)).state, "queued");
 });

@@ -196,7 +196,7 @@ test("a survey without a label takes the row alone, and refuses a label", () => 
   const plan = readPlan(toBytes(text));
   const [{ row }] = cases;
   assert.ok(makeReport(plan, row).length > 50);
-  const message = "label: this survey has no label: pass only the row";
+  const message = "label: the survey has no label";
   assert.throws(() => makeReport(plan, row, "yes", { random: noRandom }), { field: "label", message });
   assert.throws(() => makeReport(PLAN, ROW, undefined, { random: noRandom }), { field: PLAN.rowSchema.label.name });
   assert.deepEqual([plan.rowSchema.label.name, plan.rowSchema.label.values], ["", []]);

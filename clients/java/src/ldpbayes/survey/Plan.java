@@ -27,10 +27,13 @@ import ldpbayes.mechanisms.Parameters;
  */
 public final class Plan {
     private static final int MAX_PLAN_BYTES = 1 << 20;
-    private static final int MAX_ID = 64;
+    private static final String ID = "[a-z0-9][a-z0-9-]{0,63}";
+    /** The name of a series, and its author's key, 32 bytes in base64. */
+    private static final String SERIES =
+        "\\{\"key\":\"[A-Za-z0-9+/]{43}=\",\"name\":\"" + ID + "\"}";
     static final String ID_LETTERS = "-0123456789abcdefghijklmnopqrstuvwxyz";
     private static final String[] OPTIONAL = {
-        "enrolment", "family", "label", "projection", "relay", "texts", "validation", "waves",
+        "enrolment", "family", "label", "projection", "relay", "series", "texts", "validation", "waves",
     };
 
     /** The question's index is the number of these limits that are at most a 64-bit draw. */
@@ -67,6 +70,7 @@ public final class Plan {
         epsilon = (String) document.get("epsilon");
         relay = (Map<?, ?>) document.get("relay");
         Fraction limit = readEpsilon(epsilon, asksAll() ? 64 : 32);
+        requireValid(!document.containsKey("series") || Json.write(document.get("series")).matches(SERIES));
         checkTables(document);
         schema = new RowSchema(document);
         validation = document.containsKey("validation") ? new ValidationRound(document) : null;
@@ -229,12 +233,11 @@ public final class Plan {
     }
 
     private static boolean isId(String text) {
-        return !text.isEmpty() && text.length() <= MAX_ID && text.charAt(0) != '-'
-            && Parameters.hasOnly(ID_LETTERS, text);
+        return text.matches(ID);
     }
 
     private static boolean isDigest(String text) {
-        return text.length() == 64 && Parameters.hasOnly("0123456789abcdef", text);
+        return text.matches("[0-9a-f]{64}");
     }
 
     /** Reads the epsilon of a plan, which is at least 0.001. */

@@ -1,0 +1,277 @@
+"""Telemetry of a real tool, pygmentize: its output and exit code stay the same, whatever telemetry does."""
+
+import json
+import os
+import pty
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cryptography")
+
+from encoders.survey import Plan, read_survey
+from encoders.survey.signature import signature_text
+from ldp_aggregator.snapshot import take_snapshot
+from ldp_aggregator.stores import open_store
+from ldp_client import Journal
+from ldp_client.telemetry import Telemetry
+from ldp_design.authoring.signing import make_keys, sign
+from tests.support.servers import collector, free_port, inherited_environment, wait_for
+
+ROOT = Path(__file__).parents[2]
+AUTHOR = make_keys()
+SURVEY = """
+[survey]
+id = "tool-{release}"
+epsilon = 1
+[features.failed]
+values = [true, false]
+[features.format]
+values = ["html", "other"]
+[series]
+name = "tool"
+key = "{key}"
+"""
+TOOL = """
+import json, os, sys
+from pygments.cmdline import main
+code = main(["pygmentize", *sys.argv[2:]])
+settings = json.loads(sys.argv[1])
+if settings:
+    from ldp_client.telemetry import Telemetry
+    telemetry = Telemetry(**settings)
+    telemetry.report({"failed": code != 0, "format": "html"})
+sys.exit(code)
+"""
+RUNS = tuple(map(str.split, ("-f html -l python code.py", "-f html -l no-such-lexer code.py", "missing.py")))
+ROW = {"failed": True, "format": "html"}
+CI = ("CI", "GITHUB_ACTIONS", "BUILD_ID", "BUILD_NUMBER", "JENKINS_URL", "TF_BUILD", "DO_NOT_TRACK")
+
+
+class Machine:
+    """A machine on which the tool is installed."""
+
+    def __init__(self, folder: Path, server: str) -> None:
+        self.folder, self.server, self.release = folder, server, 1
+        self.home, self.environment = folder / "home", inherited_environment()
+        for name in CI:
+            self.environment.pop(name, None)
+        (folder / "code.py").write_text("print('hello')\n")
+        self.journal, self.state_path = self.home / "journal.db", self.home / "journal.db.pygmentize"
+
+    def install(self, release: int, survey: str = SURVEY) -> Plan:
+        self.release = release
+        plan = read_survey(survey.format(release=release, key=AUTHOR.public_key)).compile()
+        (self.folder / f"{release}.json").write_bytes(plan.json)
+        signature = signature_text(sign(plan, AUTHOR.private_pem))
+        (self.folder / f"{release}.json.sig").write_text(signature)
+        return plan
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {
+            "tool": "pygmentize",
+            "plan": str(self.folder / f"{self.release}.json"),
+            "url": f"{self.server}/v1/surveys/tool-{self.release}",
+            "public_key": AUTHOR.public_key,
+            "lifetime_epsilon": 2,
+            "asks": "whether it fails",
+            "journal": str(self.journal),
+            "spread": 0,
+        }
+
+    def command(self, arguments: list[str], absent: bool = False) -> list[str]:
+        return [sys.executable, "-c", TOOL, json.dumps({} if absent else self.settings), *arguments]
+
+    def run(self, arguments: list[str], absent: bool = False) -> tuple[int, bytes, bytes]:
+        command = self.command(arguments, absent)
+        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def run_on_terminal(
+        self, arguments: list[str], typed: bytes = b"", absent: bool = False
+    ) -> tuple[int, bytes]:
+        """Run the tool with a terminal; return its exit code and all that the terminal shows."""
+        main, other = pty.openpty()
+        streams = {"stdin": other, "stdout": other, "stderr": other}
+        process = subprocess.Popen(
+            self.command(arguments, absent), cwd=self.folder, env=self.environment, **streams
+        )
+        os.close(other)
+        os.write(main, typed)
+        shown = b""
+        while True:
+            try:
+                some = os.read(main, 4096)
+            except OSError:  # the last process with the terminal has ended
+                break
+            if not some:
+                break
+            shown += some
+        os.close(main)
+        return process.wait(), shown
+
+    def state(self) -> list[str]:
+        return self.state_path.read_text().split() if self.state_path.exists() else []
+
+    def telemetry(self) -> Telemetry:
+        return Telemetry(**self.settings)  # type: ignore[arg-type]
+
+    def wait_until_done(self) -> None:
+        """Wait for the background process, which writes the state at its end."""
+        wait_for(lambda: float((self.state() or ["", "0"])[1]) > time.time() + 80_000)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path, f"http://127.0.0.1:{free_port()}")
+    made.install(1)
+    return made
+
+
+def absent(machine: Machine) -> list[tuple[int, bytes, bytes]]:
+    found = [machine.run(run, absent=True) for run in RUNS]
+    assert [code for code, _, _ in found] == [0, 1, 1]
+    assert all(out or err for _, out, err in found)
+    return found
+
+
+def consent(machine: Machine) -> None:
+    machine.telemetry().command("on", ROW)
+
+
+def spoil(path: Path, content: bytes | None = None) -> None:
+    """Replace a file by another one, or by a folder."""
+    path.unlink()
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+
+
+BROKEN: dict[str, Callable[[Machine], object]] = {
+    "asked nowhere": lambda machine: None,
+    "refused": lambda machine: machine.telemetry().command("off", ROW),
+    "collector down": consent,
+    "journal is a directory": lambda machine: (consent(machine), spoil(machine.journal)),
+    "journal damaged": lambda machine: (consent(machine), spoil(machine.journal, bytes(5000))),
+    "plan damaged": lambda machine: (consent(machine), spoil(machine.folder / "1.json", b"{")),
+    "plan missing": lambda machine: (consent(machine), (machine.folder / "1.json").unlink()),
+    "state damaged": lambda machine: (consent(machine), spoil(machine.state_path, b"\xff\0")),
+    "state is a directory": lambda machine: (consent(machine), spoil(machine.state_path)),
+    "no home": lambda machine: machine.home.write_bytes(b"a file, not a folder"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_tool_does_not_notice(machine, name):
+    expected = absent(machine)
+    shown = [machine.run_on_terminal(run, absent=True) for run in RUNS]
+    BROKEN[name](machine)
+    assert [machine.run(run) for run in RUNS] == expected
+    if name != "asked nowhere":  # a terminal would ask
+        assert [machine.run_on_terminal(run) for run in RUNS] == shown
+
+
+def test_the_question_is_asked_once_on_a_terminal_alone(machine):
+    machine.run(RUNS[0])
+    assert machine.state() == []
+    _, plain = machine.run_on_terminal(RUNS[0], absent=True)
+    code, shown = machine.run_on_terminal(RUNS[0], b"\n")
+    assert code == 0
+    assert b"telemetry off" in shown
+    assert machine.state()[0] == "no"
+    assert machine.run_on_terminal(RUNS[0], b"\n")[1].replace(b"\r\n", b"", 1) in (plain, b"\r\n" + plain)
+    assert not machine.journal.exists()
+
+
+@pytest.mark.parametrize("variable", ["CI", "DO_NOT_TRACK", "LDP_CLIENT_OFF", "TF_BUILD"])
+def test_a_variable_forbids_the_question_and_the_report(machine, variable):
+    machine.environment[variable] = "1"
+    assert b"May pygmentize" not in machine.run_on_terminal(RUNS[0])[1]
+    consent(machine)
+    before = machine.state()
+    machine.run(RUNS[0])
+    assert machine.state() == before
+
+
+@pytest.fixture
+def served(machine: Machine) -> Iterator[tuple[Machine, str]]:
+    """Serve two releases' surveys at a real collector."""
+    machine.install(2)
+    machine.install(3, SURVEY.replace('"other"', '"other", "latex"'))
+    machine.install(1)
+    store = f"sqlite:///{machine.folder}/ldp.db"
+    plans = [machine.folder / f"{release}.json" for release in (1, 2, 3)]
+    with collector(plans, store) as (server, _):
+        machine.server = server
+        yield machine, store
+
+
+def counted(store: str, survey: str) -> int:
+    opened = open_store(store, create=False)
+    try:
+        return sum(each.n for each in take_snapshot(opened, survey).totals.values())
+    finally:
+        opened.close()
+
+
+@pytest.mark.slow
+def test_ten_runs_send_one_report_for_each_release(served):
+    machine, store = served
+    expected, terminal = absent(machine), [machine.run_on_terminal(run, absent=True) for run in RUNS]
+    _, shown = machine.run_on_terminal(RUNS[0], b"y\n")
+    assert b"May pygmentize report whether it fails?" in shown
+    machine.wait_until_done()
+    for _ in range(10):
+        assert machine.run(RUNS[0]) == expected[0]
+    assert [machine.run(run) for run in RUNS] == expected
+    assert [machine.run_on_terminal(run) for run in RUNS] == terminal
+    assert counted(store, "tool-1") == 1
+    machine.install(2)  # a new release: nobody is asked
+    assert machine.run_on_terminal(RUNS[0]) == terminal[0]
+    machine.wait_until_done()
+    machine.run(RUNS[0])
+    assert counted(store, "tool-2") == 1
+    machine.install(3, SURVEY.replace('"other"', '"other", "latex"'))  # one more value, and no epsilon left
+    machine.run(RUNS[0])
+    wait_for(lambda: machine.state()[0] == "ask")
+    assert b"May pygmentize" in machine.run_on_terminal(RUNS[0], b"\n")[1]
+    assert counted(store, "tool-3") == 0
+
+
+@pytest.mark.slow
+def test_the_tool_does_not_wait_for_a_collector_that_never_answers(machine):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        machine.server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        consent(machine)
+        start = time.monotonic()
+        machine.run(RUNS[0])
+        assert time.monotonic() - start < 8  # a request ends after ten seconds
+        wait_for(lambda: float(machine.state()[1]) > time.time() + 1000)
+
+
+def test_the_command_shows_and_ends_it(served, monkeypatch):
+    machine, _ = served
+    monkeypatch.delenv("DO_NOT_TRACK", raising=False)
+    telemetry = machine.telemetry()
+    assert telemetry.command("status", ROW).startswith("telemetry of pygmentize: off")
+    on = telemetry.command("on", ROW)
+    assert on.startswith("telemetry of pygmentize: on")
+    assert "epsilon 0 of 2 is spent" in on
+    assert "Sending it spends epsilon = 1" in telemetry.command("show", ROW)
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    assert "off, because DO_NOT_TRACK is set" in telemetry.command("status", ROW)
+    monkeypatch.delenv("DO_NOT_TRACK")
+    assert telemetry.command("off", ROW).startswith("telemetry of pygmentize: off")
+    standing = Journal(machine.journal).standing(f"tool {AUTHOR.public_key}")
+    assert standing
+    assert not standing.agreed
+    machine.run(RUNS[0])
+    assert machine.state()[0] == "no"

@@ -13,7 +13,6 @@
 # make test-clients
 #                 run the tests of the JavaScript client in Firefox, of the Java client, and of host applications;
 #                 audit both clients, and build the packages; list what was skipped
-# make test-all   run the tests of these three targets at once, of each simulation the large size alone
 # make java       build the Java client into clients/java/build
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
@@ -28,6 +27,7 @@
 #                 readers: ten minutes of coverage-guided fuzzing
 # make release    build wheel, sdist, jar, npm package and SBOMs (CycloneDX) into dist/, and write the set of files in
 #                 tests/earlier_builds/ that later builds must read
+# make docs       build the documentation as a site into build/site, with search and the API reference
 # make lock       write the lock files again for changed dependencies, and the digests of base images into deploy/;
 #                 UPGRADE=1 takes the newest version of everything
 # make clean      delete everything that is generated, also the environments
@@ -42,6 +42,7 @@ VENV := .venv
 BENCH := .venv-bench
 RELEASE := .venv-release
 BENCH_CENTRAL := .venv-bench-central
+DOCS := .venv-docs
 JAVASCRIPT := clients/javascript
 JAVA := clients/java
 PIP := -m pip --disable-pip-version-check install --quiet
@@ -49,7 +50,7 @@ PIP := -m pip --disable-pip-version-check install --quiet
 # Without bytecode, each process of a test would compile the packages again, and pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo relay-demo cluster-demo web-demo check test test-statistics test-clients test-all lint bench accuracy audit endurance release lock clean redis nginx prometheus chromium firefox javascript java jdk hosts
+.PHONY: demo relay-demo cluster-demo web-demo check test test-statistics test-clients test-all lint bench accuracy audit docs endurance release lock clean redis nginx prometheus chromium firefox javascript java jdk hosts
 
 demo: $(VENV)/.demo $(filter redis,$(STORE))
 	@$(VENV)/bin/python examples/demo.py $(if $(KEEP),--keep) $(if $(STORE),--store $(STORE))
@@ -73,10 +74,6 @@ test-statistics: $(VENV)/.dev
 
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
 	$(VENV)/bin/python -m pytest -n 3 --dist=loadfile -rs -m clients tests/clients
-
-# Many tests wait for a browser or a server, so more workers than cores are faster.
-test-all: $(VENV)/.dev redis nginx prometheus chromium firefox javascript jdk hosts
-	$(VENV)/bin/python -m pytest -n 4 --durations=30 -rs -m 'not repeated'
 
 check: lint
 	$(VENV)/bin/python -m pytest -n 3 -q -m 'not slow and not clients'
@@ -126,6 +123,11 @@ accuracy: $(BENCH)/.bench $(BENCH_CENTRAL)/.bench-central
 	$(BENCH)/bin/python -m benchmarks.accuracy
 	$(BENCH_CENTRAL)/bin/python -m benchmarks.central
 
+docs: $(DOCS)/.docs
+	version=$$($(DOCS)/bin/python -c 'import encoders; print(encoders.__version__)') \
+	&& $(DOCS)/bin/python -m sphinx -W --keep-going -q -b html -c docs/site . build/site/$$version
+	! grep -rElI '<(script|img|link)[^>]*(src|href)="(https?:)?//' build/site --include='*.html'
+
 # One stamp file per environment: it is installed again only if its dependencies or the version have changed.
 $(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 	@echo 'Installing the packages into $(VENV) ...'
@@ -144,6 +146,10 @@ $(BENCH)/.bench: pyproject.toml encoders/__init__.py | $(BENCH)/bin/python
 	$(BENCH)/bin/python $(PIP) --editable '.[bench]'
 	touch $@
 
+$(DOCS)/.docs: pyproject.toml encoders/__init__.py | $(DOCS)/bin/python
+	$(DOCS)/bin/python $(PIP) --editable '.[docs]'
+	touch $@
+
 $(BENCH_CENTRAL)/.bench-central: pyproject.toml encoders/__init__.py | $(BENCH_CENTRAL)/bin/python
 	$(BENCH_CENTRAL)/bin/python $(PIP) --editable '.[bench-central]'
 	touch $@
@@ -159,6 +165,9 @@ $(BENCH)/bin/python:
 
 $(BENCH_CENTRAL)/bin/python:
 	$(PYTHON) -m venv $(BENCH_CENTRAL)
+
+$(DOCS)/bin/python:
+	$(PYTHON) -m venv $(DOCS)
 
 # Installs only as root on Debian, where apt-get asks nothing. RUNLEVEL=1 prevents the package from starting its service.
 redis:
@@ -225,5 +234,5 @@ hosts:
 	|| echo 'no npm packages in examples/hosts: tests of host applications are skipped'
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types examples/hosts/node_modules $(JAVA)/build examples/hosts/build build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(BENCH) $(BENCH_CENTRAL) $(DOCS) $(JAVASCRIPT)/node_modules $(JAVASCRIPT)/types examples/hosts/node_modules $(JAVA)/build examples/hosts/build build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Print which frequency oracle "auto" chooses, by closed-form variance: docs/results/oracle-choice.md.
+"""Print which frequency oracle "auto" chooses, by closed-form variance: docs/results/mechanisms.md.
 
 python -m benchmarks.oracle_choice
 """

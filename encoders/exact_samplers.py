@@ -1,7 +1,7 @@
 """Exact sampling for trusted curators and silos: integers and fractions only, because float noise leaks.
 
 The samplers of discrete noise are those of Canonne, Kamath and Steinke (2020), sections 5.1 and 5.2; the
-choice is permute-and-flip of McKenna and Sheldon (2020). See docs/references.md.
+choice is permute-and-flip of McKenna and Sheldon (2020). See docs/results/replication.md.
 """
 
 from __future__ import annotations

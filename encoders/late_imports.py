@@ -1,6 +1,6 @@
 """Optional features, and what to install for them: each is imported when it is first used.
 
-The base install has only msgpack. docs/architecture.md has the rule for late imports.
+The base install has only msgpack. CONTRIBUTING.md has the rule for late imports.
 """
 
 from __future__ import annotations

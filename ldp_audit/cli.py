@@ -158,7 +158,7 @@ def audit_central(
     Trains each learner many times on two sets of made-up rows that differ by one row, and computes a lower
     bound on what the models reveal about that row. No real rows are read. The exit code is 1 if a bound is
     above epsilon, and 2 if the survey cannot be audited. A bound below epsilon proves nothing: see
-    docs/central-guarantee.md.
+    docs/central.md.
 
     $ ldp-audit central survey.toml
     $ ldp-audit central survey.toml --epsilon 2 --trials 5000
@@ -186,7 +186,7 @@ def audit_silo_command(context: click.Context, survey: Path, trials: int, as_jso
     Reports two files of made-up rows many times. The files differ by the rows of one person, and the audit
     computes a lower bound on what the messages reveal about that person. It also checks that retries send the
     same bytes. Nothing is sent, and no real rows are read. The exit code is 1 if a check fails, and 2 if the
-    survey cannot be audited. A bound below epsilon proves nothing: see docs/silos-guarantee.md.
+    survey cannot be audited. A bound below epsilon proves nothing: see docs/silos.md.
 
     $ ldp-audit silo survey.toml
     """

@@ -294,8 +294,8 @@ def table_of_page(name: str, *head: str) -> tuple[list[str], list[list[str]]]:
     return [f"eps {each}" for each in epsilons if each in grid.EPSILONS], rows[start + 2 : end]
 
 
-def test_the_accuracy_page_shows_values_of_the_results_page():
-    epsilons, rows = table_of_page("accuracy.md", "data set", "survey", "guessing")
+def test_the_replication_page_shows_values_of_the_results_page():
+    epsilons, rows = table_of_page("results/replication.md", "data set", "survey", "guessing")
     assert len(epsilons) == 6
     for number, data in enumerate(DATA_SETS):
         guessing, non_private, measured = measured_on(data)
@@ -310,7 +310,7 @@ def test_the_accuracy_page_shows_values_of_the_results_page():
 
 
 def test_the_comparison_with_the_paper_shows_values_of_the_results_page():
-    epsilons, rows = table_of_page("replication.md", "data set", "method")
+    epsilons, rows = table_of_page("results/replication.md", "data set", "method")
     assert len(epsilons) == 6
     for number, data in enumerate(DATA_SETS):
         guessing, _, measured = measured_on(data)

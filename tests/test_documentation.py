@@ -113,9 +113,25 @@ def test_index_of_results_lists_every_page():
     assert {page.name for page in results.glob("*.md")} - {"README.md"} <= listed
 
 
+def test_every_page_has_a_reader_in_the_index():
+    docs = ROOT / "docs"
+    listed = {link.partition("#")[0] for link in LINK.findall((docs / "README.md").read_text("utf-8"))}
+    assert {page.name for page in docs.glob("*.md")} - {"README.md"} <= listed
+
+
+def test_the_site_redirects_from_pages_that_are_gone_to_pages_that_exist():
+    moved = re.findall(
+        r'^    "([\w./-]+)": "([\w/ -]+)",', (ROOT / "docs/site/conf.py").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(moved) > 15
+    for page, former in moved:
+        assert (ROOT / "docs" / f"{page}.md").exists(), page
+        assert not [name for name in former.split() if (ROOT / "docs" / f"{name}.md").exists()]
+
+
 @pytest.mark.parametrize(
     ("page", "print_table"),
-    [("oracle-choice.md", oracle_choice.main), ("poisoning.md", poisoning.influence_rows)],
+    [("mechanisms.md", oracle_choice.main), ("poisoning.md", poisoning.influence_rows)],
 )
 def test_results_page_contains_the_closed_form_table_that_the_benchmark_prints(page, print_table, capsys):
     print_table()

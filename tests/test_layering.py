@@ -287,7 +287,7 @@ def test_functions_import_only_slow_libraries():
         for name, late in imports(parse(path))
         if late and top(name) not in SLOW_LIBRARIES and module_name(path) not in LOADS_NEXT_TO_NOTHING
     }
-    assert not found, "join a registry, or use encoders.late_imports.LateImport: see docs/architecture.md"
+    assert not found, "join a registry, or use encoders.late_imports.LateImport: see CONTRIBUTING.md"
 
 
 @pytest.mark.slow

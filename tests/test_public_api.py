@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "public-api.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "formats.md").read_text("utf-8")
 OURS = re.compile(r"(encoders|reduction|ldp_\w+)(\.|$)")
 
 PUBLIC_NAMES = {
@@ -81,7 +81,7 @@ def test_an_unknown_name_is_an_attribute_error(name):
 
 
 def read_first_cells(heading: str) -> list[str]:
-    """Return the names in the first column of the table below a heading of docs/public-api.md."""
+    """Return the names in the first column of the table below a heading of docs/formats.md."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)
 

@@ -170,7 +170,7 @@ def smooth_levels(estimate: TableEstimate, values: int) -> TableEstimate:
     Penalised least squares with the covariance of the frequencies, among those that add up to 1. In
     coordinates in which noise and penalty are diagonal, each estimate is multiplied by a factor of
     1 / (1 + weight s). The weight minimises an unbiased estimate of the squared error in units of the noise
-    (C_L of Mallows 1973, see docs/references.md).
+    (C_L of Mallows 1973, see docs/results/replication.md).
     """
     size = len(estimate.raw)
     if not (isinstance(estimate, CombinedFrequencies) and estimate.levels):

@@ -36,9 +36,9 @@ from ldp_aggregator.simulated_population import simulate_reports
 class NaiveBayes(SurveyClassifier):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
-    The method is that of Yilmaz et al. 2019, see docs/references.md. A model of real reports comes from
-    :func:`ldp_aggregator.load_model`, already fitted. :meth:`fit` simulates the protocol on a labelled
-    table, to estimate its accuracy: every row becomes a user who sends one randomised report.
+    The method is that of Yilmaz et al. 2019, see docs/results/replication.md. A model of real reports
+    comes from :func:`ldp_aggregator.load_model`, already fitted. :meth:`fit` simulates the protocol on a
+    labelled table, to estimate its accuracy: every row becomes a user who sends one randomised report.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ from ldp_aggregator.snapshot import Total
 def project_simplex(raw: FloatArray) -> FloatArray:
     """Return the nearest distribution in Euclidean distance, along the last axis.
 
-    Sort-and-threshold (Duchi et al. 2008, see docs/references.md). If a row sums to less than one, a slightly
-    negative entry may rise above zero.
+    Sort-and-threshold (Duchi et al. 2008, see docs/results/replication.md). If a row sums to less than one, a
+    slightly negative entry may rise above zero.
     """
     # 1 or more below the greatest is never above zero; sums of numbers near 2^63 would have no digits after 1
     raw = np.maximum(raw - raw.max(axis=-1, keepdims=True), -1.0)

@@ -8,7 +8,7 @@ prior.
 If the same n people answer all questions, the sampling of people is the same in all. With u the true amount
 that one person adds to a source, two sources of different questions covary by (E[u v] - E[u] E[v]) / n: those
 of x and x^2 by (E[x^3] - E[x] E[x^2]) / n. A question about both estimates the third and fourth moments.
-Otherwise they are taken as normal; docs/intervals.md says where they matter.
+Otherwise they are taken as normal; docs/analysing.md says where they matter.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ PAGE, SILOS, CENTRAL = [
 ]
 TOML = re.compile(r"```toml\n(.*?)```", re.DOTALL)
 DOCUMENTED = re.findall(r"^\| `([\w.]+)` \|", PAGE, re.MULTILINE)
-EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS, EXAMPLE_OF_WAVES, EXAMPLE_OF_A_RELAY = TOML.findall(PAGE)
+EXAMPLE, EXAMPLE_OF_TABLES, EXAMPLE_OF_TEXTS, _, EXAMPLE_OF_WAVES, EXAMPLE_OF_A_RELAY = TOML.findall(PAGE)
 [EXAMPLE_OF_SILOS] = TOML.findall(SILOS)
 [EXAMPLE_OF_A_CURATOR] = TOML.findall(CENTRAL)
 TABLES = ["survey", "label", "mechanism", "projection", "validation", "waves", "features.NAME", "tables.NAME"]
-TABLES += ["projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
+TABLES += ["series", "projection.inputs.NAME", "about", "texts.LANGUAGE", "texts.LANGUAGE.features.NAME"]
 MINIMAL = """
 [survey]
 id = "tea"

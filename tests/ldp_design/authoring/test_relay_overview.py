@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from ldp_client import Client, make_report
 from ldp_client.errors import TransportError
 from tests.support.commands import command
 from tests.support.surveys import RELAY_KEYS, RELAYED
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -236,13 +239,14 @@ def test_the_dossier_says_what_the_relay_sees_and_what_the_board_must_check(surv
         assert each not in text
 
 
-@pytest.mark.parametrize(
-    ("features", "people", "epsilon", "ask"),
-    [
-        *[(1, 614, 2.19, "one"), (5, 1602, 2.96, "one"), (10, 2551, 3.37, "one")],
-        *[(5, 830, 8.3, "all"), (10, 1050, 14.1, "all")],
-    ],
-)
+WITH_A_RELAY = [
+    *[(1, 614, 2.19, "one"), (5, 1602, 2.96, "one"), (10, 2551, 3.37, "one")],
+    *[(5, 830, 8.3, "all"), (10, 1050, 14.1, "all")],
+]
+"""Yes/no questions, the people that they need, the epsilon of what a person sends, and how they are asked."""
+
+
+@pytest.mark.parametrize(("features", "people", "epsilon", "ask"), WITH_A_RELAY)
 def test_the_people_that_pages_state_for_surveys_with_a_relay_are_enough(
     tmp_path, features, people, epsilon, ask
 ):
@@ -260,3 +264,18 @@ def test_the_people_that_pages_state_for_surveys_with_a_relay_are_enough(
     needed = re.search(r"margins of at most 5% need ([\d,]+) people", shown)
     assert needed
     assert int(needed[1].replace(",", "")) <= people
+
+
+def test_readme_states_the_people_that_ten_questions_need(tmp_path):
+    """The rows with a relay are the figures of the test above, and the first row is what a command prints."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| (?:alone|through)[^|]*\|([^|]*)\|[^|]*\|([^|]*)\|$", readme, re.MULTILINE)
+    people = [int(re.sub(r"\D", "", cell)) for cell, _ in rows]
+    path = tmp_path / "survey.toml"
+    path.write_text('[survey]\nid = "ten"\nepsilon = 1\n[features.q]\nvalues = ["yes", "no"]\n')
+    shown = command("ldp-survey", "size", path, "--questions", "--margin", "0.05", "--json").stdout
+    alone = next(each["without_label"] for each in json.loads(shown) if each["questions"] == 10)
+    assert people == [alone, *(people for features, people, *_ in WITH_A_RELAY if features == 10)]
+    assert [re.findall(r"ε = ([\d.]+)", promise) for _, promise in rows[1:]] == [
+        [str(epsilon)] for features, _, epsilon, _ in WITH_A_RELAY if features == 10
+    ]

@@ -15,7 +15,7 @@ from ldp_aggregator import load_model
 from tests.support.commands import command
 from tests.support.surveys import TEA
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "made-up-answers.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "size-and-epsilon.md").read_text("utf-8")
 
 
 @pytest.fixture
@@ -209,9 +209,10 @@ def test_no_reports_are_written_if_a_row_does_not_fit_the_survey(run, tmp_path):
 
 @pytest.mark.slow
 def test_the_example_of_the_documentation_simulates_trains_and_sizes(tmp_path, monkeypatch):
-    (survey,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-    (script,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    commands = [split(each) for each in re.findall(r"^    (ldp-.*)", PAGE, re.MULTILINE)]
+    example = PAGE.partition("## Try it on made-up answers")[2].partition("\n## ")[0]
+    (survey,) = re.findall(r"```toml\n(.*?)```", example, re.DOTALL)
+    (script,) = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
+    commands = [split(each) for each in re.findall(r"^    (ldp-.*)", example, re.MULTILINE)]
     monkeypatch.chdir(tmp_path)
     Path("survey.toml").write_text(survey)
     exec(script, {})

@@ -37,7 +37,7 @@ MOVED = {
     "results/models": "results/numeric-accuracy results/silos results/validation",
     "results/replication": "accuracy references replication",
     "results/speed": "speed-libraries",
-    "rounds": "series validation",
+    "series": "validation",
     "running": "scale",
     "securing": "order-of-arrival",
     "silos": "silos-guarantee silos-report",

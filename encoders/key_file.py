@@ -12,8 +12,7 @@ from encoders.errors import LdpError
 def write_key_file(path: Path, pem: bytes, error_type: Callable[[str], LdpError]) -> None:
     """Write a private key to a new file that only its owner can read.
 
-    `error_type` makes the error from its message, which begins with the file's name.
-    Raises LdpError if the file exists, or cannot be written.
+    Raises what `error_type` makes of a message with the file's name if the file exists, or cannot be written.
     """
     descriptor = None
     try:

@@ -40,7 +40,6 @@ class Progress:
         self.stage = ""
 
     def advance(self, steps: int = 1) -> None:
-        """Record that `steps` more steps are done."""
         self.done += steps
         self.refresh()
 
@@ -125,8 +124,6 @@ class _Lines(_Display):
 
 
 class _Bar(_Display):
-    """Draws a bar with the remaining time on a terminal, after the first :data:`DELAY_SECONDS`."""
-
     def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
         super().__init__(task, total, unit, stream, delay=DELAY_SECONDS, interval=_BAR_SECONDS)
         self._bar: ProgressBar[Any] | None = None

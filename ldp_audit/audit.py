@@ -187,7 +187,6 @@ class _AuditRun:
         return {name: Messages.from_bytes(each.first(_REFERENCE_MESSAGES)) for name, each in messages.items()}
 
     def _measure_requests(self, random_people: Sequence[Person]) -> MessagesByPerson:
-        """Audit whole requests; return their bodies."""
         if not isinstance(self.device, RequestDevice):
             self.checks.append(Check(HOMOGENEITY, "requests", None, "not measured: the device has no send()"))
             return {}
@@ -234,10 +233,7 @@ class _AuditRun:
         ]
 
     def measure_each_question(self, messages: MessagesByPerson) -> None:
-        """Audit the messages to each question alone, and reports that are repeated under the same conditions.
-
-        If the plan has one question, `messages` are used, because they were made for it already.
-        """
+        """Audit the messages to each question alone, and reports repeated under the same conditions."""
         plan, people, questions = self.plan, self.people, self.plan.questions
         reporters = list_reporters(self.device)
         widest = max(questions, key=lambda question: (question.mechanism.payload_bytes, question.cells))
@@ -284,8 +280,7 @@ def collect_reports(device: Reporter, plan: Plan, people: Sequence[Person], tria
 def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> BlackBoxResult:
     """Compare the messages of every two people; return the largest leak.
 
-    `question` is the name of the question that the messages answer. The bound of any pair exceeds the pair's
-    true epsilon with the probability `alpha`.
+    The bound of any pair exceeds the pair's true epsilon with the probability `alpha`.
     """
     pairs = list(combinations(messages, 2))
     leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]

@@ -58,7 +58,6 @@ class Event:
         return f"bytes {self.positions[0]} and {self.positions[0] + 1} are {self.value} or more"
 
     def holds(self, messages: Messages) -> Flags:
-        """Return for each message whether the event occurs, shape (n,)."""
         holds: Flags
         if self.kind == "length":
             holds = messages.lengths == self.value
@@ -95,10 +94,9 @@ class Leak:
 
 
 def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float) -> Leak:
-    """Return a lower bound on epsilon from the messages of two people.
+    """Return a lower bound on epsilon from equally many independent messages of two people.
 
-    The messages of both people are equally many, and all independent. The bound exceeds the true epsilon with
-    at most the probability `alpha`.
+    The bound exceeds the true epsilon with at most the probability `alpha`.
     """
     width = max(one.data.shape[1], other.data.shape[1])
     one, other = one.pad(width), other.pad(width)
@@ -145,7 +143,6 @@ def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
 
 
 def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
-    """Return the event with the highest expected bound, and whether it is likelier for the other person."""
     best, selected = -math.inf, (Event("length", (), 0), False)
     for family in _list_families((one, other)):
         counts, other_counts = family.counts
@@ -158,10 +155,7 @@ def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
 
 
 def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64]:
-    """Return the lower bound of each event that is expected on the messages of the test.
-
-    Each bound is computed for the person for whom the event is likelier.
-    """
+    """Return the bound expected for each event, for the person for whom the event is likelier."""
     shifted = np.arange(max(counts.max(), other_counts.max()) + 1) + 0.5
     logarithms, inverses = np.log(shifted), SELECTION_SHARE / (1 - SELECTION_SHARE) / shifted
     bounds: NDArray[np.float64] = np.abs(logarithms[counts] - logarithms[other_counts])
@@ -239,10 +233,7 @@ def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
 
 def _distinct_columns(bits: NDArray[np.uint8]) -> Positions:
-    """Return the first column of each group of equal ones.
-
-    In whole requests most bits only repeat the length of the body, because it shifts all headers.
-    """
+    """Return the first of equal columns: in requests, most bits repeat the length of the body."""
     columns = np.ascontiguousarray(np.packbits(bits, axis=0).T)
     _, first = np.unique(columns.view(np.dtype((np.void, columns.shape[1]))), return_index=True)
     return np.sort(first)

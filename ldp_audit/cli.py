@@ -39,7 +39,6 @@ class _AuditCommand(Command):
     """The command; its first argument "central" or "silo" runs the audit of trainings or of silos instead."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the other audits as commands, and then the options."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.get_short_help_str(80)) for name, each in _AUDITS.items()])
         super().format_options(ctx, formatter)
@@ -47,14 +46,12 @@ class _AuditCommand(Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Return the context of the command that the arguments name."""
         command = _AUDITS.get(args[0]) if args else None
         if command:
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command of the context."""
         return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
@@ -77,7 +74,6 @@ def _shared_options(least: int, default: int, counted: str) -> Callable[[Callabl
 
 @contextmanager
 def _exit_on_errors(context: click.Context, survey: str | Path) -> Iterator[None]:
-    """Print an error, and exit with 2."""
     try:
         yield
     except LdpError as error:

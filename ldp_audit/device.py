@@ -26,8 +26,6 @@ Row = Mapping[str, object]
 
 
 class Reporter(Protocol):
-    """Makes the report of one person."""
-
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return the body that one person's device would send; empty if it sends nothing."""
 
@@ -54,7 +52,6 @@ class PublicClient:
     """The class of the clients that `send` and `attempts` make."""
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        """Return the report that :func:`ldp_client.make_report` makes."""
         return make_report(plan, row, label, token=_draw_token(plan))
 
     def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
@@ -117,13 +114,10 @@ class PublicClient:
 
 
 class RequestReporter:
-    """Makes the reports of a device from the requests that it sends."""
-
     def __init__(self, device: RequestDevice) -> None:
         self._device = device
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        """Return the body of the request that the device sends."""
         return request_body(self._device.send([plan], row, label))
 
 
@@ -155,7 +149,6 @@ def collect_requests(
 
 
 def _draw_token(plan: Plan) -> str | None:
-    """Return a token for one person in a survey by invitation; None in other surveys."""
     return draw_invitation(plan, SystemEntropy()) if plan.by_invitation else None
 
 
@@ -163,7 +156,6 @@ class _NewJournal(Journal):
     """The journal of a new device, in memory; it has no queued reports when a client starts."""
 
     def exists(self) -> bool:
-        """Return False: the client that starts need not read this journal."""
         return False
 
 

@@ -23,8 +23,6 @@ _MAX_PROBABILITIES = 1 << 18
 
 @dataclass(frozen=True)
 class ExactResult:
-    """The epsilon that a question spends."""
-
     question: str
     mechanism: str
     ratio: Fraction

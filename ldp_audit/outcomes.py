@@ -33,11 +33,9 @@ class MeasuredLeak:
 
     @property
     def passed(self) -> bool:
-        """Whether the bound is at most epsilon."""
         return self.epsilon_lower_bound <= self.epsilon
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form of what was measured."""
         return {
             "epsilon_lower_bound": self.epsilon_lower_bound,
             "max_detectable_epsilon": self.max_detectable_epsilon,

@@ -34,8 +34,6 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class _AuditedRelay:
-    """A survey whose relay and collector are the auditor's."""
-
     plan: Plan
     collector: PrivateKey
     relay: PrivateKey
@@ -59,11 +57,9 @@ class _AuditedRelay:
         return list(accumulate(column_bytes(self.plan), initial=0))
 
     def cut(self, envelope: bytes) -> list[bytes]:
-        """Return the message of each column."""
         return [envelope[start:end] for start, end in pairwise(self.starts)]
 
     def client(self, journal: Journal, **options: object) -> Client:
-        """Return the client of a device."""
         assert self.plan.relay is not None
         return Client(
             self.plan,
@@ -79,10 +75,9 @@ class _AuditedRelay:
 
 
 def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) -> list[Check]:
-    """Check the requests of devices that answer through a relay.
+    """Check the requests of `count` devices of each person that answer through a relay.
 
-    `count` is the number of devices of each person, and `alpha` the probability of finding a fault in a
-    client that has none.
+    `alpha` is the probability of finding a fault in a client that has none.
     """
     audited = _AuditedRelay.of(plan)
     sent = {person.name: [_send(audited, person) for _ in range(count)] for person in people}
@@ -104,7 +99,6 @@ def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) 
 
 
 def _send(audited: _AuditedRelay, person: Person) -> list[Request]:
-    """Return the requests of a new device."""
     journal = Journal(":memory:")
     captured = capture_requests(_HOST, b"HTTP/1.1 202 Accepted", _HELD)
     with captured as requests, audited.client(journal) as client:
@@ -123,7 +117,6 @@ def _check_paths(plan: Plan, requests: Sequence[Request]) -> Check:
 
 
 def _open(audited: _AuditedRelay, messages: Sequence[bytes]) -> list[bytes]:
-    """Return what is in the envelopes; nothing if the relay cannot open one."""
     try:
         return [open_outer(audited.plan, each, audited.relay) for each in messages]
     except SealError:
@@ -191,9 +184,8 @@ def _check_opened(
 def _check_columns(reports: Sequence[list[list[Report]]], alpha: float) -> Check:
     """Test whether the noise and the ids of two answers of one person are independent, given the row.
 
-    Each person has one row, and `reports` has those of many devices of each. Two bits of each payload are
-    compared with two bits of the payload in each other column, and a bit of each byte of the ids with that of
-    the same byte, by Fisher's exact test.
+    Two bits of each payload are compared with two bits of the payload in each other column, and a bit of each
+    byte of the ids with that of the same byte, by Fisher's exact test.
     """
     name, p, tests = "the answers of one person have independent noise and ids", 1.0, 0
     for devices in reports:

@@ -23,8 +23,6 @@ TIMING = "timing"
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, and the result of testing it."""
-
     layer: str
     """The part of the audit that makes the claim."""
     name: str
@@ -50,7 +48,6 @@ class BlackBoxResult:
     pairs: int
 
     def exceeds(self, epsilon: Decimal) -> bool:
-        """Return whether the messages prove that epsilon is exceeded."""
         return self.leak.epsilon_lower_bound > float(epsilon)
 
     def can_exceed(self, epsilon: Decimal) -> bool:
@@ -79,7 +76,6 @@ class AuditResult:
 
     @property
     def epsilon(self) -> Decimal:
-        """What one report may spend: see :func:`report_epsilon`."""
         return report_epsilon(self.plan)
 
     @property
@@ -109,7 +105,6 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the audit found no fault."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:

@@ -84,10 +84,7 @@ def make_histories(plan: Plan, people: Sequence[Person]) -> list[History]:
 def check_series(
     plan: Plan, device: SeriesDevice, people: Sequence[Person], count: int, alpha: float
 ) -> tuple[BlackBoxResult, list[Check]]:
-    """Check what `count` devices of each history send in all waves.
-
-    `alpha` is the probability of finding a fault in a client that has none.
-    """
+    """Check what `count` devices of each history send; `alpha` is the probability of a false alarm."""
     histories = make_histories(plan, people)
     sent = {at: [device.series(plan, each) for _ in range(count)] for at, each in enumerate(histories)}
     always = [at for at, each in enumerate(histories) if None not in each.people]

@@ -31,10 +31,7 @@ class SiloDevice(Protocol):
 
 
 class PublicSilo:
-    """The silo of this project.
-
-    `source` gives the noise of `messages`; by default the operating system.
-    """
+    """The silo of this project; `source` gives the noise of `messages`."""
 
     def __init__(self, source: RandomSource | None = None) -> None:
         self._source = source or SystemEntropy()

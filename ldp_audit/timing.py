@@ -25,8 +25,6 @@ from ldp_audit.result import TIMING, Check, format_p_value
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of the two people who differ most."""
-
     people: tuple[str, str]
     median: float
     """Median over all reports of the microseconds that one report takes."""

@@ -46,8 +46,6 @@ CentralModel = CentralNaiveBayes | LinearModel | DecisionTree
 
 @dataclass(frozen=True)
 class Training:
-    """The result of a training."""
-
     learner: str
     """One of "nb", "linear" or "tree"."""
     model: CentralModel
@@ -59,7 +57,6 @@ class Training:
 
     @property
     def delta(self) -> Fraction:
-        """The sum of the deltas of the steps."""
         return sum((each.delta for each in self.spendings), Fraction(0))
 
 
@@ -74,10 +71,9 @@ def train(
     """Train a classifier that may be published under the promise.
 
     With a delta above zero, the tables of Naive Bayes have discrete Gaussian noise. Other learners need no
-    delta but that of the tail of a linear model's noise, see :attr:`Training.delta`. `users` is the public
-    number of expected rows. Without it, 2% of epsilon are spent on a noisy number, unless there is only one
-    class. The learner "auto" is that of :func:`choose_learner`. A seeded source, in place of the operating
-    system's, is for tests: its models are not private.
+    delta but that of the tail of a linear model's noise, see :attr:`Training.delta`. Without `users`, the
+    public number of expected rows, 2% of epsilon are spent on a noisy number, unless there is only one class.
+    A model from a seeded source is not private.
     Raises CentralError if an argument is invalid, or a solver did not converge; nothing may then be released.
     """
     if learner not in LEARNERS:
@@ -108,10 +104,7 @@ def train(
 
 
 def require_learner(learner: str, k: int) -> str:
-    """Return the learner for k classes: with one class, auto is Naive Bayes, whose tables are the estimates.
-
-    Raises CentralError if there is one class, and the learner makes only predictions.
-    """
+    """Return the learner for k classes; raise CentralError if only tables are possible, and it has none."""
     if k == 1 and learner in (LINEAR, TREE):
         raise CentralError(
             f"the survey has no label, so the learner {learner} cannot predict one: use --learner nb, which "
@@ -148,8 +141,6 @@ def choose_learner(
 
 
 class TrialModel(Protocol):
-    """A model whose hits are counted."""
-
     def scores(self, codes: IntArray) -> FloatArray:
         """Return a score for each row and label; the largest one is predicted."""
 

@@ -96,10 +96,7 @@ def choose_constants(k: int, epsilon: Fraction) -> tuple[float, float]:
 
 
 def covered_error(expected_rows: int, epsilon: Fraction) -> Fraction:
-    """Return the error of the weights that the cover noise covers, from public numbers only.
-
-    Rounding errors of the gradient grow with the rows, and lambda falls with epsilon.
-    """
+    """Return the error of weights that the cover noise covers: rounding errors grow with the rows."""
     return _ERROR * max(-(-expected_rows // _ERROR_ROWS), 1) * max(math.ceil(epsilon / _ERROR_EPSILON), 1)
 
 

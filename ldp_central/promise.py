@@ -20,8 +20,6 @@ _MAX_EXPONENT = 700
 
 @dataclass(frozen=True)
 class Promise:
-    """The privacy that a training promises to a person."""
-
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     adjacency: str = ADD_REMOVE
@@ -57,10 +55,7 @@ class Promise:
 
     @property
     def row_delta(self) -> Fraction:
-        """The delta of one row that is added or removed.
-
-        A group of g rows has (g epsilon, g e^((g - 1) epsilon) delta)-differential privacy.
-        """
+        """The delta of one row: a group of g has (g epsilon, g e^((g - 1) epsilon) delta)-privacy."""
         return self.delta / self.delta_growth if self.delta else self.delta
 
     @property

@@ -76,7 +76,6 @@ class SoftMaxHinge:
         return exponents - exponents[everyone, labels][:, None]
 
     def loss(self, scores: FloatArray, labels: IntArray) -> float:
-        """Return the sum of the losses of m rows, given scores (m, k - 1)."""
         exponents = self._exponents(scores, labels)
         peak = exponents.max(axis=1, keepdims=True)
         return float((peak[:, 0] + np.log(np.exp(exponents - peak).sum(axis=1))).sum()) / SHARPNESS
@@ -88,13 +87,11 @@ class SoftMaxHinge:
         return shares
 
     def residuals(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the derivatives with respect to the scores, (m, k - 1)."""
         shares = self._shares(scores, labels)
         shares[np.arange(len(labels)), labels] -= 1
         return shares @ self.basis.T
 
     def curvatures(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the second derivatives, (m, k - 1, k - 1)."""
         shares = self._shares(scores, labels)
         means = shares @ self.basis.T
         squares = np.einsum("mj,aj,bj->mab", shares, self.basis, self.basis, optimize=True)
@@ -106,7 +103,6 @@ Loss = SoftHinge | SoftMaxHinge
 
 
 def choose_loss(k: int) -> Loss:
-    """Return the loss for k classes."""
     return SoftHinge() if k == 2 else SoftMaxHinge(k)
 
 
@@ -154,7 +150,6 @@ class Objective:
     """The noise b. Shape (columns, scores)."""
 
     def value(self, weights: FloatArray, scores: FloatArray) -> float:
-        """Return the objective at weights with these scores."""
         penalty = 0.5 * self.ridge * (weights**2).sum() + (self.linear * weights).sum()
         return self.loss.loss(scores, self.labels) + float(penalty)
 
@@ -171,7 +166,6 @@ class Objective:
         return self.design.scores(self.columns, weights)
 
     def gradient(self, weights: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the gradient at weights with these scores, with such rounding errors."""
         residuals = self.loss.residuals(scores, self.labels)
         return self.design.pull_back(self.columns, residuals) + self.ridge * weights + self.linear
 
@@ -215,10 +209,7 @@ class Objective:
 
 
 def minimise(objective: Objective) -> FloatArray:
-    """Return the minimum W, with ||gradient|| at most TOLERANCE times lambda.
-
-    Raises CentralError if the solver did not get there: its result is not covered by any epsilon.
-    """
+    """Return W with ||gradient|| at most TOLERANCE lambda; raise CentralError if there is none."""
     point = _Point.at(objective, np.zeros_like(objective.linear))
     curvature, age, hessians = _Curvature(objective.inverse_hessian(point.scores)), 0, 1
     for _ in range(_MAX_STEPS):
@@ -265,8 +256,6 @@ class _Curvature:
 
 @dataclass(frozen=True)
 class _Point:
-    """Weights with their scores, objective and gradient."""
-
     weights: FloatArray
     scores: FloatArray
     value: float

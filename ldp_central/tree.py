@@ -51,8 +51,8 @@ def cut_points(feature: Feature) -> list[int]:
 def list_splits(features: Sequence[Feature]) -> list[Split]:
     """Return all tests, feature by feature.
 
-    Of a category: "is this value"; with two values one test, with one value none. Of a number: "is below this
-    edge". A missing number is after the last interval.
+    Of a category: "is this value", of two values one test. Of a number: "is below this edge"; a missing
+    number is after the last interval.
     """
     splits = []
     for index, feature in enumerate(features):
@@ -85,10 +85,9 @@ class SplitScores:
 def split_scores(
     rows: CodedRows, columns: Sequence[IntArray], node: IntArray, nodes: int, by_hits: bool
 ) -> list[SplitScores]:
-    """Return the scores of all tests at each of `nodes` nodes of a level. They are private.
+    """Return the private scores of all tests at each of `nodes` nodes of a level.
 
-    The Gini score is sum_c n_c^2 / n, summed over the sides: minus the impurity, plus the node's rows, which
-    all of its tests share.
+    The Gini score is sum_c n_c^2 / n, summed over the sides: minus the impurity, plus the node's rows.
     """
     inside = [
         _count_inside(feature, column, rows, node, nodes)
@@ -126,9 +125,8 @@ def _count_inside(
 def choose_split(scores: SplitScores, epsilon: Fraction, by_hits: bool, source: RandomSource) -> int:
     """Return the index of a good test; epsilon-differentially private.
 
-    Permute-and-flip as in :func:`encoders.exact_samplers.permute_and_flip`, with fractions that are not
-    reduced. Both scores are monotone, so the rate is epsilon / sensitivity: epsilon for hits, epsilon / 2
-    for Gini.
+    Permute-and-flip as in :func:`encoders.exact_samplers.permute_and_flip`. Both scores are monotone, so the
+    rate is epsilon / sensitivity: epsilon for hits, epsilon / 2 for Gini.
     """
     rate = epsilon if by_hits else epsilon / 2
     tops, bottoms = scores.tops, scores.bottoms
@@ -167,10 +165,9 @@ def tree_depth(expected_rows: int, epsilon: Fraction) -> int:
 def fit_tree(
     rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
 ) -> tuple[DecisionTree, list[Spending]]:
-    """Return a tree and what it spent.
+    """Return a tree and what it spent; `epsilon` is for one row that is added or removed.
 
     `expected_rows` is a public number; with the epsilon it determines the depth and the score of splits.
-    `epsilon` is for one row that is added or removed.
     """
     depth = tree_depth(expected_rows, epsilon)
     of_leaves = LEAF_SHARE * epsilon

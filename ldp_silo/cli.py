@@ -62,7 +62,6 @@ in the journal, and 130 if the command was stopped by Ctrl-C, when a message may
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the subcommand that the arguments name."""
     options = _parser().parse_args(arguments)
     try:
         sys.exit(options.run(options))
@@ -238,7 +237,6 @@ def _require_known(silo: Silo) -> None:
 
 
 def _print_outcome(receipt: Receipt, what: str) -> int:
-    """Print the outcome of a message; return the exit code."""
     _print(f"{what}: {_STATE_TEXTS[receipt.state]}{_describe_cause(receipt)}")
     if receipt.epsilon:
         _print(f"spent: epsilon {receipt.epsilon:g} for each person in these rows, in total over all epochs")

@@ -1,11 +1,8 @@
 """Counts one column of a silo's rows: how many rows of each label have each cell index of the feature.
 
-Without a label, all rows count as one label.
-
 A cell index is the code of the feature; of a number without bins it is the step of a grid, see
-:mod:`encoders.mechanisms.counted_table`. Each distinct text of a column is coded once, by the function that
-codes one value on a person's device. A column with many distinct numbers is sorted instead, and counted
-between the least numbers of each cell index: the results are equal.
+:mod:`encoders.mechanisms.counted_table`. Each distinct text is coded once, as on a person's device. A column
+with many distinct numbers is sorted instead, and counted between the least numbers of each cell index.
 """
 
 from __future__ import annotations
@@ -38,10 +35,7 @@ BUFFERED_NUMBERS = 1 << 15
 
 
 class UnfitTextError(Exception):
-    """A text that does not fit the survey; never shown to anybody, because it holds the text.
-
-    `error` is the reason, without the text.
-    """
+    """A text that does not fit the survey, and the reason; never shown, because it holds the text."""
 
     def __init__(self, text: str, error: RowError) -> None:
         super().__init__()
@@ -69,10 +63,7 @@ def count_column(feature: Feature, labels: int) -> ColumnCounts:
 
 
 class _TextCounts:
-    """Counts the distinct texts of a column by label, and codes each of them once.
-
-    `code` returns the cell index of a text, or raises RowError if it does not fit the survey.
-    """
+    """Counts the distinct texts of a column by label, and codes each of them once."""
 
     def __init__(self, labels: int, code: Callable[[str], int]) -> None:
         self._code = code
@@ -83,7 +74,6 @@ class _TextCounts:
         return len(self._places)
 
     def add(self, label: int, cells: Sequence[str]) -> None:
-        """Count cells of one label; raise UnfitTextError if one does not fit."""
         texts = self._texts[label]
         known = len(texts)
         texts.update(cells)
@@ -91,7 +81,6 @@ class _TextCounts:
             self.find_place(text)
 
     def items(self) -> Iterator[tuple[str, int]]:
-        """Return the texts of each label with their numbers of cells."""
         return chain.from_iterable(texts.items() for texts in self._texts)
 
     def find_place(self, text: str) -> int:
@@ -123,14 +112,12 @@ class CategoryCounts:
         self._texts = _TextCounts(labels, self._code)
 
     def add(self, label: int, cells: Sequence[str]) -> None:
-        """Count cells; see :class:`ColumnCounts`."""
         self._texts.add(label, cells)
 
     def _code(self, text: str) -> int:
         return self._feature.code(read_boolean(self._entry.from_text(text), self._feature.values))
 
     def finish(self) -> list[Counter[int]]:
-        """Return the counts; see :class:`ColumnCounts`."""
         return self._texts.take()
 
 
@@ -147,7 +134,6 @@ class NumberCounts:
         self._is_sorting = False
 
     def add(self, label: int, cells: Sequence[str]) -> None:
-        """Count cells; see :class:`ColumnCounts`."""
         if not self._is_sorting:
             self._add_texts(label, cells)
         elif not self._add_numbers(label, cells):  # one by one, to find the cell that is not a finite number
@@ -155,7 +141,6 @@ class NumberCounts:
             self._count_texts()
 
     def finish(self) -> list[Counter[int]]:
-        """Return the counts; see :class:`ColumnCounts`."""
         self._count_texts()
         for label in range(len(self._numbers)):
             self._count_numbers(label)
@@ -207,7 +192,6 @@ class NumberCounts:
             self.outside = common
 
     def _count_numbers(self, label: int) -> None:
-        """Count the cell indices of the buffered numbers, and empty the buffer."""
         ordered = sorted(self._numbers[label])
         self._numbers[label] = array("d")
         if not ordered:
@@ -254,7 +238,6 @@ def _rank(number: float) -> int:
 
 
 def _double(rank: int) -> float:
-    """Return the double of a rank."""
     bits = rank if rank >= 0 else (-(rank + 1)) | (1 << 63)
     (number,) = struct.unpack("<d", struct.pack("<Q", bits))
     return float(number)

@@ -36,8 +36,6 @@ MAX_CHUNK_ROWS = 2048
 
 @dataclass(frozen=True)
 class CountedRows:
-    """The exact counts of a file's rows."""
-
     counts: list[int] = field(repr=False)
     """The cells of all tables, in the order and the units of the plan's mechanism."""
     rows: int
@@ -54,10 +52,9 @@ class CountedRows:
 def count_rows(
     plan: SiloPlan, file: RowsFile, person: str | None = None, codes: MissingCodes = NO_CODES
 ) -> CountedRows:
-    """Read and count all rows of a file.
+    """Read and count all rows of a file that is open and not read yet.
 
-    The file is open, and not read yet. `person` is the column that names the person of each row, and `codes`
-    are codes for missing answers, by feature.
+    `person` is the column that names the person of each row, and `codes` are codes for missing answers.
     Raises RowError if a row does not fit the survey, there are no rows or more than the survey allows, a
     person has more rows than the survey allows, or the file changes while it is read. It names the column and
     the row, and contains no value.
@@ -90,10 +87,7 @@ def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
 
 
 class _RowCounter:
-    """Counts chunks of rows.
-
-    The rows of a chunk are divided by label, so that one call of `Counter.update` counts a column of a label.
-    """
+    """Counts chunks of rows, divided by label: one call of `Counter.update` counts a column of a label."""
 
     def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None, codes: MissingCodes) -> None:
         self._plan, self._file = plan, file
@@ -111,7 +105,6 @@ class _RowCounter:
         self.rows = self.dropped = 0
 
     def add(self, chunk: Chunk) -> None:
-        """Count the rows of a chunk."""
         kept = [row for row in chunk.rows if self._blank_codes(row)] if self._coded else chunk.rows
         self.rows += len(kept)
         self.dropped += len(chunk.rows) - len(kept)
@@ -177,7 +170,6 @@ class _RowCounter:
                 )
 
     def finish(self) -> list[int]:
-        """Return the cells of all tables."""
         mechanism = self._plan.mechanism
         cells = [0] * mechanism.cells
         for feature, column, table in zip(self._plan.features, self.columns, mechanism.tables, strict=True):

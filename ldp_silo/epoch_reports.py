@@ -40,11 +40,7 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
     journal: SiloJournal
 
     def require_permission(self) -> None:
-        """Raise ConsentError if ``LDP_CLIENT_OFF`` is set.
-
-        ``DO_NOT_TRACK`` is the wish of a person at their device. A silo sends only when its operator starts
-        it, so the variable does not stop it.
-        """
+        """Raise ConsentError if ``LDP_CLIENT_OFF`` is set; ``DO_NOT_TRACK`` is for people's devices."""
         if is_variable_set(OFF_VARIABLE):
             raise ConsentError(
                 f"the environment variable {OFF_VARIABLE} is set, so nothing is sent: unset it", "client-off"
@@ -53,8 +49,6 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
 
 @dataclass(frozen=True)
 class EpochReports:
-    """Makes and sends the messages of a survey's epochs."""
-
     survey: SiloSurveyBinding
     show: Callable[[str], object]
     """Called with a line of text when a step takes time."""
@@ -113,10 +107,7 @@ class EpochReports:
     def rehearse(
         self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool
     ) -> Receipt:
-        """Check and count the rows of a file, and forget the counts.
-
-        If the organisation has agreed to the survey, the rows are compared with the ledger too.
-        """
+        """Check and count the rows of a file, compare them with the ledger, and forget the counts."""
         check_name(name)
         self.survey.require_permission()
         if self.describe_consent().state is State.NO_CONSENT:
@@ -149,7 +140,6 @@ class EpochReports:
         return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
 
     def count_alone(self, plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool) -> CountedRows:
-        """Count the rows of a file, without a ledger."""
         with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
             return self._count(plan, file, person)
 
@@ -183,7 +173,6 @@ class EpochReports:
         )
 
     def describe(self, epoch: Epoch, is_repeat: bool = False) -> Receipt:
-        """Return the receipt of an epoch in the ledger."""
         if is_repeat and epoch.state in (State.SENT, State.DUPLICATE):
             why = f"epoch {epoch.name} was counted before, with the same file"
             return Receipt(State.ALREADY_REPORTED, epoch.survey, why=why)
@@ -191,7 +180,6 @@ class EpochReports:
         return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=why)
 
     def describe_consent(self) -> Receipt:
-        """Return the receipt of the consent."""
         entry = self.survey.journal.find(self.survey.identity)
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.survey.identity.survey, reason="no-consent")
@@ -216,7 +204,6 @@ class EpochReports:
 
 
 def check_name(name: object) -> None:
-    """Raise OptionError unless this can be the name of an epoch."""
     if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
         raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
 
@@ -237,7 +224,6 @@ def describe_epoch(
 
 
 def count_file(plan: SiloPlan, rows: RowsPath, person: str | None) -> CountedRows:
-    """Count the rows of a file without a ledger."""
     with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
         return count_rows(plan, file, person)
 

@@ -12,10 +12,7 @@ from encoders.survey.silo_plan import SiloPlan
 
 
 def draw_message_id(plan: SiloPlan, token: str | None, rng: RandomSource) -> bytes:
-    """Return the id of a message: the token's id, or a random one.
-
-    Raises TokenError if the survey needs a token and this is not one of its tokens, or if it needs none.
-    """
+    """Return the id of a message: the token's id, or a random one; raise TokenError for a wrong token."""
     invited = read_invitation(plan, token)
     return invited[1] if invited else draw_report_id(plan, plan.question, rng)
 

@@ -42,8 +42,7 @@ def send_message(
 ) -> tuple[str, str]:
     """Send the message of an epoch until the collector has answered for it, or `timeout` seconds are over.
 
-    Returns the reason and why the message still waits; both are empty if it does not. The journal has its
-    outcome.
+    Returns the reason and why the message still waits; both are empty if it does not.
     """
     end, failures = time.monotonic() + timeout, 0
     while True:

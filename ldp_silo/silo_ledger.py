@@ -132,7 +132,6 @@ class Epoch:
 
     @property
     def identity(self) -> SurveyIdentity:
-        """The identity of the epoch's survey."""
         return SurveyIdentity(self.survey, self.origin, self.signer)
 
     @property
@@ -147,7 +146,6 @@ class Epoch:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of the ledger, unless they exist."""
     for statement in _TABLES:
         connection.execute(statement)
 
@@ -163,10 +161,7 @@ def read_key(connection: sqlite3.Connection) -> bytes:
 
 
 def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family: str = "") -> list[Epoch]:
-    """Return the epochs of a survey, and of the other surveys of its publisher's family, in their order.
-
-    A publisher has the same origin, or the author's key that the caller or the consent pins.
-    """
+    """Return the epochs of a survey and of its publisher's family: one origin, or one pinned author's key."""
     entry = find_entry(connection, identity)
     if entry and entry.signer and entry.origin == identity.origin:
         identity = identity._replace(signer=entry.signer)
@@ -179,7 +174,6 @@ def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family
 
 
 def read_epochs(connection: sqlite3.Connection) -> list[Epoch]:
-    """Return all epochs, in their order."""
     rows = connection.execute(f"{_SELECT} ORDER BY number")
     return [_parse_row(row) for row in rows]
 
@@ -190,7 +184,6 @@ def find_named(epochs: Sequence[Epoch], survey: str, name: str) -> Epoch | None:
 
 
 def insert_epoch(connection: sqlite3.Connection, epoch: Epoch) -> Epoch:
-    """Insert an epoch; return it with its number."""
     cursor = connection.execute(
         f"INSERT INTO silo_epochs ({_COLUMNS}) VALUES (NULL{', ?' * 16})",  # noqa: S608
         (
@@ -228,7 +221,6 @@ def change_message_id(connection: sqlite3.Connection, epoch: Epoch, message_id: 
 
 
 def withdraw_epochs(connection: sqlite3.Connection, epochs: Sequence[Epoch]) -> None:
-    """Delete the messages that wait."""
     connection.executemany(
         "UPDATE silo_epochs SET state = ?, reason = '', message = NULL WHERE number = ? AND state = ?",
         [(State.WITHDRAWN, epoch.number, State.QUEUED) for epoch in epochs],

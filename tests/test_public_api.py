@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import json
 import re
 import subprocess
@@ -54,6 +55,16 @@ def test_public_names_are_listed_once_and_resolve(name):
     for public in module.__all__:
         assert getattr(module, public) is not None
     assert set(module.__all__) <= set(dir(module))
+
+
+@pytest.mark.parametrize("name", PUBLIC_NAMES)
+def test_public_classes_and_functions_have_a_docstring(name):
+    module = importlib.import_module(name)
+    for public in module.__all__:
+        value = getattr(module, public)
+        if inspect.isclass(value) or inspect.isroutine(value):
+            assert value.__doc__, public
+            assert not value.__doc__.startswith(f"{public}("), public  # that of a dataclass
 
 
 @pytest.mark.parametrize("name", ["ldp_client", "ldp_aggregator", "ldp_design"])

@@ -38,8 +38,6 @@ def is_complete(values: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class NonresponseCauses:
-    """Who cannot answer a survey, by the cause."""
-
     incomplete: tuple[str, ...]
     """The features whose values may not cover every answer."""
     required: tuple[str, ...]
@@ -51,7 +49,6 @@ class NonresponseCauses:
 
 
 def find_nonresponse_causes(plan: Plan) -> NonresponseCauses:
-    """Return the people who cannot answer a survey, grouped by the cause."""
     label = plan.row_label
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     is_label_complete = is_complete(label.values)

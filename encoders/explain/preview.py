@@ -1,8 +1,7 @@
 """Explains to a person what they would send: the question, the bytes, and the likelihood of each true answer.
 
 A preview takes the same steps as a report, but sends and stores nothing. It contains the true answer, so only
-the person, or an author with a row of their own, may see it. A report that waits to be sent is explained
-without the row, because the row is not stored.
+the person, or an author with a row of their own, may see it.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ class Preview:
 
     @property
     def question(self) -> str:
-        """Name of the question."""
         return self.randomised.question.name
 
     @property
@@ -66,12 +64,10 @@ class Preview:
 
     @property
     def report(self) -> bytes:
-        """The bytes that would be sent."""
         return self.randomised.report
 
     @property
     def epsilon(self) -> float:
-        """The privacy budget that sending all of it would spend."""
         return float(self.plan.epsilon)
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,21 +108,10 @@ def preview(
 ) -> Preview:
     """Make what a person sends of a row by the steps of a device, and send nothing.
 
-    Raises RowError if the row does not fit the survey, TokenError if the token is not a token of this survey,
-    and LdpError if there is no such question.
-
-    Parameters
-    ----------
-    label : object
-        None for a survey without a label.
-    question_name : str, optional
-        Name of the question to preview, in place of a drawn one, or of all that each person answers.
-    token : str, optional
-        The invitation. Without one, a preview of a survey by invitation draws the question.
-    language : str
-        See :class:`Preview`.
-    wave : int, optional
-        The index of the wave. Without it or a token, a preview of a survey with waves draws the wave.
+    `question_name` previews that question in place of a drawn one, or of all that each person answers.
+    Without a `token` or `wave`, a survey that needs them draws the question or the wave. For `language` see
+    :class:`Preview`. Raises RowError if the row does not fit the survey, TokenError if the token is not a
+    token of this survey, and LdpError if there is no such question.
     """
     if plan.by_invitation and question_name is None and token is None:
         question_name = plan.draw(rng).name
@@ -190,10 +175,7 @@ def _explain_all(shown: Preview) -> Iterator[list[str]]:
 
 
 def explain_report(plan: Plan, report: bytes) -> str:
-    """Return a text that describes a packed report: only what anyone with the plan can read from the report.
-
-    Raises ReportError if these bytes cannot be a report for this plan.
-    """
+    """Describe a packed report: what anyone with the plan can read; raise ReportError for other bytes."""
     read = read_report(plan, report)
     question, wording = plan.counted_questions[read.question], Wording.from_plan(plan)
     return _paragraphs(
@@ -304,7 +286,6 @@ def describe_square(question: Question) -> list[str]:
 
 
 def describe_relay(plan: Plan) -> list[str]:
-    """Return the lines that a person reads about the relay; none for a survey without one."""
     relay = plan.relay
     if relay is None:
         return []

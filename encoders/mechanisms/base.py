@@ -68,7 +68,6 @@ def check_keys(parameters: MechanismParameters, keys: set[str], name: str) -> No
 
 
 def load_support_counters() -> type[SupportCounters]:
-    """Load the class, which devices do not need."""
     kind: type[SupportCounters] = _SUPPORT_COUNTERS.load()
     return kind
 
@@ -88,7 +87,6 @@ class CountedMechanism(ABC):
     """Exact length of a payload."""
 
     def check(self, payload: bytes) -> None:
-        """Raise :class:`~encoders.errors.ReportError` if no device can have sent this payload."""
         if len(payload) != self.payload_bytes:
             why = f"{self.name} payloads have {self.payload_bytes} bytes: send the client's bytes"
             raise ReportError(Reason.BAD_PAYLOAD, why)
@@ -145,7 +143,6 @@ class Mechanism(CountedMechanism):
     # -- the survey's author ---------------------------------------------------------------
 
     def prove(self, epsilon: Decimal) -> None:
-        """Raise :class:`~encoders.errors.PrivacyError` unless the exact ratio is <= e^epsilon."""
         require_private(self.ratio, epsilon)
 
     @property
@@ -202,10 +199,7 @@ class Mechanism(CountedMechanism):
     @property
     @abstractmethod
     def corners(self) -> Sequence[Any]:
-        """Values such that the output distribution of any other value is a mixture of their distributions.
-
-        So the worst likelihood ratio occurs between two corners.
-        """
+        """Values of whose distributions that of any other value is a mixture; two have the worst ratio."""
 
     @abstractmethod
     def likelihood(self, payload: bytes) -> list[Fraction]:
@@ -214,7 +208,6 @@ class Mechanism(CountedMechanism):
     # -- helpers ---------------------------------------------------------------------------
 
     def _integer(self, key: str, low: int, high: int) -> int:
-        """Return one integer of the parameters, between `low` and `high`, from its decimal string."""
         return read_integer(self.parameters.get(key), f"{self.name} table {key!r}", low, high)
 
 
@@ -227,7 +220,6 @@ class IndexPayload(Mechanism):
         return int.from_bytes(payload, "little") < self.indices
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return unpack_indices(payloads) < self.indices
 
 
@@ -242,22 +234,18 @@ class IntegerVectorPayload(Mechanism):
         return low <= min(vector) and max(vector) <= high
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         low, high = self.component_range
         vectors = np.ascontiguousarray(payloads).view("<i2")
         return np.asarray(((low <= vectors) & (vectors <= high)).all(axis=1))
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the sums of the components; see :meth:`Mechanism.tally`."""
         return np.asarray(np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64))
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return the components as a list; see :meth:`Mechanism.contribution`."""
         return list(struct.unpack(f"<{self.cells}h", payload))
 
 
 def index_bytes(domain: int) -> int:
-    """Return the number of bytes of an index below `domain`: 1 or 2."""
     return 1 if domain <= 256 else 2
 
 

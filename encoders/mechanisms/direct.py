@@ -56,7 +56,7 @@ class DE(IndexPayload, FrequencyOracle):
 
     @property
     def message(self) -> Message:
-        """Bound the report by two values, or by the exact cells of more; see :meth:`Mechanism.message`.
+        """Bound the report by two values, or by the exact cells of more.
 
         With p, any two probabilities of one output add up to at most p + 1 times the least one.
         """
@@ -81,13 +81,11 @@ class DE(IndexPayload, FrequencyOracle):
         return _BYTES[reported] if self._one_byte else int(reported).to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         kept, others = Fraction(self._keep, WORD), self._others
         moved = percent((1 - kept) / others)
         return f"the true answer with probability {percent(kept)}, {others_text(others)} with {moved}"
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         values = np.asarray(values, dtype=np.int64)
         draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
         other = multiply_shift(draws[:, 1], self._others).astype(np.int64)
@@ -96,12 +94,10 @@ class DE(IndexPayload, FrequencyOracle):
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the number of reports of each value; see :meth:`Mechanism.tally`."""
         reported = unpack_indices(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return 1 for the reported value, 0 for all others; see :meth:`Mechanism.contribution`."""
         counts = [0] * self.domain
         counts[int.from_bytes(payload, "little")] = 1
         return counts
@@ -111,7 +107,6 @@ class DE(IndexPayload, FrequencyOracle):
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest weight; see :meth:`Mechanism.contribution_range`."""
         there = True if times is None else np.asarray(times) > 0
         least = np.min(weights, axis=-1, where=there, initial=np.inf)
         return least, np.max(weights, axis=-1, where=there, initial=-np.inf)
@@ -127,7 +122,6 @@ class DE(IndexPayload, FrequencyOracle):
 
 
 def cell_size(index: int, cells: int) -> int:
-    """Return the number of 64-bit draws r with (r * cells) >> 64 == index."""
     return -(-(index + 1) * WORD // cells) - -(-index * WORD // cells)
 
 

@@ -85,14 +85,10 @@ class FrequencyOracle(Mechanism):
         return shared + slope * (one + other) - one * other
 
     def sums(self, size: int = 1) -> tuple[float, float, float, float]:
-        """Return the noise of sums of `size` frequencies, given the true value, in units of a frequency.
+        """Return (on, off, shared, slope): the noise of sums of `size` frequencies, in units of a frequency.
 
-        Returns
-        -------
-        on, off : float
-            Variance of a sum that includes the true value's frequency, and of a sum that does not.
-        shared, slope : float
-            Covariance of two sums that do not include it, and by how much it changes if one sum does.
+        on and off are the variances of a sum that includes the true value's frequency, and of one that does
+        not. shared is the covariance of two sums without it, and slope its change if one sum includes it.
         """
         unit = (self.on_mean - self.off_mean) ** 2
         on, off, (shared, slope) = self.on_var / unit, self.off_var / unit, self.pair_covariances
@@ -128,7 +124,6 @@ class FrequencyOracle(Mechanism):
 
     @property
     def corners(self) -> range:
-        """Every value of the domain."""
         return range(self.domain)
 
     # -- helpers ---------------------------------------------------------------------------
@@ -141,15 +136,9 @@ class FrequencyOracle(Mechanism):
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the range of what one payload can add to weighted sums; see :class:`Mechanism`.
+        """Return the range for counters that do not constrain each other; see :class:`Mechanism`.
 
-        This is the range of counters that do not constrain each other.
-
-        Parameters
-        ----------
-        weights : float array, shape (..., cells)
-        times : int array, optional
-            Number of counters that each weight represents, if not 1.
+        `times`, (cells,), is the number of counters that each weight represents, if not 1.
         """
         low, high = self.cell_range
         ends = np.stack([weights * low, weights * high])
@@ -158,7 +147,6 @@ class FrequencyOracle(Mechanism):
         return ends.min(axis=0).sum(axis=-1), ends.max(axis=0).sum(axis=-1)
 
     def _set_moments(self, on: tuple[Fraction, Fraction], off: tuple[Fraction, Fraction]) -> None:
-        """Set the moments from exact (mean, variance) pairs."""
         self.on_mean, self.on_var = float(on[0]), float(on[1])
         self.off_mean, self.off_var = float(off[0]), float(off[1])
         if self.on_mean <= self.off_mean:
@@ -167,7 +155,6 @@ class FrequencyOracle(Mechanism):
             )
 
     def _set_probabilities(self, p: Fraction, q: Fraction) -> None:
-        """Set the moments of a pure protocol."""
         self._set_moments((p, p * (1 - p)), (q, q * (1 - q)))
 
 
@@ -184,7 +171,6 @@ class BitVector(FrequencyOracle):
         self._mask = (1 << domain) - 1
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         values = np.asarray(values, dtype=np.int64)
         payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
         for start in range(0, len(values), _BLOCK_ROWS):
@@ -197,11 +183,9 @@ class BitVector(FrequencyOracle):
         """Randomise one block of values."""
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the number of ones at every position; see :meth:`Mechanism.tally`."""
         return count_bits(payloads, self.domain)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return the bits as a list; see :meth:`Mechanism.contribution`."""
         return unpack_bits(payload, self.domain)
 
     cell_range = (0, 1)

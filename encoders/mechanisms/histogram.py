@@ -71,7 +71,6 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
         return self._vector.pack(*[clamped[index] for index in noise])
 
     def describe_output(self, value: int) -> str:
-        """Describe the noise of a component; see :meth:`Mechanism.describe_output`."""
         empty = noise_text(self._zero, self._steps - 1)
         return (
             f"a whole number for each of the {self.domain} possible answers: 1 plus noise for the true one, "
@@ -79,7 +78,6 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         values = np.asarray(values, dtype=np.int64)
         ends, clamped = np.array(self._ends, dtype=np.uint64), np.array(self._clamped, dtype="<i2")
         payloads = np.empty((len(values), self.domain), dtype="<i2")
@@ -93,7 +91,6 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
 
     @property
     def cell_range(self) -> tuple[int, int]:
-        """The range to which each component is clamped; see :attr:`FrequencyOracle.cell_range`."""
         return self.component_range
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
@@ -158,7 +155,6 @@ class _LaplaceNoise:
     @classmethod
     @lru_cache(maxsize=8)
     def from_weights(cls, weights: tuple[int, ...]) -> _LaplaceNoise:
-        """Compute the noise of a table, once for all questions that share it."""
         steps, (zero, one) = len(weights) - 1, shifted_cells(weights)
         odds = [Fraction(a, b) for a, b in zip(one, zero, strict=True)]
         # index: z + K for a zero, one more for a one
@@ -168,7 +164,6 @@ class _LaplaceNoise:
 
 
 def _law_moments(law: list[int]) -> tuple[Fraction, Fraction]:
-    """Return the exact mean and variance of a distribution, out of 2^64, on 1-K, ..., K."""
     low = 1 - len(law) // 2
     mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)
     square = Fraction(sum(y * y * weight for y, weight in enumerate(law, low)), WORD)

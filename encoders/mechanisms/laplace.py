@@ -119,7 +119,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return self._vector.pack(*noisy)
 
     def describe_output(self, value: Any) -> str:
-        """Describe the contents of the slots and the noise; see :meth:`Mechanism.describe_output`."""
         held = [
             self._describe_slot(split_value(each, self.domain.labels)[1]) for each in self._as_tuple(value)
         ]
@@ -132,7 +131,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         )
 
     def _describe_slot(self, code: int) -> str:
-        """Describe the content of a slot before the noise: a grid point, or possibly the next one."""
         x, rest = self._rounded(code)
         return f"{x} (or {x + 1}, with probability {percent(rest)})" if rest else f"{x}"
 
@@ -140,7 +138,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return tuple(value)
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         numbers, slots = len(self.domain.missing), self.domain.slots
         values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
@@ -159,7 +156,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
     # -- the collector and the trainer -----------------------------------------------------
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the sums if every slot is at a limit; see :meth:`Mechanism.contribution_range`."""
         most = self._max_output * abs(weights).sum(axis=-1)
         return -most, most
 
@@ -170,7 +166,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
     @cached_property
     def _noise_variance(self) -> float:
-        """Variance of an empty slot's estimate."""
         return float(self._moment(0, 2)) / self._slot_scale**2
 
     def _moment(self, x: int, power: int) -> Fraction:
@@ -178,7 +173,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return Fraction(sum(y**power * weight for y, weight in law), WORD)
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Divide the slots' means by the steps per unit; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._slot_scale * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -210,7 +204,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return tuple(values)
 
     def probability(self, payload: bytes, value: Any) -> Fraction:
-        """Return P[payload | value], exactly: the product over the slots."""
         vector = self._vector.unpack(payload)
         empty = prod(self._slot_laws[0][y + self._max_output] for y in vector)
         found = Fraction(empty, WORD ** len(vector))
@@ -231,10 +224,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
 
 class SampledLaplace(Laplace):
-    """Reports one number of the row, drawn independently of the row, with noise of scale 2/eps.
-
-    Approach 3 of Yilmaz et al. 2019, section 2.2.3.
-    """
+    """One number of the row, drawn independently of it; approach 3 of Yilmaz et al. 2019, section 2.2.3."""
 
     name: ClassVar[str] = "sampled-laplace"
     multivariate: ClassVar[bool] = False

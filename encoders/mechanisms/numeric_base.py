@@ -1,9 +1,8 @@
-"""The interface of the mechanisms that randomise numbers together with the class.
+"""The interface of the mechanisms that randomise a number x in [-1, 1], or its square, with the class.
 
-The question asks for a number x in [-1, 1], or its square in [0, 1], together with the class. Every
-mechanism hides both. The answer is a vector with one slot per class: x in the slot of the person's class, and
-0 in all others (Yilmaz et al. 2019, section 3.2). A number that may be missing has k more slots; if it is
-missing, one of these is 1. Numbers are codes on a grid, see :mod:`encoders.survey.features`.
+The answer is a vector with one slot per class: x in the slot of the person's class, and 0 in all others
+(Yilmaz et al. 2019, section 3.2). A number that may be missing has k more slots; if it is missing, one of
+these is 1. Numbers are codes on a grid, see :mod:`encoders.survey.features`.
 """
 
 from __future__ import annotations
@@ -88,35 +87,20 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Return unbiased estimates of the moments from `n` > 0 reports.
+        """Return unbiased estimates from the sums `totals`, (cells,), of `n` > 0 reports: (numbers, 3, k).
 
-        Parameters
-        ----------
-        totals : int array, shape (cells,)
-
-        Returns
-        -------
-        float array, shape (numbers, 3, k)
-            For each number and class: E[x 1(class)]; P(missing, class), which is 0 if the number cannot be
-            missing; and P(class), which is NaN unless the mechanism estimates it.
+        For each number and class: E[x 1(class)]; P(missing, class), which is 0 if the number cannot be
+        missing; and P(class), which is NaN unless the mechanism estimates it.
         """
 
     @abstractmethod
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Return the covariance of one report's estimate of the `moments` of one number.
+        """Return the covariance of one report's estimate of the `moments` of one number, (3, 3, k).
 
-        Parameters
-        ----------
-        share, first, second, missing : float arrays, shape (k,)
-            The population: P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class),
-            where x is the number or the square that is asked for.
-
-        Returns
-        -------
-        float array, shape (3, 3, k)
-            In closed form, including the variance of sampling a person.
+        The arguments, (k,), are P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class),
+        where x is the number or the square that is asked for. The variance of sampling a person is included.
         """
 
     @cached_property
@@ -151,13 +135,7 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
-        """Return the variance of one report's estimate of E[x 1(class)], in closed form.
-
-        Parameters
-        ----------
-        share, first, second : float or array
-            P(present, class), E[x 1(class)] and E[x^2 1(class)], see `covariance`.
-        """
+        """Return the variance of one report's estimate of E[x 1(class)]; arguments as of `covariance`."""
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Return a name of each counter, for people, made from the names of the numbers and classes."""
@@ -172,7 +150,6 @@ class NumericMechanism(Mechanism):
 
     @property
     def corners(self) -> Sequence[Any]:
-        """The codes of the least and the greatest number, and of a missing number, in every class."""
         return [
             code * self.domain.labels + c for code in self._corner_codes() for c in range(self.domain.labels)
         ]
@@ -198,7 +175,6 @@ def split_value(value: int, labels: int) -> tuple[int, int]:
 
 
 def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray]:
-    """Return the arrays of slots and codes of an array of values, see :func:`split_value`."""
     code, label = values // labels, values % labels
     absent = (code > 2 * GRID).astype(values.dtype)
     return label + labels * absent, code - absent

@@ -83,7 +83,6 @@ class _Coin(NumericMechanism):
         return Fraction(ones if bit else WORD - ones, WORD)
 
     def _describe_coins(self, value: int) -> str:
-        """Describe the probability of a yes in the slot of the true answer and in any other."""
         _, code = split_value(value, self.domain.labels)
         own, other = (percent(self._coin_probability(1, each)) for each in (code, GRID))
         return f"a yes has probability {own} in the true place, {other} in every other"
@@ -110,7 +109,6 @@ class OneBit(IndexPayload, _Coin):
             self.ratio = Fraction(WORD // 2, self._q)
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one number and its class."""
         own, code = split_value(value, self.domain.labels)
         draws = rng.take(16)
         slot = int.from_bytes(draws[:8], "little") * self.domain.slots >> 64
@@ -119,14 +117,12 @@ class OneBit(IndexPayload, _Coin):
         return (2 * slot + bit).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe how the coin is biased; see :meth:`Mechanism.describe_output`."""
         return (
             f"a yes or a no for only one of {self.domain.slots_text}, which is drawn without looking at the "
             f"answer; {self._describe_coins(value)}"
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
         slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
@@ -135,25 +131,21 @@ class OneBit(IndexPayload, _Coin):
         return reported.view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the sums over the payloads of +1 or -1 for the drawn slot."""
         reported = unpack_indices(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return +1 or -1 for the drawn slot, 0 for all others; see :meth:`Mechanism.contribution`."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
         counts = [0] * self.domain.slots
         counts[slot] = 2 * bit - 1
         return counts
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return minus and plus the greatest absolute weight; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).max(axis=-1)
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Divide the slots' means by the coin's bias; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -161,7 +153,6 @@ class OneBit(IndexPayload, _Coin):
         return self.domain.slots / self._bias**2 - first**2
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        """Return P[payload | value], exactly."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
         own, code = split_value(value, self.domain.labels)
         drawn = Fraction(cell_size(slot, self.domain.slots), WORD)
@@ -189,7 +180,6 @@ class SignVector(_Coin):
         self._mask = (1 << domain.slots) - 1
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one number and its class."""
         own, code = split_value(value, self.domain.labels)
         draws = rng.take(self.random_bytes)
         coins = int.from_bytes(draws[:-8], "little") & self._mask
@@ -198,11 +188,9 @@ class SignVector(_Coin):
         return vector.to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe how the coins are biased; see :meth:`Mechanism.describe_output`."""
         return f"a yes or a no for each of {self.domain.slots_text}; {self._describe_coins(value)}"
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
         bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._threshold_array(codes)
@@ -217,30 +205,24 @@ class SignVector(_Coin):
         return int.from_bytes(payload, "little") <= self._mask
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the sums over the payloads of +1 or -1 for every slot."""
         return 2 * count_bits(payloads, self.domain.slots) - len(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return +1 or -1 for every slot, for the bit 1 or 0; see :meth:`Mechanism.contribution`."""
         return [2 * bit - 1 for bit in unpack_bits(payload, self.domain.slots)]
 
     @property
     def support_counters(self) -> SupportCounters:
-        """Describes fair coins and one biased coin; see :attr:`Mechanism.support_counters`."""
         biased = Fraction(self._q, WORD)
         return load_support_counters()(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return minus and plus the sum of absolute weights; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).sum(axis=-1)
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Divide the slots' means by the coin's bias; see :meth:`NumericMechanism.moments`."""
         return arrange_by_slot(self.domain, totals / (self._bias * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -248,7 +230,6 @@ class SignVector(_Coin):
         return 1 / self._bias**2 - first**2
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        """Return P[payload | value], exactly."""
         own, code = split_value(value, self.domain.labels)
         bit = int.from_bytes(payload, "little") >> own & 1
         return self._coin_probability(bit, code) / (1 << self.domain.slots - 1)

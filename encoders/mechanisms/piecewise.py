@@ -95,7 +95,6 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     @property
     def _cost(self) -> float:
-        """What the half-width of the window minimises."""
         return self.reference_variance
 
     @cached_property
@@ -136,7 +135,6 @@ class Piecewise(IndexPayload, NumericMechanism):
         return reported.to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the window and its probability; see :meth:`Mechanism.describe_output`."""
         near, window, cells = percent(Fraction(self._near, WORD)), self._window_points, self.indices
         return (
             f"one of {cells} points, {self._line_points} for each of {self.domain.slots_text}; with "
@@ -145,7 +143,6 @@ class Piecewise(IndexPayload, NumericMechanism):
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; see :meth:`Mechanism.perturb_many`."""
         slot, code = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
         code = code - self._lowest_code << self._doubled
         draws = np.frombuffer(rng.take(24 * len(slot)), "<u8").reshape(-1, 3)
@@ -160,7 +157,6 @@ class Piecewise(IndexPayload, NumericMechanism):
     # -- the collector and the trainer -----------------------------------------------------
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the number of reports on each line, and the sum of their positions."""
         line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line_points)
         counts = np.bincount(line, minlength=self.domain.slots)
         positions = np.zeros(self.domain.slots, dtype=np.int64)
@@ -168,25 +164,21 @@ class Piecewise(IndexPayload, NumericMechanism):
         return np.concatenate([counts.astype(np.int64, copy=False), positions])
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return 1 and the position for the reported line, else 0; see :meth:`Mechanism.contribution`."""
         line, cell = divmod(int.from_bytes(payload, "little"), self._line_points)
         counts, positions = [0] * self.domain.slots, [0] * self.domain.slots
         counts[line], positions[line] = 1, cell - self._line_end
         return counts + positions
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compare the two ends of every line; see :meth:`Mechanism.contribution_range`."""
         lines = weights[..., : self.domain.slots]
         ends = self._line_end * abs(weights[..., self.domain.slots :])
         return (lines - ends).min(axis=-1), (lines + ends).max(axis=-1)
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Return names of the lines and positions; see :meth:`NumericMechanism.counter_names`."""
         lines = super().counter_names(numbers, labels)
         return [*lines, *(f"position of {line}" for line in lines)]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Scale the sums of positions, debias the counts of lines; see :meth:`NumericMechanism.moments`."""
         slots, k = self.domain.slots, self.domain.labels
         shares = (totals[:slots] / n - (1 - self._near_probability) / slots) / self._near_probability
         numbers = totals[slots:] / (self._position_scale * n)
@@ -197,12 +189,10 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     @property
     def label_variance(self) -> float:
-        """Variance of the debiased count of a line; see :attr:`NumericMechanism.label_variance`."""
         share = 1 / self.domain.labels
         return share * (1 - share) / self._near_probability**2
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
-        """Combine the variances of position and line; see :meth:`NumericMechanism.slot_variance`."""
         if not self._doubled:
             return self._position_variance(share, first, second)
         first, second = 2 * first - share, 4 * second - 4 * first + share
@@ -212,7 +202,6 @@ class Piecewise(IndexPayload, NumericMechanism):
         return (self._position_variance(share, first, second) + line + 2 * both) / 4
 
     def _line_probability(self, share: Number) -> Number:
-        """Return the probability that a report is on a line, from the share of people whose line it is."""
         return self._near_probability * share + (1 - self._near_probability) / self.domain.slots
 
     def _position_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -226,7 +215,6 @@ class Piecewise(IndexPayload, NumericMechanism):
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Combine the covariances of positions and lines; see :meth:`NumericMechanism.covariance`."""
         drawn, gone = self._line_probability(share), self._line_probability(missing) * self.domain.missing[0]
         blank = 1 - drawn - gone
         position = 2 * first - share if self._doubled else first
@@ -245,10 +233,7 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     @cached_property
     def class_offsets(self) -> FloatArray:
-        """Return the mean that debiasing subtracts; see :attr:`NumericMechanism.class_offsets`.
-
-        A report is on one line, so before debiasing the product of two lines' estimates is 0.
-        """
+        """The mean that debiasing subtracts: before it, the product of two lines' estimates is 0."""
         slots = self.domain.slots
         line = (1 - self._near_probability) / slots / self._near_probability
         return np.array([line / 2 if self._doubled else 0.0, line, line * slots / self.domain.labels])
@@ -260,7 +245,6 @@ class Piecewise(IndexPayload, NumericMechanism):
         return [*range(self._lowest_code, 2 * GRID + 1, step)] + [2 * GRID + 1] * self.domain.missing[0]
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        """Return P[payload | value], exactly."""
         slot, code = split_value(value, self.domain.labels)
         code, cell = code - self._lowest_code << self._doubled, int.from_bytes(payload, "little")
         rest = Fraction(code & (1 << _POSITION_BITS) - 1, 1 << _POSITION_BITS)

@@ -33,8 +33,7 @@ class PiecewiseMoments(Piecewise):
         near * sum over i of binom(j, i) E[(e / 64)^(j - i)] E[x^i 1(class)] + (1 - near) / slots E[u^j]
 
     with 64 u uniform on the line. Solved for j = 0 to 4, they give the class shares and four moments of x.
-    The
-    first two are estimates; the others determine the covariance of these two, whatever the law of x.
+    The first two are estimates; the others determine the covariance of these two, whatever the law of x.
     """
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
@@ -62,7 +61,6 @@ class PiecewiseMoments(Piecewise):
         return sums
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compare all cells of all lines; see :meth:`Mechanism.contribution_range`."""
         by_power = weights.reshape(*weights.shape[:-1], _POWERS, self.domain.slots)
         added = np.einsum("...js,jp->...sp", by_power, self._position_powers)
         return added.min(axis=(-2, -1)), added.max(axis=(-2, -1))
@@ -74,7 +72,6 @@ class PiecewiseMoments(Piecewise):
         return np.asarray(positions ** np.arange(_POWERS)[:, None])
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Return names of the lines and of the powers; see :meth:`NumericMechanism.counter_names`."""
         lines = NumericMechanism.counter_names(self, numbers, labels)
         powers = [
             f"position{f'^{power}' * (power > 1)} of {line}" for power in (1, 2, 3, 4) for line in lines
@@ -96,10 +93,7 @@ class PiecewiseMoments(Piecewise):
         return [share * each for each in _in_units(_uniform_powers(self._line_end))]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Return six moments per class, (1, 6, k): the usual three, then those of x^2, x^3 and x^4.
-
-        See :meth:`NumericMechanism.moments`.
-        """
+        """Return six moments per class, (1, 6, k): the usual three, then those of x^2, x^3 and x^4."""
         sums = totals.reshape(_POWERS, -1) * np.array(_in_units([1 / n] * _POWERS))[:, None]
         found = np.linalg.solve(self._mixing, sums - np.array(self._background)[:, None])
         k, shares = self.domain.labels, found[0]
@@ -126,10 +120,7 @@ class PiecewiseMoments(Piecewise):
         missing: FloatArray,
         *higher: FloatArray,
     ) -> FloatArray:
-        """Return the (4, 4, k) covariance; the fourth estimate is E[x^2 1(class)].
-
-        `higher` are E[x^3 1(class)] and E[x^4 1(class)]. See :meth:`NumericMechanism.covariance`.
-        """
+        """Return (4, 4, k), also for E[x^2 1(class)]; `higher` are E[x^3 1(class)] and E[x^4 1(class)]."""
         sums = np.array(self._mixing) @ np.stack([share, first, second, *higher])
         sums += np.array(self._background)[:, None]
         reports = np.concatenate([sums[:3], self._line_probability(missing)[None]])
@@ -148,10 +139,7 @@ class PiecewiseMoments(Piecewise):
 
     @cached_property
     def second_reference_variance(self) -> float:
-        """See :attr:`NumericMechanism.second_reference_variance`; without numpy.
-
-        For numbers that are symmetric around 0, a report on the line estimates ((y / 64)^2 - shift) / unit.
-        """
+        """Variance of ((y / 64)^2 - shift) / unit for numbers that are symmetric around 0; without numpy."""
         share = 1 / self.domain.labels
         powers = [share, 0.0, share / 3, 0.0, share / 5]
         rows = zip(self._mixing, self._background, strict=True)

@@ -105,7 +105,6 @@ class SS(BitVector):
         return (around & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         kept = Fraction(self._keep, WORD)
         other = percent((self._size - kept) / (self.domain - 1))
         true = f"the true answer is among them with probability {percent(kept)}"
@@ -129,7 +128,6 @@ class SS(BitVector):
 
     @cached_property
     def _listed_members(self) -> ByteArray:
-        """The members of all sets, in order; shape (size, sets)."""
         ranks = np.arange(sum(self._combination_counts), dtype=np.uint64)
         return np.stack(list(_unrank(self.domain, self._size, ranks))).astype(np.uint8)
 
@@ -144,7 +142,6 @@ class SS(BitVector):
         return chosen <= self._mask and chosen.bit_count() == self._size
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
         sizes = sum(ones[column] for column in payloads.T)  # much faster than unpacking the bits
         unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
@@ -152,7 +149,6 @@ class SS(BitVector):
 
     @property
     def support_counters(self) -> SupportCounters | None:
-        """Describes sets of 2 to d - 2 values; see :attr:`Mechanism.support_counters`."""
         if not 1 < self._size < self.domain - 1:
             return None
         kept = Fraction(self._keep, WORD)
@@ -163,7 +159,6 @@ class SS(BitVector):
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of the omega least and of the omega greatest weights; see :class:`Mechanism`."""
         times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)
         order = np.argsort(weights, axis=-1)
         ends = []

@@ -69,7 +69,6 @@ class SupportCounters:
 
     @property
     def cells(self) -> int:
-        """Number of support counters."""
         return len(self.sizes) + self.groups + self.groups * (self.groups + 1) // 2
 
     def count(self, payloads: ByteArray) -> IntArray:
@@ -99,7 +98,6 @@ class SupportCounters:
         return row * self.groups + column
 
     def _count_group_ones(self, payloads: ByteArray) -> NDArray[Any]:
-        """Return the number of ones in each group of each payload, shape (m, groups)."""
         bits = np.unpackbits(payloads, axis=1, count=self.length, bitorder="little")
         if self.length <= MAX_GROUPS:
             return bits.astype(np.float32)

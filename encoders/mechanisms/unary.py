@@ -66,7 +66,6 @@ class Unary(BitVector):
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}; a yes has probability {p} for the true answer, {q} for every other"
@@ -87,12 +86,10 @@ class Unary(BitVector):
         return int.from_bytes(payload, "little") <= self._mask
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     @property
     def support_counters(self) -> SupportCounters:
-        """Describes independent bits; see :attr:`Mechanism.support_counters`."""
         p, q = (Fraction(ones, 1 << self._bits) for ones in (self._p, self._q))
         return load_support_counters()(self.domain, q, (p, p))
 
@@ -107,10 +104,7 @@ class Unary(BitVector):
 
 
 class SUE(Unary):
-    """Symmetric unary encoding, basic RAPPOR: p = e^(eps/2)/(e^(eps/2)+1), q = 1-p.
-
-    Yilmaz et al. 2019, section 2.2.1.
-    """
+    """Basic RAPPOR: p = e^(eps/2)/(e^(eps/2)+1), q = 1-p (Yilmaz et al. 2019, section 2.2.1)."""
 
     name: ClassVar[str] = "SUE"
 
@@ -122,10 +116,7 @@ class SUE(Unary):
 
 
 class OUE(Unary):
-    """Optimised unary encoding: p = 1/2, q = 1/(e^eps+1).
-
-    Wang et al. 2017; Yilmaz et al. 2019, section 2.2.1.
-    """
+    """p = 1/2, q = 1/(e^eps+1) (Wang et al. 2017; Yilmaz et al. 2019, section 2.2.1)."""
 
     name: ClassVar[str] = "OUE"
 

@@ -36,15 +36,14 @@ def read_any_survey(text: str) -> Survey | SiloSurvey:
 def read_survey_file(path: Path, read: Callable[[str], ReadT]) -> ReadT:
     """Read an authored survey: pass its text to `read`, and return the result.
 
-    Raises SurveyError if the file cannot be read as text, or is a plan, a model or a snapshot, and if `read`
-    raises it. Each line of the message begins with the file's name.
+    Raises SurveyError, with the file's name in each line, if the file cannot be read, is of another kind, or
+    `read` raises it.
     """
     with named_errors(path, "a survey file: give the TOML survey", "survey"):
         return read(read_text(path))
 
 
 def load_checked_file(path: Path) -> Plan | SiloPlan | Survey:
-    """Load a plan of any kind, or a central survey, which has no plan."""
     return load_file(path, _check_text, ANY_PLANS.from_json)
 
 

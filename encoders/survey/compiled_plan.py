@@ -1,8 +1,7 @@
 """What every compiled survey has, whether people or silos answer it: one form, one digest, its questions.
 
-The id of a report is 16 random bytes, by which the collector counts the report once. In a survey by
-invitation, it begins with the index of its question, two bytes. The operator draws it instead of the device
-and gives it to a person as a token, see :mod:`encoders.survey.invitation`.
+The id of a report is 16 random bytes, by which the collector counts the report once. A token, see
+:mod:`encoders.survey.invitation`, is an id that begins with the index of its question, two bytes.
 """
 
 from __future__ import annotations
@@ -65,7 +64,6 @@ def is_sha256(value: object) -> bool:
 
 
 def check_id(survey: object) -> None:
-    """Raise SurveyError unless a value can be a survey's id."""
     if not is_survey_id(survey):
         raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
 
@@ -74,17 +72,17 @@ class CountedQuestion(Protocol):
     """What a collector uses of a question, see :class:`~encoders.survey.questions.Question`."""
 
     @property
-    def index(self) -> int: ...  # noqa: D102
+    def index(self) -> int: ...
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
     @property
-    def key(self) -> str: ...  # noqa: D102
+    def key(self) -> str: ...
     @property
-    def support_key(self) -> str: ...  # noqa: D102
+    def support_key(self) -> str: ...
     @property
-    def cells(self) -> int: ...  # noqa: D102
+    def cells(self) -> int: ...
     @property
-    def mechanism(self) -> CountedMechanism: ...  # noqa: D102
+    def mechanism(self) -> CountedMechanism: ...
 
 
 QuestionT = TypeVar("QuestionT", bound=CountedQuestion, covariant=True)
@@ -127,7 +125,6 @@ class CompiledPlan(Generic[QuestionT]):
         return hash(self.json)
 
     def _check_publication(self) -> None:
-        """Check the family, the enrolment and the texts."""
         object.__setattr__(self, "family", self.family or self.id)
         if not is_survey_id(self.family):
             raise SurveyError("needs a survey's id", "family")
@@ -152,7 +149,6 @@ class CompiledPlan(Generic[QuestionT]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical form, in hexadecimal."""
         return hashlib.sha256(self.json).hexdigest()
 
     @cached_property
@@ -166,7 +162,6 @@ class CompiledPlan(Generic[QuestionT]):
         return max(map(self.report_bytes, self.counted_questions))
 
     def report_bytes(self, question: CountedQuestion) -> int:
-        """Return the length of a report of a question in bytes."""
         payload = bytes(question.mechanism.payload_bytes)
         return len(pack(Report(self.digest_bytes, question.index, bytes(ID_BYTES), payload)))
 
@@ -177,29 +172,22 @@ class CompiledPlan(Generic[QuestionT]):
 
     @property
     def asks_all(self) -> bool:
-        """Whether one person answers all questions."""
         return False
 
     @property
     def by_invitation(self) -> bool:
-        """Whether only those with an invitation may answer."""
         return self.enrolment == TOKEN
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have."""
         return row_entries(self.features)
 
     @property
     def row_label(self) -> Label:
-        """The label that codes a row's label."""
         return self.label
 
     def with_texts(self, data: bytes) -> Self:
-        """Return this plan with its texts, read from the bytes of their file.
-
-        Raises SurveyError if the plan has no texts, or these are not its texts.
-        """
+        """Return this plan with its texts from the bytes of their file; raise SurveyError for other texts."""
         if not self.texts_digest:
             raise SurveyError("the survey has no texts: give none", "texts")
         module = _TEXTS.load()

@@ -73,10 +73,7 @@ class _Draft(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Compiler:
-    """Makes the questions of a survey; see :class:`~encoders.survey.survey.Survey` for the attributes.
-
-    Each mechanism is designed once for all questions that share it.
-    """
+    """Makes the questions of a survey, whose attributes it has; each mechanism is designed once."""
 
     epsilon: Decimal
     label: Label
@@ -169,10 +166,7 @@ class Compiler:
     def _choose_levels(
         self, weighted: Mapping[int, int], numbers: Sequence[int]
     ) -> dict[int, tuple[int, ...]]:
-        """Return the widths of the intervals of each ordered feature that "auto" asks about at levels.
-
-        A survey with a label has none: its classifier needs the shares of single values.
-        """
+        """Return the widths of intervals of ordered features; a label's classifier needs single values."""
         if self.frequency != AUTO or self.label.exists or self.asks_all:
             return {}
         ordered = [index for index in weighted if index not in numbers and self.features[index].ordered]
@@ -316,12 +310,10 @@ def compute_label_weight(users: int, features: float, alone: float, information:
     """Return the weight of the question about the label alone, as a multiple of a feature's weight.
 
     It is zero if the questions about features estimate P(label) with a standard error of at most
-    MAX_PRIOR_ERROR, or almost as well as a question about the label alone. Otherwise it is the weight that
-    gives this standard error, but at most MAX_LABEL_WEIGHT. So few users at a small epsilon still estimate
-    the prior. All inputs are public. `users` is the number of people who are expected to answer, and
-    `features` the weight of all questions about features, as a multiple of a feature's weight. `alone` is the
-    variance of one report's estimate of P(label) if the label is asked for alone, and `information` the
-    average over the questions about features of one over this variance.
+    MAX_PRIOR_ERROR, or almost as well as a question about the label alone. Otherwise it gives this standard
+    error, but is at most MAX_LABEL_WEIGHT. All inputs are public. `features` is the weight of all questions
+    about features, as a multiple of a feature's weight. `alone` is the variance of one report's estimate of
+    P(label) if the label is asked for alone, and `information` the average of one over this variance.
     """
     needed = 1 / (MAX_PRIOR_ERROR**2 * users) - information
     gained = 1 / alone - information

@@ -33,12 +33,10 @@ class Term(NamedTuple):
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Term:
-        """Return the term of an entry without mistakes."""
         answer = entry.get("not", entry)
         return cls(answer["feature"], str(category_text(answer["value"])), "not" in entry)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry of the side file."""
         answer = {"feature": self.feature, "value": self.value}
         return {"not": answer} if self.is_negated else answer
 
@@ -64,7 +62,6 @@ class Condition(NamedTuple):
         return cls(tuple(map(Term.read, entry[key] if key else [entry])), key)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry of the side file."""
         entries = [each.as_dict() for each in self.terms]
         return {self.key: entries} if self.key else entries[0]
 
@@ -90,9 +87,8 @@ def find_condition_problems(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each question with a mistaken condition, and what is wrong.
 
-    `conditions` has the conditions by the name of the hidden question, and `values` the values of every entry
-    of the row and of the label, with ``(missing)`` if the answer may be missing; None if they are not known,
-    because the entry has another mistake.
+    `values` has the values of every entry of the row and of the label, with ``(missing)`` if the answer may
+    be missing; None if the entry has another mistake.
     """
     for name, entry in conditions.items():
         own = values.get(name, ())

@@ -28,7 +28,6 @@ class CrossTable(NamedTuple):
 def read_cross_tables(
     reader: EntryReader, entries: Table, label: Label, features: Sequence[Feature]
 ) -> tuple[CrossTable, ...]:
-    """Read all tables; note every mistake."""
     if len(entries) > MAX_TABLES:
         reader.note(("tables",), f"has {len(entries)} tables, more than {MAX_TABLES}: delete some")
     found: dict[tuple[int, ...], CrossTable] = {}

@@ -19,7 +19,6 @@ class DisplayText(str):
     """A language tag; empty if the survey does not state the language."""
 
     def __new__(cls, text: str, language: str = "") -> DisplayText:
-        """Take a text and its language."""
         found = super().__new__(cls, text)
         found.language = language
         return found
@@ -34,8 +33,6 @@ def join_texts(joined: str, texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class EntryTexts:
-    """The texts of the label, or of one entry of the row."""
-
     title: str
     """The question; the name if there is no text."""
     help: str
@@ -65,14 +62,10 @@ class DisplayTexts:
     """The conditions of questions that do not concern everybody, by name."""
 
     def hidden(self, answers: Mapping[str, object]) -> set[str]:
-        """Return the names of the questions that do not concern a person; pass None for their answers.
-
-        `answers` are those of a row, and the label's under its name. A name that is not there has no answer.
-        """
+        """Return the names of questions that do not concern a person; pass None for their answers."""
         return find_hidden(self.conditions, answers)
 
     def find(self, feature: Feature) -> EntryTexts:
-        """Return the texts of a feature or of one choice."""
         if not isinstance(feature, ChoiceFeature):
             return self.features[feature.name]
         entry = self.features[feature.row_name]

@@ -1,11 +1,10 @@
 """The label and the features of a survey: categories, choices, numbers. Each codes its values as integers.
 
-Values are coded before anything is drawn and before any privacy budget is spent. A missing value is a
-separate category, the last one, because skipping a question without an answer would reveal that the answer is
-missing. The code of a number in bins is the index of the bin. Other numbers are clipped to public bounds, and
-coded as the nearest point of a grid over [-1, 1], so that all further steps on a device are integer
-arithmetic. An entry of a row with several answers is a list of ticked choices, each of which is a yes/no
-feature.
+Values are coded before anything is drawn. A missing value is a separate category, the last one, because
+skipping a question would reveal that the answer is missing. The code of a number in bins is the index of the
+bin. Other numbers are clipped to public bounds, and coded as the nearest point of a grid over [-1, 1], so
+that all further steps are integer arithmetic. An entry with several answers is a list of ticked choices, each
+of which is a yes/no feature.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ class RowFeature:
 
     @property
     def row_name(self) -> str:
-        """Name of the row's entry."""
         return self.name
 
 
@@ -81,12 +79,10 @@ class BinnedFeature(RowFeature):
 
     @property
     def size(self) -> int:
-        """Number of codes, A_i."""
         return len(self.edges) - 1 + (self.missing == "category")
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The first and the last edge."""
         return float(self.edges[0]), float(self.edges[-1])
 
     def code(self, value: object) -> int:
@@ -97,15 +93,12 @@ class BinnedFeature(RowFeature):
         return bisect_right(self._inner, number)
 
     def is_clipped(self, value: object) -> bool:
-        """Return whether a number is beyond the first or last edge."""
         return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file: empty is missing."""
         return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {"edges": list(self.edges), "kind": self.kind, "missing": self.missing, "name": self.name}
 
 
@@ -131,12 +124,10 @@ class NumericFeature(RowFeature):
 
     @property
     def size(self) -> int:
-        """Number of codes."""
         return 2 * GRID + 1 + (self.missing == "category")
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The public bounds as doubles."""
         return float(self.low), float(self.high)
 
     @property
@@ -146,7 +137,6 @@ class NumericFeature(RowFeature):
         return (high - low) / 2
 
     def original(self, x: Real) -> Real:
-        """Return normalised numbers in the feature's own unit."""
         return self.bounds[0] + (x + 1) * self.width
 
     def code(self, value: object) -> int:
@@ -162,15 +152,12 @@ class NumericFeature(RowFeature):
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)
 
     def is_clipped(self, value: object) -> bool:
-        """Return whether a number is beyond its bounds."""
         return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file: empty is missing."""
         return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {
             "high": self.high,
             "kind": self.kind,
@@ -198,12 +185,10 @@ class Label:
 
     @property
     def exists(self) -> bool:
-        """Whether the survey has a label."""
         return self.name != ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of the label, if it exists."""
         return (self.name,) * self.exists
 
     def code(self, value: object) -> int:
@@ -221,7 +206,6 @@ class Label:
         return {self.name: self.values[code]} if self.exists else {}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {"name": self.name, "values": list(self.values)}
 
     def as_entries(self) -> dict[str, Any]:
@@ -251,12 +235,10 @@ class CategoricalFeature(RowFeature):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The name of each code, for people."""
         return self.values + ((MISSING_TEXT,) if self.missing == "category" else ())
 
     @property
     def size(self) -> int:
-        """Number of codes, A_i."""
         return len(self.texts)
 
     def code(self, value: object) -> int:
@@ -266,11 +248,9 @@ class CategoricalFeature(RowFeature):
         return look_up_category(value, self._codes, self.name, self.values)
 
     def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file."""
         return text
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         entry = {"kind": self.kind, "missing": self.missing, "name": self.name, "values": list(self.values)}
         return entry | ({"ordered": True} if self.ordered else {})
 
@@ -282,7 +262,6 @@ class Choices(CategoricalFeature):
     kind: ClassVar[str] = "choices"
 
     def features(self) -> tuple[ChoiceFeature, ...]:
-        """Return the yes/no feature of each choice."""
         return tuple(
             ChoiceFeature(f"{self.name}: {choice}", TICKS, self.missing, entry=self, choice=choice)
             for choice in self.values
@@ -329,7 +308,6 @@ class ChoiceFeature(CategoricalFeature):
 
     @property
     def row_name(self) -> str:
-        """Name of the row's entry."""
         return self.entry.name
 
     def code(self, value: object) -> int:

@@ -83,16 +83,10 @@ class Plan(CompiledPlan[Question]):
     def from_json(cls, data: bytes) -> Plan:
         """Read a plan and check everything in it.
 
-        The plan is rebuilt from its survey and tables. The exact likelihood ratio of each question, or the
-        product of all if a person answers all, must be at most e^epsilon. The rebuilt plan must have the
-        bytes that were read.
-
-        Raises
-        ------
-        SurveyError
-            If the bytes are not a plan of this format, or inconsistent.
-        PrivacyError
-            If a question spends more than epsilon.
+        The exact likelihood ratio of each question, or the product of all if a person answers all, must be at
+        most e^epsilon. The plan that is rebuilt from the survey and tables must have the bytes that were
+        read. Raises SurveyError if the bytes are not a consistent plan of this format, and PrivacyError if a
+        question spends more than epsilon.
         """
         document = load_plan_document(data)
         if document.get("kind") == SILO:
@@ -133,10 +127,7 @@ class Plan(CompiledPlan[Question]):
         )
 
     def in_wave(self, question: Question, wave: int | None) -> Question:
-        """Return a question as it is asked in a wave, by the wave's index; None for a survey without waves.
-
-        Raises LdpError if the survey has no such wave.
-        """
+        """Return a question as it is asked in a wave, by its index; raise LdpError without such a wave."""
         if self.waves is None and wave is None:
             return question
         count = len(self.waves.list) if self.waves else 0
@@ -159,21 +150,16 @@ class Plan(CompiledPlan[Question]):
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have: the projection's inputs, and features that are not projected."""
         return required_features(self.row_schema.features, self.row_schema.projection)
 
     @property
     def row_label(self) -> Label:
-        """The label that codes a row's label: this plan's, or the label of the model it validates."""
         return self.row_schema.label
 
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
         """Code the features of a row.
 
-        Raises
-        ------
-        RowError
-            For an absent feature, an unknown category or a wrong type. The error never contains the value.
+        Raises RowError for an absent feature, an unknown category or a wrong type, without the value.
         """
         full = self._projected(row)
         coded = (entry_codes(entry, row_entry(full, entry.name)) for entry in self._coded_entries)
@@ -195,10 +181,7 @@ class Plan(CompiledPlan[Question]):
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         """Code a row and its label, None without one; every entry is checked, whatever the question.
 
-        Raises
-        ------
-        RowError
-            If an entry does not fit; `problems` has one error for each. No error contains a value.
+        Raises RowError, without a value, if entries do not fit; `problems` has one error for each.
         """
         with suppress(RowError):
             return self._coded(row, label)
@@ -214,10 +197,7 @@ class Plan(CompiledPlan[Question]):
     def draw(self, rng: RandomSource) -> Question:
         """Draw the question by the public weights and 8 random bytes, without looking at the row.
 
-        Raises
-        ------
-        LdpError
-            If each person answers all questions.
+        Raises LdpError if each person answers all questions.
         """
         if self.asks_all:
             raise LdpError("each person answers all questions of this survey: draw none")

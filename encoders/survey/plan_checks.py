@@ -50,8 +50,7 @@ def check_plan(
 ) -> None:
     """Check every part of a plan but what it spends.
 
-    Raises SurveyError if a part is invalid. `problems` has one error for each invalid feature, or each
-    invalid question.
+    Raises SurveyError, with one of `problems` for each invalid feature, or for each invalid question.
     """
     check_id(survey)
     check_row_schema(label, features, projection)
@@ -62,8 +61,8 @@ def check_plan(
 def check_spending(epsilon: Decimal, questions: Sequence[Question], *, asks_all: bool) -> None:
     """Prove that what a person sends spends at most epsilon: one report, or those of all questions.
 
-    Raises SurveyError if epsilon is not possible, or a person cannot answer all questions, and PrivacyError
-    if the tables of a question, or of all questions that a person answers, spend more.
+    Raises PrivacyError if tables spend more, and SurveyError if epsilon or the number of questions is
+    impossible.
     """
     check_epsilon(epsilon, MAX_SUM if asks_all else MAX_EPSILON)
     most = epsilon
@@ -80,7 +79,6 @@ def check_spending(epsilon: Decimal, questions: Sequence[Question], *, asks_all:
 
 
 def check_count(questions: int) -> None:
-    """Raise SurveyError unless a person can answer so many questions at once."""
     if not 2 <= questions <= MAX_COLUMNS:
         fix = "ask fewer, or delete it" if questions > 1 else "delete it"
         raise SurveyError(

@@ -29,11 +29,7 @@ from encoders.survey.waves import Waves
 
 
 def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a plan from its document; each mechanism is built once.
-
-    Raises SurveyError, KeyError, TypeError, ValueError, AttributeError, IndexError or ArithmeticError if an
-    entry is missing or is of the wrong type.
-    """
+    """Return the fields of a plan from its document; :func:`plan_errors` names what an invalid one raises."""
     validation = None
     if "validation" in document:
         validation = Validation.from_dict(document["validation"], *_row_schema(document["validation"]))
@@ -64,7 +60,6 @@ _RowSchema = tuple[Label, tuple[Feature, ...], Projection | None]
 
 
 def _row_schema(document: Mapping[str, Any]) -> _RowSchema:
-    """Read the label, features and projection of a plan, or of the model that it validates."""
     projection = Projection.from_dict(document["projection"]) if "projection" in document else None
     return read_label(document), read_features(document["features"]), projection
 
@@ -125,7 +120,6 @@ def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
 
 
 def read_label(document: Mapping[str, Any]) -> Label:
-    """Read the label of a plan's document, if it has one."""
     entry = document.get("label", NO_LABEL.as_dict())
     return Label(entry["name"], tuple(entry["values"]))
 

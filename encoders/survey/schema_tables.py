@@ -76,8 +76,6 @@ def survey_kind(document: Table) -> str:
 
 
 class Mistake(NamedTuple):
-    """A mistake: the path of the entry, what is wrong, and the wrong text of its list, if there is one."""
-
     path: Path
     why: str
     value: str = ""
@@ -92,25 +90,21 @@ class EntryReader:
         self.mistakes: list[Mistake] = []
 
     def note(self, path: Path, why: str, value: str = "") -> None:
-        """Note a mistake."""
         self.mistakes.append(Mistake(path, why, value))
 
     def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
-        """Note every unknown key of a table."""
         for key in table:
             if key not in known:
                 hint = self.hints.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
                 self.note((*path, key), f"is not an entry here; {hint}")
 
     def check_name(self, name: str, path: Path) -> None:
-        """Note a mistake in the name of a table."""
         if not name:
             self.note(path, "needs a name")
         elif why := text_fault(name):
             self.note(path, f"needs another name: this one {why}")
 
     def read_missing(self, table: Table, path: Path) -> str:
-        """Read the treatment of a missing value: "category" or "error"."""
         value = table.get("missing", "error")
         if value in ("category", "error"):
             return str(value)
@@ -118,7 +112,6 @@ class EntryReader:
         return "error"
 
     def read_weight(self, table: Any, path: Path, default: int | None) -> int | None:
-        """Read the weight of a question."""
         if not isinstance(table, dict) or "weight" not in table:
             return default
         value = table["weight"]
@@ -128,7 +121,6 @@ class EntryReader:
         return value
 
     def read_values(self, entries: Any, path: Path, fewest: int) -> tuple[str, ...]:
-        """Read a list of different texts."""
         listed = entries if isinstance(entries, list) else []
         texts = [entry if isinstance(entry, str) else category_text(entry) for entry in listed]
         if len(texts) < fewest:
@@ -145,7 +137,6 @@ class EntryReader:
         return tuple(dict.fromkeys(text for text in texts if text))
 
     def read_bounds(self, table: Table, path: Path) -> tuple[str, str] | None:
-        """Read range = [low, high]."""
         bounds = self.read_edges(table.get("range"), path, "range")
         if bounds is None:
             return None
@@ -155,7 +146,6 @@ class EntryReader:
         return bounds[0], bounds[1]
 
     def read_edges(self, entries: Any, path: Path, key: str = "edges") -> tuple[str, ...] | None:
-        """Read a list of increasing numbers."""
         numbers = [parse_decimal(entry) for entry in entries] if isinstance(entries, list) else []
         finite = [value for value in numbers if value is not None]
         fewest = 2 if key == "range" else 3
@@ -181,7 +171,6 @@ class SchemaReader(EntryReader):
         self.document = document
 
     def read_texts(self, label: Label, features: Sequence[Feature]) -> SurveyTexts | None:
-        """Read [about], [texts] and the conditions `ask_if`; None if there are none, or for a mistake."""
         about, languages = (_strip(self.document.get(name, {})) for name in ("about", "texts"))
         conditions = {
             name: entry[KEY]
@@ -210,21 +199,18 @@ class SchemaReader(EntryReader):
         return entry
 
     def read_id(self, table: Table) -> str:
-        """Read the survey's id."""
         value = table.get("id")
         if not is_survey_id(value):
             self.note(("survey", "id"), "needs 1 to 64 of a-z, 0-9 and '-', for example \"sleep-2026\"")
         return str(value)
 
     def read_family(self, table: Table) -> str:
-        """Read the id of the first survey of the family; it is empty for the survey itself."""
         value = table.get("family", "")
         if "family" in table and not is_survey_id(value):
             self.note(("survey", "family"), "needs the id of the first survey of its family")
         return str(value)
 
     def read_enrolment(self, table: Table) -> str:
-        """Read who may answer."""
         value = table.get("enrolment", OPEN)
         if value not in ENROLMENTS:
             self.note(("survey", "enrolment"), 'must be "open" (anybody answers) or "token" (by invitation)')
@@ -232,7 +218,6 @@ class SchemaReader(EntryReader):
         return str(value)
 
     def read_epsilon(self, table: Table, most: Decimal = MAX_EPSILON) -> Decimal:
-        """Read the budget of one report."""
         value = parse_decimal(table.get("epsilon"))
         if value is None or not MIN_EPSILON <= value <= most:
             self.note(("survey", "epsilon"), f"needs a number from {MIN_EPSILON} to {most}, for example 1.0")
@@ -240,7 +225,6 @@ class SchemaReader(EntryReader):
         return value
 
     def read_label(self, table: Table) -> Label:
-        """Read the label, if the survey has one."""
         if "label" not in self.document:
             return NO_LABEL
         name = table.get("name")
@@ -253,7 +237,6 @@ class SchemaReader(EntryReader):
     # -- [features.NAME] -------------------------------------------------------------------
 
     def read_features(self, tables: Table) -> tuple[Feature, ...]:
-        """Read all features; a table with several answers is one feature per choice."""
         if not tables:
             self.note(("features",), "add at least one table [features.NAME]")
         read = []
@@ -309,14 +292,12 @@ class SchemaReader(EntryReader):
         return self.read_range(name, entry, missing, path)
 
     def read_ordered(self, entry: Table, path: Path) -> bool:
-        """Read whether the order of the values has a meaning."""
         ordered = entry.get("ordered", False)
         if not isinstance(ordered, bool):
             self.note((*path, "ordered"), "must be true or false")
         return ordered is True
 
     def read_range(self, name: str, entry: Table, missing: str, path: Path) -> Feature | None:
-        """Read a number, with bins or without."""
         bounds = self.read_bounds(entry, path)
         if "bins" not in entry:
             if not bounds:
@@ -350,14 +331,12 @@ class SchemaReader(EntryReader):
         return None
 
     def read_moments(self, entry: Table, path: Path) -> str:
-        """Read which moments of a number the author needs."""
         value = entry.get("moments", BOTH_MOMENTS)
         if value not in MOMENTS:
             self.note((*path, "moments"), 'must be "both" (the default) or "mean"')
         return str(value)
 
     def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:
-        """Read the choices of a feature with several answers."""
         values = self.read_values(entries, (*path, "choices"), 2)
         for value in values:
             why = f"cannot be {MISSING_TEXT!r}, contain {SEPARATOR!r}, or begin or end with a space"
@@ -376,10 +355,7 @@ def _strip(entry: Any) -> Any:
 
 
 def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Collection[str] | None]:
-    """Return the entries of a row, and their values that may have texts; None if an entry has a mistake.
-
-    A row has the inputs of a projection as entries, and not its components.
-    """
+    """Return the entries of a row, and their values that may have texts; None for a mistaken entry."""
     tables = _table(document.get("features"))
     read = {each.name: values_with_texts(each) for each in row_entries(features)}
     names: dict[str, Collection[str] | None] = {
@@ -391,5 +367,4 @@ def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Co
 
 
 def _table(value: object) -> Table:
-    """Return a table unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}

@@ -48,7 +48,6 @@ class SiloQuestion:
 
     @property
     def cells(self) -> int:
-        """Number of counters."""
         return self.mechanism.cells
 
     @property
@@ -129,30 +128,25 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
 
     @property
     def row_schema(self) -> SiloPlan:
-        """The object whose label and features code rows: this plan."""
         return self
 
     @property
     def question(self) -> SiloQuestion:
-        """The one question."""
         return self.questions[0]
 
     @property
     def mechanism(self) -> CountTable:
-        """The mechanism of the one question."""
         return self.question.mechanism
 
     @property
     def message_bytes(self) -> int:
-        """Length of every message in bytes."""
         return self.longest_report
 
     @classmethod
     def from_json(cls, data: bytes) -> SiloPlan:
         """Read a plan of silos and check everything in it.
 
-        Raises SurveyError if the bytes are not a plan of this format and kind, or inconsistent, and
-        PrivacyError if the noise is too small for epsilon.
+        Raises SurveyError if it is not a consistent plan of silos, PrivacyError if the noise is too small.
         """
         document = load_plan_document(data)
         if document.get("kind") != SILO:

@@ -46,10 +46,7 @@ class SiloSurvey:
     """`family`, `enrolment` and `texts`: see :class:`~encoders.survey.compiled_plan.CompiledPlan`."""
 
     def compile(self) -> SiloPlan:
-        """Return the plan; its noise has the least scale that is epsilon-differentially private.
-
-        Raises SurveyError if a message would be too long, or its cells too large.
-        """
+        """Return the plan with the least private noise; raise SurveyError if a message would be too long."""
         return SiloPlan(
             id=self.id,
             epsilon=self.epsilon,

@@ -70,7 +70,6 @@ class Survey:
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have: the projection's inputs, and features that are not projected."""
         rows = self.validation or self
         return required_features(rows.features, rows.projection)
 
@@ -110,12 +109,8 @@ class Survey:
         A numeric feature is one question, or two, mean and square, and an ordered feature with many values is
         several. They share the feature's weight: all weights are multiplied, so that features are asked about
         in proportion to them. `laplace` asks for all numbers at once, with the sum of their weights.
-
-        Raises
-        ------
-        SurveyError, PrivacyError
-            If no mechanism fits a question, or no question estimates the prior of the label, or the survey
-            is for a curator.
+        Raises SurveyError or PrivacyError if no mechanism fits a question, or no question estimates the prior
+        of the label, or the survey is for a curator.
         """
         if self.kind != LOCAL:
             raise SurveyError(REFUSALS[self.kind], "survey.kind")
@@ -142,10 +137,7 @@ class Survey:
     def fit_promise(self) -> Survey:
         """Return the survey with epsilon lowered, if need be, to the largest that keeps its relay's promise.
 
-        Raises
-        ------
-        SurveyError
-            If the survey cannot be compiled with any epsilon.
+        Raises SurveyError if the survey cannot be compiled with any epsilon.
         """
         if not self.relay:
             return self
@@ -155,7 +147,6 @@ class Survey:
 
     @property
     def asks_all(self) -> bool:
-        """Whether each person answers all questions."""
         return self.relay is not None and self.relay.asks_all
 
     def _compile_all(self) -> tuple[Question, ...]:
@@ -185,7 +176,6 @@ class Survey:
         return self.relay is None or keeps_promise(self.relay, [each.mechanism for each in questions])
 
     def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
-        """Return questions with equal parts of epsilon."""
         compiler = self._compiler(Decimal(1), joins_moments)
         count = len(compiler.compile_questions())
         check_count(count)

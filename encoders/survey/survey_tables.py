@@ -132,7 +132,6 @@ class _SurveyReader(SchemaReader):
     # -- [survey] and [mechanism] ------------------------------------------------------------
 
     def read_epsilon(self, table: Table, most: Decimal = MAX_EPSILON) -> Decimal:
-        """Read the budget of what one person sends."""
         asks_all = self.read_table("relay").get("ask") == ALL
         return super().read_epsilon(table, MAX_SUM if asks_all else most)
 
@@ -172,7 +171,6 @@ class _SurveyReader(SchemaReader):
         return relay
 
     def read_relay_times(self, table: Table, waves: Waves | None) -> dict[str, int]:
-        """Read when the relay accepts messages, which follows from the waves, if there are any."""
         if "waves" not in self.document:
             return {name: _read_time(table.get(name)) for name in TIMES}
         for name in TIMES:
@@ -183,7 +181,6 @@ class _SurveyReader(SchemaReader):
         return {"opens": waves.list[0].opens, "closes": waves.list[-1].closes}
 
     def read_division(self) -> str:
-        """Read how epsilon is divided among the questions that each person answers."""
         table = self.read_table("relay")
         divide = table.get("divide", EQUAL)
         if divide not in (EQUAL, MARGINS):
@@ -195,7 +192,6 @@ class _SurveyReader(SchemaReader):
     # -- [waves] ----------------------------------------------------------------------------
 
     def read_waves(self, table: Table) -> Waves | None:
-        """Read when each wave is open; None without waves, or for a mistake."""
         if "waves" not in self.document:
             return None
         before = len(self.mistakes)

@@ -59,7 +59,6 @@ class EntryNames:
 
     @classmethod
     def from_row(cls, label: Label, entries: Iterable[Feature]) -> EntryNames:
-        """Return the names of a label and of the entries that a row must have."""
         features = {each.name: values_with_texts(each) for each in entries}
         return cls(label.values if label.exists else None, label.name, features)
 
@@ -102,15 +101,11 @@ class SurveyTexts:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the side file, in hexadecimal."""
         return hashlib.sha256(self.json).hexdigest()
 
     @classmethod
     def from_json(cls, data: bytes, digest: str, names: EntryNames) -> SurveyTexts:
-        """Read a side file, and check it against the digest, the names and the values of a plan.
-
-        Raises SurveyError if these are not the texts of the plan, or not in the form that this version reads.
-        """
+        """Read a side file; raise SurveyError unless it has the digest, names and values of a plan."""
         if len(data) > MAX_TEXTS_BYTES:
             raise SurveyError(
                 f"the texts are larger than {MAX_TEXTS_BYTES} bytes: shorten texts, or use fewer languages",

@@ -63,10 +63,7 @@ class PrivateKey:
 
 
 def make_private_key() -> PrivateKey:
-    """Make a key from the operating system's randomness.
-
-    Raises MissingExtraError if cryptography is not installed.
-    """
+    """Make a key from the operating system's randomness; raise MissingExtraError without cryptography."""
     with needs_hpke():
         x25519, serialization = X25519.load(), _SERIALIZATION.load()
     pem = x25519.X25519PrivateKey.generate().private_bytes(
@@ -76,11 +73,7 @@ def make_private_key() -> PrivateKey:
 
 
 def read_private_key(pem: bytes) -> PrivateKey:
-    """Read a private key from its PEM form.
-
-    Raises KeyFileError if the text is not an X25519 key, and MissingExtraError if cryptography is not
-    installed.
-    """
+    """Read a private key from its PEM form; raise KeyFileError if the text is not an X25519 key."""
     with needs_hpke():
         x25519, serialization = X25519.load(), _SERIALIZATION.load()
     try:
@@ -98,8 +91,7 @@ def read_private_key(pem: bytes) -> PrivateKey:
 def write_private_key(path: Path) -> str:
     """Make a key, and write it to a new file that only its owner can read; return the public key.
 
-    Raises KeyFileError if the file exists or cannot be written, and MissingExtraError if cryptography is not
-    installed. The message begins with the file's name.
+    Raises KeyFileError, with the file's name, if the file exists or cannot be written.
     """
     key = make_private_key()
     write_key_file(path, key.pem, KeyFileError)
@@ -107,10 +99,7 @@ def write_private_key(path: Path) -> str:
 
 
 def load_private_key(path: Path) -> PrivateKey:
-    """Load a private key from its file.
-
-    Raises KeyFileError if the file cannot be read or is not a key; the message begins with the file's name.
-    """
+    """Load a private key; raise KeyFileError, with the file's name, if it cannot be read or is none."""
     try:
         return read_private_key(path.read_bytes())
     except OSError as error:
@@ -135,8 +124,7 @@ def open_outer(
 ) -> bytes:
     """Open a device's envelope at the relay; return the code, if it has one, and the inner messages.
 
-    Raises SealError if the envelope was not sealed for this plan, this key and the wave with this index, has
-    another length, or has a message for another collector.
+    Raises SealError if the envelope is of another plan, key, wave, length or collector.
     """
     start = CODE_BYTES if has_code else 0
     content = _open(message, key, outer_info(plan, wave), outer_bytes(plan) + start)
@@ -151,8 +139,7 @@ def open_outer(
 def open_inner(plan: Plan, message: bytes, key: PrivateKey, column: int = 0) -> bytes:
     """Open a message of a column at the collector; return the bytes of the report.
 
-    Raises SealError if the message was not sealed for this plan and this key, has another length, or is not
-    padded with zeros.
+    Raises SealError if the message is of another plan, key or length, or is not padded with zeros.
     """
     padded = _open(message, key, REPORT_INFO + plan.digest_bytes, column_bytes(plan)[column])
     end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")

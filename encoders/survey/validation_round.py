@@ -1,9 +1,7 @@
 """A validation round: devices report whether a model predicts their label, with all and the top k features.
 
-Only the device has both a row and its label, so only the device can validate a model. The model is Naive
-Bayes in whole numbers: each value has a score for each label, the score of a label is the sum over a row's
-values, and the label with the highest score is predicted. The answers are whether the prediction is right,
-with all features and with the first k of them. They are randomised like any other answer.
+The model is Naive Bayes in whole numbers: the score of a label is the sum over a row's values, and the label
+with the highest score is predicted. Whether this is right is randomised like any other answer.
 """
 
 from __future__ import annotations
@@ -53,7 +51,6 @@ class Validation:
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have."""
         return required_features(self.features, self.projection)
 
     @cached_property
@@ -67,10 +64,7 @@ class Validation:
         return tuple(CategoricalFeature(f"top {top}", OUTCOMES) for top in self.top_k)
 
     def validate(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
-        """Return the codes of a row's answers: for each of `top_k`, and for all features.
-
-        `codes`, (n,), are the coded row. Of several labels with the highest score, the first is predicted.
-        """
+        """Return the codes of a row's answers, for `top_k` and for all; of equal scores, the first wins."""
         sums: list[int] = list(self.prior)
         outcomes: dict[int, int] = {}
         for used, index in enumerate(self.order, 1):
@@ -109,11 +103,9 @@ class Validation:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the model's canonical form, in hexadecimal."""
         return hashlib.sha256(dump_canonical_json(self.as_dict())).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         more = {"projection": self.projection.as_dict()} if self.projection else {}
         return more | {
             "features": [each.as_dict() for each in row_entries(self.features)],
@@ -145,7 +137,6 @@ class Validation:
 
 
 def cells_of(feature: Feature) -> int:
-    """Return the number of rows of scores of a feature."""
     if isinstance(feature, NumericFeature):
         return BINS + (feature.missing == "category")
     return feature.size

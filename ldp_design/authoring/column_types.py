@@ -46,10 +46,9 @@ class InferredFeature:
 
 
 def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> InferredFeature:
-    """Infer a feature from the cells of a column, as texts of a CSV file.
+    """Infer a feature from the cells of a column; `choices` are known if each has a column.
 
-    `choices` are known if the sample has one column for each of them. No other text that only one cell
-    contains is written, because it may identify a person.
+    No other text that only one cell contains is written, because it may identify a person.
     """
     counts = count_values(cells)
     answers = [cell for cell in cells if cell.strip().lower() not in NO_ANSWER]
@@ -69,10 +68,7 @@ def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> Inferred
 
 
 def parse_number(cell: str) -> float | None:
-    """Return a cell's number, NaN if the cell is empty, None if it is not a number.
-
-    Reads a cell as :meth:`BinnedFeature.from_text` does.
-    """
+    """Return a cell's number as :meth:`BinnedFeature.from_text`: NaN if empty, None if it is not a number."""
     try:
         return float(cell) if cell.strip() else math.nan
     except ValueError:
@@ -138,20 +134,14 @@ def find_choices(counts: Mapping[str, int]) -> list[str]:
 
 
 def count_values(cells: Sequence[str]) -> Counter[str]:
-    """Count the different texts of a column in NFC, without empty cells.
-
-    If all of them spell true or false, for example "True", and both occur, they are "false" and "true".
-    """
+    """Count the different texts of a column in NFC, without empty cells; booleans are "false" and "true"."""
     counts = Counter(to_nfc(cell) for cell in cells if cell)
     booleans = Counter(text.strip().lower() for text in counts.elements())
     return booleans if set(booleans) == {"true", "false"} else counts
 
 
 def format_value_list(texts: Sequence[str], *, is_open: bool = False) -> list[str]:
-    """Return the lines of `values`, with "other" at the end unless the list seems complete.
-
-    An open list lacks some values of the sample.
-    """
+    """Return the lines of `values`, with "other" at the end unless the list seems complete."""
     if is_complete((*texts, "a", "b", "c") if is_open else texts):
         return [format_values(texts)]
     comment = f'# guess: "{OTHER}" stands for every answer that is not listed; confirm'
@@ -174,10 +164,7 @@ def _list_missing_words(cells: Sequence[str]) -> list[str]:
 
 
 def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
-    """Return hints about values that mean no answer, or that an application may spell differently.
-
-    A hint quotes only texts that occur at least twice.
-    """
+    """Return hints about values that mean no answer or have several spellings, if at least two cells do."""
     spellings = Counter(map(_fold, counts))
     has_lists = 2 * sum("," in text for text in counts) >= len(counts)
     numbers = list(filter(is_whole_number, counts))
@@ -298,10 +285,7 @@ def _infer_bins(numbers: Sequence[float]) -> InferredFeature:
 
 
 def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:
-    """Return a range around low and high, and its number of bins, at most MAX_BINS.
-
-    The width of a bin is 1, 2, 2.5 or 5 times a power of ten.
-    """
+    """Return a range and a number of bins, whose width is 1, 2, 2.5 or 5 times a power of ten."""
     power = (high - low).adjusted() - 1
     while True:
         for digit in ("1", "2", "2.5", "5"):

@@ -79,13 +79,10 @@ def draft_survey(
     choices: Mapping[str, Sequence[str]] | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    """Draft a survey from a public sample.
+    """Draft a survey from a public sample: TOML, without texts that a single cell contains.
 
-    The result is TOML that :func:`encoders.survey.read_survey` accepts, without texts that a single cell
-    contains. `columns` are a public sample, with cells as texts of a CSV file. `label` is the column to
-    predict, or by whose values people are compared; None for a survey without a label. `source` is the
-    sample's file name without suffix, which becomes the survey's id. `choices` and `notes` are as
-    :func:`read_sample` returns them.
+    `label` is the column to predict, or by whose values people are compared, or None. `source` becomes the
+    survey's id. `choices` and `notes` are as :func:`read_sample` returns them.
     Raises DraftError if there are no rows, no label column that fits, or no column that can be a feature.
     """
     label = None if label is None else to_nfc(label)

@@ -53,7 +53,6 @@ def format_silo_overview(plan: SiloPlan) -> str:
 
 
 def describe_silo_plan(plan: SiloPlan) -> dict[str, Any]:
-    """Return the facts for JSON that only a plan of silos has."""
     return {
         "kind": SILO,
         "rows": plan.rows,
@@ -79,7 +78,6 @@ def describe_tables(plan: SiloPlan) -> Iterator[dict[str, Any]]:
 
 
 def find_silo_warnings(plan: SiloPlan) -> list[SurveyWarning]:
-    """Return warnings about settings of a plan that are allowed, but seldom intended."""
     warnings = []
     if not plan.by_invitation:
         text = (
@@ -113,7 +111,6 @@ def format_central_overview(survey: Survey) -> str:
 
 
 def describe_central_survey(survey: Survey) -> dict[str, Any]:
-    """Return the facts of a central survey for JSON."""
     return {
         "id": survey.id,
         "kind": survey.kind,

@@ -31,8 +31,6 @@ _LEGEND = "asked is the probability of the question."
 
 @dataclass(frozen=True)
 class SurveyWarning:
-    """A warning for the author of a survey."""
-
     path: tuple[str, ...]
     """The path of the entry in the survey file, the first one if the warning is about several."""
     message: str
@@ -59,7 +57,6 @@ def format_overview(plan: Plan) -> str:
 
 
 def longest_report(plan: Plan, question: Question) -> int:
-    """Return the length of a report of a question in bytes, in the last wave if there are several."""
     return plan.report_bytes(plan.counted_questions[question.index - len(plan.questions)])
 
 

@@ -73,30 +73,13 @@ def write_projection(
 ) -> str:
     """Return the text of the survey with its numbers as inputs of a projection fitted on PUBLIC rows.
 
-    Numbers of weight 0 and all other entries are unchanged; only the survey's id gets a suffix such as
-    -dca1. The components have the numbers' weight if all numbers have the same weight, otherwise 1.
-
-    The result is TOML that :func:`encoders.survey.read_survey` accepts; its comments state its origin.
+    Numbers of weight 0 and all other entries are unchanged; the survey's id gets a suffix such as -dca1. The
+    components have the numbers' weight if all numbers have the same weight, otherwise 1. `columns` are texts
+    of a CSV file; rows with a missing input (for DCA, also a missing label) are left out. `source` is their
+    name in comments, and `method` "dca" or "pca", see :func:`reduction.fit.fit`. Without `bins`, components
+    are numeric.
     Raises SurveyError, ProjectionError, FitError or RowError if the survey cannot be projected, or the rows
     do not fit it; the message names the entry or the column, never a value.
-
-    Parameters
-    ----------
-    text : str
-        An authored survey, with each number in its own table [features.NAME].
-    columns : mapping from column name to cells
-        Public rows, with cells as texts of a CSV file. DCA needs the label's column. Rows with a missing
-        input (for DCA, also a missing label) are left out.
-    source : str
-        Name of the rows in comments.
-    method : str
-        "dca" or "pca"; see :func:`reduction.fit.fit`.
-    components : int
-        1 to the number of inputs.
-    bins : int, optional
-        Number of bins of each component; components are numeric without it.
-    ridge : float
-        The ridge of DCA.
     """
     text, survey = read_editable_survey(text)
     _check_projectable(survey, method, components)

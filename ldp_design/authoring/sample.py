@@ -18,8 +18,6 @@ _FOOTER = re.compile(r"(grand )?total|sum|mean|average|count|source|n ?=", re.IG
 
 
 class Sample(NamedTuple):
-    """A public sample."""
-
     columns: dict[str, list[str]]
     """The cells of each column by its name, as texts of a CSV file."""
     choices: dict[str, list[str]]

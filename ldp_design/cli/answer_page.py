@@ -111,7 +111,6 @@ def page(
 
 
 def _check_epsilon(plan: Plan, max_epsilon: float | None) -> None:
-    """Raise UsageError if the survey asks for more than the page accepts."""
     limit, epsilon = max_epsilon or _MAX_EPSILON, plan.relay.epsilon if plan.relay else plan.epsilon
     if float(epsilon) > limit:
         raise click.UsageError(
@@ -153,7 +152,6 @@ def _check_collector(url: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of an address; None if its host or port is impossible."""
     try:
         parts = urlsplit(url)
         return parts if parts.port != 0 else None
@@ -218,7 +216,6 @@ def _draw_qr(address: str) -> bytes:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files; refuse to replace those that this command did not write."""
     page = folder / "index.html"
     former = [name for name in files if (folder / name).exists()]
     if former and not (page.exists() and _MARK in page.read_bytes()):

@@ -95,11 +95,7 @@ def check(survey: Path, as_json: bool) -> None:
 
 
 def describe_survey(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
-    """Return the result for a survey that can be used.
-
-    A survey for a curator is not compiled. The lines of warnings are found in `text`, the content of the
-    file, if it is TOML.
-    """
+    """Return the result for a survey that can be used; lines of warnings are found in `text`, if TOML."""
     warnings: Iterable[SurveyWarning]
     if isinstance(plan, Survey):
         warnings, facts = find_central_warnings(plan), describe_central_survey(plan)
@@ -143,7 +139,6 @@ def describe_mistakes(error: SurveyError) -> dict[str, Any]:
 
 
 def describe_unreadable(file: str, message: str) -> dict[str, Any]:
-    """Return the result for a file that cannot be opened."""
     return {"valid": False, "problems": [_problem("error", file, None, "", message)], "survey": None}
 
 

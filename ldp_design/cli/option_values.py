@@ -45,7 +45,6 @@ class Share(click.FloatRange):
         super().__init__(0, 1, min_open=True, max_open=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the share as a number."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:

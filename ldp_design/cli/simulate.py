@@ -236,7 +236,6 @@ def _simulate_shares(
     options: Mapping[str, Any],
     as_json: bool,
 ) -> str:
-    """Return the errors of shares and means, as a table or as JSON."""
     context = click.get_current_context()
     flags, source = {each.name: each.opts[0] for each in context.command.params}, context.get_parameter_source
     if given := [flags[each] for each in _MODEL_OPTIONS if source(each) != ParameterSource.DEFAULT]:
@@ -249,7 +248,6 @@ def _simulate_shares(
 
 
 def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping[str, int]) -> str:
-    """Return a table of the errors of shares and means."""
     cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
     for row in rows:
         write = NumberMargin if row.estimate == "mean" else ShareMargin

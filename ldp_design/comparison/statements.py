@@ -39,8 +39,6 @@ ACCEPTED_LOSS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonStatements:
-    """What a comparison found."""
-
     best_learner: Statement
     """The name of the best learner without protection."""
     uncovered: Statement
@@ -60,11 +58,7 @@ class ComparisonStatements:
 def state_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
 ) -> ComparisonStatements:
-    """Return the statements of a comparison.
-
-    `levels` are for the number of people that a local survey needs, and `target` is the wanted accuracy.
-    `sign` stands between an accuracy and half of its interval.
-    """
+    """Return the statements of a comparison; `sign` is between an accuracy and half of its interval."""
     best_learner = TEXTS.find(f"names.{comparison.best_learner}")
     trust_models = "; ".join(f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked)
     facts = SimpleNamespace(
@@ -113,8 +107,7 @@ def _list_sent(comparison: TrustComparison) -> str:
 def recommend(comparison: TrustComparison, target: float | None) -> list[Statement]:
     """Return which trust model and epsilon to choose, and how to ask for the same promise.
 
-    It is the weakest trust model that reliably reaches the accuracy with an epsilon that clients accept by
-    default, at the smallest such epsilon.
+    It is the weakest trust model that reaches the accuracy with an epsilon that clients accept by default.
     """
     wanted = target or comparison.ceiling.value - ACCEPTED_LOSS
     needed = comparison.find_needed_trusts(wanted)
@@ -158,10 +151,7 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Stateme
 
 
 def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> SimpleNamespace:
-    """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
-
-    Epsilon of a silo survey hides whether a row was added or removed. Replacing a row is both.
-    """
+    """Return the facts about a trust model at an epsilon; for silos, replacing a row is two changes."""
     kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
     rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
     return SimpleNamespace(
@@ -260,10 +250,7 @@ def _describe_gap(
 
 
 def describe_cell(needed: NeededTrust) -> str:
-    """Return a cell of the table, for example "silo:10 (local?)" if the weaker local survey may reach it too.
-
-    "-" stands for none that is sure to reach the accuracy.
-    """
+    """Return a cell such as "silo:10 (local?)" if the weaker local survey may do too; "-" for none."""
     sure = needed.reaches.trust.text if needed.reaches else "-"
     possible = ", ".join(f"{each.trust.text}?" for each in needed.may_reach)
     return f"{sure} ({possible})" if possible else sure

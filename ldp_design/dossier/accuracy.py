@@ -86,7 +86,6 @@ def _describe_shares(scenario: Scenario, label: Label) -> Statement:
 
 
 def names_of_grade(size: ExpectedMargins, grade: Grade) -> list[str]:
-    """Return the names of the features and tables with a grade."""
     return [margin.name for margin in size.features if margin.grade is grade]
 
 
@@ -95,7 +94,6 @@ def _count_usable(size: Size) -> int:
 
 
 def _list_grades(size: Size, label: Label) -> str:
-    """Return the names of the label and the features by their grade."""
     itself = str(TEXTS.find("answers.main-itself", label=label))
     parts = []
     for grade in Grade:
@@ -106,7 +104,6 @@ def _list_grades(size: Size, label: Label) -> str:
 
 
 def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
-    """Yield the label and each feature with its grade: the rows of a table."""
     [size] = scenario.sizes
     everybody = TEXTS.find("words.everybody")
     for each in list_margins(size):
@@ -125,7 +122,6 @@ def describe_estimate(cells: MarginCells) -> Statement:
 
 
 def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
-    """Yield the grades with each number of people: the rows of a table."""
     none = TEXTS.find("answers.none")
     for size in scenario.sizes:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
@@ -134,7 +130,6 @@ def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
 
 
 def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
-    """Yield the rows of the table of margins."""
     for cells in list_margins(size):
         estimates = cells.columns(bool(size.label_margin))
         yield cells.margin.name, cells.asked, cells.reports, *estimates

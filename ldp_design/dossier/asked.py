@@ -42,7 +42,6 @@ def list_asked(plan: AnyPlan, caption: str = "tables.asked") -> list[tuple[State
 
 
 def _list_questions(plan: AnyPlan, language: str) -> Iterator[Sequence[Cell]]:
-    """Yield the label and each feature, in a language of the survey's texts: the rows of a table."""
     texts, label = display_texts(plan, language), plan.row_label
     required = TEXTS.find("words.required")
     if texts.label:
@@ -154,7 +153,6 @@ def describe_sample(plan: Plan) -> SimpleNamespace:
 
 
 def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
-    """Yield the bytes, the name and the meaning of each field of a report."""
     report, question = unpack(shown.report), shown.randomised.question
     version = shown.report[1:2]
     payload = "; ".join(describe_payload(question, report.payload, Wording.from_plan(plan)))

@@ -86,7 +86,6 @@ class DossierFacts:
 
     @property
     def missing(self) -> str:
-        """What the author does not state."""
         stated = TEXTS.section("purpose", self)
         return ", ".join(each.title.lower() for each in stated if each.basis is Basis.COMPUTED)
 
@@ -115,7 +114,6 @@ def describe_plan(
 
 
 def _list_headings(is_silo: bool) -> dict[str, tuple[int, str]]:
-    """Return the number and the title of each section, by its anchor."""
     found = [each for part in ("board", "annex") for each in TEXTS.section(part, is_silo=is_silo)]
     return {anchor_of(each.id): (number, each.title) for number, each in enumerate(found, 1)}
 
@@ -141,10 +139,7 @@ def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
 
 
 def render_page(template: str, source: PlanSource, facts: DossierFacts, **tables: object) -> bytes:
-    """Return a page in UTF-8; its template chooses among the statements and arranges them.
-
-    `tables` is what else the template shows, for example the rows of tables.
-    """
+    """Return a page in UTF-8 from statements; `tables` is what else its template shows."""
     page = load_template("ldp_design.dossier", template, "dossier.css")
     commands = facts.commands.listed
     return page.render(
@@ -185,7 +180,6 @@ class CommonMark:
     """Whether other statements of the list have another mark."""
 
     def covers(self, statement: Statement) -> bool:
-        """Return whether a statement has this mark."""
         return _mark_of(statement) == _mark_of(self.mark)
 
 

@@ -49,8 +49,6 @@ _MAX_QUESTIONS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleFacts(DossierFacts):
-    """The facts that texts of dossiers of surveys of people name."""
-
     plan: Plan
     questions: SimpleNamespace
     nonresponse: SimpleNamespace
@@ -109,7 +107,6 @@ def render_dossier(source: DossierSource) -> bytes:
 
 
 def describe_people(source: DossierSource) -> PeopleFacts:
-    """Return all facts of the dossier of a survey of people."""
     plan, audit, commands, epsilon = source.plan, source.audit, source.commands, source.plan.epsilon
     sizes = source.scenarios[0].sizes if source.scenarios else ()
     size = describe_size(sizes[0], len(sizes) > 1, commands.size) if sizes else None
@@ -136,7 +133,6 @@ def describe_people(source: DossierSource) -> PeopleFacts:
 
 
 def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
-    """Return the facts on who cannot answer a survey."""
     causes, label = find_nonresponse_causes(plan), plan.row_label
     required = ", ".join(causes.required)
     incomplete = [*causes.incomplete, *([f"\u201c{label.name}\u201d"] if causes.is_label_incomplete else [])]
@@ -153,7 +149,6 @@ def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
 
 
 def _describe_relay(plan: Plan) -> SimpleNamespace | None:
-    """Return what the relay of a survey promises, and where it is."""
     relay = plan.relay
     if relay is None:
         return None
@@ -179,7 +174,6 @@ def _describe_relay(plan: Plan) -> SimpleNamespace | None:
 
 
 def _join_or(names: Sequence[str]) -> str:
-    """Return names as an enumeration: "a, b or c"."""
     return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 

@@ -26,8 +26,6 @@ from ldp_design.sizing.size_summary import Cell, build_silo_comparison, list_mar
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSource(PlanSource):
-    """What the dossier of a silo survey is made from."""
-
     plan: SiloPlan
     sizes: Sequence[SiloSize]
     options: Mapping[str, str | int]
@@ -35,7 +33,6 @@ class SiloSource(PlanSource):
 
     @cached_property
     def commands(self) -> Commands:
-        """The commands that repeat a computation."""
         options = [f"{name} {shlex.quote(str(value))}" for name, value in self.options.items()]
         return Commands(
             **self.common_commands,
@@ -61,8 +58,6 @@ def read_silo_source(
 
 @dataclass(frozen=True, kw_only=True)
 class SiloDossierFacts(DossierFacts):
-    """The facts that texts of dossiers of silo surveys name."""
-
     plan: SiloPlan
     size: SizeFacts
     rows_given: bool
@@ -105,7 +100,6 @@ def render_silo_dossier(source: SiloSource) -> bytes:
 
 
 def _describe_silos(source: SiloSource) -> SiloDossierFacts:
-    """Return all facts of the dossier."""
     plan, first = source.plan, source.sizes[0]
     size = describe_silo_size(first, len(source.sizes) > 1, source.commands.size)
     errors = [each["standard_error"] for each in describe_tables(plan)]
@@ -126,6 +120,5 @@ def _describe_silos(source: SiloSource) -> SiloDossierFacts:
 
 
 def _grade_estimates(size: SiloSize) -> list[Sequence[Cell]]:
-    """Return the head and the rows of the table of grades."""
     rows = [(each.margin.name, describe_estimate(each), each.margin.grade) for each in list_margins(size)]
     return [("Question", "Typical estimate", "Grade"), *rows]

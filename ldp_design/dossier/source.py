@@ -60,21 +60,18 @@ class Commands:
         return [*self.listed].index("size") + 1
 
     @property
-    def audit_number(self) -> int:  # noqa: D102
+    def audit_number(self) -> int:
         return len(self.listed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSource:
-    """A plan of people or of silos, and what follows from its epsilon."""
-
     plan: AnyPlan
     file: str
     """The name of the survey's file, for the commands that repeat a computation."""
 
     @property
     def epsilon(self) -> str:
-        """The plan's epsilon as text."""
         return decimal_text(self.plan.epsilon)
 
     def odds_factor(self, surveys: int = 1) -> float:
@@ -86,7 +83,6 @@ class PlanSource:
         return ShareAtMost(update_belief(belief, self.odds_factor(surveys)))
 
     def command(self, program: str, *options: str) -> str:
-        """Return a command on the survey's file."""
         return " ".join(filter(None, (program, shlex.quote(self.file), *options)))
 
     @property
@@ -103,8 +99,6 @@ class PlanSource:
 
 @dataclass(frozen=True, kw_only=True)
 class DossierSource(PlanSource):
-    """What the dossier of a local survey is made from."""
-
     survey: Survey
     plan: Plan
     scenarios: Sequence[Scenario]
@@ -122,7 +116,6 @@ class DossierSource(PlanSource):
 
     @cached_property
     def commands(self) -> Commands:
-        """The commands that repeat a computation."""
         size, audit = self.size, self.audit
         waves = len(self.plan.waves.list) if self.plan.waves else 1
         users = f"--users {size.users * waves}" if size else ""
@@ -158,9 +151,8 @@ def read_source(
 ) -> DossierSource:
     """Read a survey and an audit of it, and compute what to expect.
 
-    `users` is the number of people who will answer, by default the survey's own. `audit` is what `ldp-audit
-    --json` printed. `on_simulation` is called with the number of people before surveys of them are simulated.
-    `label_shares` are the expected shares of the labels, as in "yes=0.1,no=0.9".
+    `users` is by default the survey's own. `audit` is what `ldp-audit --json` printed, and `label_shares` the
+    expected shares, as in "yes=0.1,no=0.9". `on_simulation` gets the number of people before a simulation.
     Raises SurveyError, AuditError or LabelSharesError if the survey cannot be compiled, the audit is of
     another plan, or the shares do not fit the labels.
     """
@@ -213,8 +205,6 @@ _DATED = ("date", "audited_at", "client", "version")
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSummary:
-    """An audit of a plan."""
-
     name: str
     """The name of its file."""
     passed: bool
@@ -231,10 +221,7 @@ class AuditSummary:
 
 
 def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
-    """Read what ``ldp-audit --json`` printed.
-
-    Raises AuditError if the file is not an audit, or is the audit of another plan.
-    """
+    """Read what ``ldp-audit --json`` printed; raise AuditError if it is none, or of another plan."""
     checked, document = read_audit_document(path, plan)
     return AuditSummary(
         name=displayable_name(path),

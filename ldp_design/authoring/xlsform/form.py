@@ -91,12 +91,10 @@ class Question:
 
     @property
     def place(self) -> str:
-        """The worksheet and the row, for messages."""
         return f"survey sheet, row {self.row}"
 
     @property
     def is_optional(self) -> bool:
-        """Whether the answer can be missing."""
         return bool(self.ask_if or self.codes) or not aliases.yes_no.get(self.bind.get("required"), False)
 
 
@@ -116,7 +114,6 @@ class Form:
 
 
 def get_cell(cells: Row, *path: str) -> str:
-    """Return the text of a cell; "" if there is none."""
     found: Any = cells
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
@@ -124,10 +121,7 @@ def get_cell(cells: Row, *path: str) -> str:
 
 
 def read_form(path: Path) -> Form:
-    """Read an XLSForm.
-
-    Raises DraftError if the file is too large or damaged, a formula has no value, or a group has no end.
-    """
+    """Read an XLSForm; raise DraftError if it is too large or damaged, or lacks values or ends of groups."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # openpyxl's, about parts of a workbook that are not read

@@ -51,10 +51,9 @@ Resolve = Callable[[str, Question], Question | None]
 
 
 def decide(form: Form) -> Callable[[], None]:
-    """Fill in what each question becomes in a survey, or why it is left out.
+    """Fill in what each question becomes, or why it is left out; raise DraftError for too many choices.
 
     Returns a function that leaves out the followers of questions that are left out later.
-    Raises DraftError if the questions have too many choices together.
     """
     by_name: dict[str, list[Question]] = {}
     for each in form.questions:

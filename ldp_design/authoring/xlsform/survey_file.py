@@ -43,13 +43,12 @@ _MARKUP = [
 
 
 def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """Convert an XLSForm (.xlsx or .xls) to a survey file.
+    """Convert an XLSForm (.xlsx or .xls) to a survey file; return it, and lines on what it does not keep.
 
     `label` is the name of the question that becomes the label, and `languages` the tags of languages, such as
-    "English=en"; without a name, that of the default language. Returns the survey file, and a line for
-    everything that it does not keep.
-    Raises DraftError if the form cannot be converted, `label` is not the name of a question that can be the
-    label, `languages` do not fit the form, or no question is kept.
+    "English=en"; without a name, that of the default language.
+    Raises DraftError if the form cannot be converted, `label` or `languages` do not fit the form, or no
+    question is kept.
     """
     try:
         form = read_form(path)
@@ -75,7 +74,6 @@ def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()
 
 
 def _list_asked(form: Form) -> list[Question]:
-    """Return the questions that are kept, and those that the author can complete."""
     return [each for each in form.questions if each.reason in ("", UNLIMITED)]
 
 
@@ -214,7 +212,6 @@ def _find_tags(asked: Iterable[Question], default: str, languages: Sequence[str]
 
 
 def _translate(row: Row, column: str, default: str) -> Mapping[str, str]:
-    """Return the texts of a cell by language."""
     cell = row.get(column, {})
     texts = cell if isinstance(cell, dict) else {default: cell}
     return {language: text for language, text in texts.items() if isinstance(text, str)}
@@ -241,7 +238,6 @@ def _write_texts(
 
 
 def _write_text(omitted: dict[str, str], place: str, path: str, key: str, text: str) -> str:
-    """Return the line of a text; it is a comment if a survey cannot have the text."""
     path = f"{path}.{key}"
     if "${" in text:
         omitted[path] = _OMITTED.format(place, path, _INSERTS)

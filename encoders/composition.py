@@ -20,7 +20,6 @@ from encoders.errors import SurveyError
 from encoders.shuffling import binomial
 
 _STEPS = 100
-"""Losses are multiples of one hundredth."""
 _CROWDS = 64
 _CLONES = 4000
 """At most so many clones are expected; more people are left out, which never lowers delta."""

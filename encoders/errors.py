@@ -169,7 +169,6 @@ class ReportError(LdpError):
     """Bytes that are not a valid report."""
 
     reason: Reason
-    """The stable word under which the collector counts the rejection."""
 
     def __init__(self, reason: Reason, why: str = "") -> None:
         self.reason, self.why = reason, why

@@ -66,7 +66,6 @@ class LateImport:
     """A module, or an attribute of one, imported on first use; for the parameters see :func:`needs_extra`."""
 
     target: str
-    """The module, or "module:attribute"."""
     extra: str = ""
     feature: str = ""
     error_type: Callable[[str], LdpError] = MissingExtraError

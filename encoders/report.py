@@ -33,11 +33,9 @@ class Report:
     plan_digest: bytes
     """SHA-256 of the plan that the report belongs to, 32 bytes."""
     question: int
-    """Index of the question in the plan."""
     id: bytes
     """16 random bytes, by which the collector counts the report once."""
     payload: bytes
-    """Output of the question's mechanism."""
 
 
 def pack(report: Report) -> bytes:

@@ -84,7 +84,6 @@ class Leak:
     max_detectable_epsilon: float
     """The greatest lower bound that this number of messages can give."""
     trials: int
-    """Number of messages of each person."""
 
     def __str__(self) -> str:
         return (

@@ -32,7 +32,6 @@ from ldp_client import load_plan
 
 _CURATOR_AUDIT = LateImport("ldp_audit.curator_audit")  # loads scikit-learn
 TIMED_REPORTS = 20_000
-"""Timed reports of each person."""
 
 
 class _AuditCommand(Command):

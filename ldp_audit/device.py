@@ -49,7 +49,6 @@ class PublicClient:
     """The client of this project, through its public functions."""
 
     client_class: type[Client] = Client
-    """The class of the clients that `send` and `attempts` make."""
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         return make_report(plan, row, label, token=_draw_token(plan))

@@ -18,7 +18,6 @@ from encoders.mechanisms import Mechanism
 from encoders.survey import Plan, Question
 
 _MAX_PROBABILITIES = 1 << 18
-"""Largest number of probabilities to enumerate for a question."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,6 @@ class RepeatResult:
     repeats: int
     """Number of reports in a row with the same payload; 0 if a payload differed, or if chance explains it."""
     same_id: bool
-    """Whether all of these reports had the same report id."""
     decided: bool = True
     """False if chance can explain that many equal payloads, so that the test decides nothing."""
 

@@ -44,4 +44,3 @@ class Messages:
 
 
 MessagesByPerson = dict[str, Messages]
-"""The messages of each person, by name."""

@@ -29,7 +29,6 @@ class MeasuredLeak:
     max_detectable_epsilon: float
     """The largest bound that this number of trials can show."""
     trials: int
-    """Number of outcomes of each neighbour."""
 
     @property
     def passed(self) -> bool:

@@ -24,7 +24,6 @@ class Person:
     """The property in which this person differs from others, as text."""
     row: dict[str, object]
     label: str | None
-    """None in a survey without a label."""
 
 
 def make_people(plan: Plan, question: Question | None = None) -> list[Person]:

@@ -27,7 +27,6 @@ from ldp_audit.result import RELAY, Check
 from ldp_client import Client, Journal, Response, TransportError
 
 _HOST = "127.0.0.1"
-"""The address of the audited relay; requests to it are captured."""
 _HELD = b'{"status": "held"}'
 _SECONDS = 60.0
 

@@ -24,7 +24,6 @@ class Request:
     """One HTTP request."""
 
     head: bytes
-    """Request line and headers."""
     body: bytes
 
 

@@ -26,7 +26,6 @@ class Check:
     layer: str
     """The part of the audit that makes the claim."""
     name: str
-    """The claim as text."""
     passed: bool | None
     """Whether the claim holds; None if the result is reported without a decision."""
     finding: str
@@ -44,7 +43,6 @@ class BlackBoxResult:
     question: str
     """The question's name, or `audit.ANY_QUESTION` or `audit.WHOLE_REQUESTS`."""
     leak: Leak
-    """The largest leak of all pairs of people."""
     pairs: int
 
     def exceeds(self, epsilon: Decimal) -> bool:

@@ -25,7 +25,6 @@ from ldp_audit.people import Person
 from ldp_audit.result import SERIES, BlackBoxResult, Check, format_p_value
 
 Bodies = list[list[bytes]]
-"""The bodies that a device sends, by wave."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,6 @@ class _SentMessages:
     outcomes: list[Hashable] = field(default_factory=list)
     ids: set[bytes] = field(default_factory=set)
     first: bytes = b""
-    """The payload of the first message."""
     repeated: int = 0
     """Number of later messages with that payload."""
     malformed: int = 0

@@ -24,7 +24,6 @@ class Neighbours:
     """Two files of rows; the second also has the rows of one person. No other row has their label, if any."""
 
     name: str
-    """The label and the values of the person."""
     label: int
     """The code of the person's label; 0 in a survey without one."""
     files: tuple[Path, Path]
@@ -36,7 +35,6 @@ class Neighbours:
 
 
 Row = tuple[dict[str, object], str | None]
-"""The entries of a row, and its label, None if there is none."""
 
 
 def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:

@@ -33,7 +33,6 @@ class Timing:
     p: float
     """The least p-value of Kolmogorov and Smirnov's test over all pairs."""
     runs: int
-    """Number of timed reports of each person."""
 
 
 def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Check:

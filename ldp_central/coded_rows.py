@@ -24,7 +24,6 @@ class CodedRows:
     """
 
     features: tuple[Feature, ...]
-    """The public features of the survey."""
     k: int
     """The public number of classes; 1 in a survey without a label."""
     codes: IntArray

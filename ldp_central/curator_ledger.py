@@ -36,7 +36,6 @@ class TrainingRequest:
     """A digest of everything else that determines the training."""
     epsilon: Fraction
     delta: Fraction
-    """What the training spends."""
 
     def has_rows_of(self, other: TrainingRequest) -> bool:
         return any(one == another for one, another in zip(self.rows, other.rows, strict=True))
@@ -82,7 +81,6 @@ class Ledger:
     """Amounts add up for these neighbours only, so all trainings share them."""
     cap: Fraction
     delta_cap: Fraction
-    """The total epsilon and the total delta that may be spent."""
     entries: tuple[Entry, ...] = ()
 
     @property

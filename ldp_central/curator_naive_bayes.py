@@ -99,11 +99,9 @@ class CentralNaiveBayes:
     """P(value | label) of each feature; it is the same for all labels if the feature was not selected.
     Tuple of (A_i, k) arrays and Gaussians."""
     selected: tuple[int, ...]
-    """Indices of the features that were measured."""
     tables: tuple[NoisyTable, ...]
     """Their tables, which may be released too."""
     classes: ClassCounts
-    """The class counts, with the variance of their noise."""
 
 
 def fit_naive_bayes(

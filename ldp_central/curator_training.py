@@ -44,7 +44,6 @@ MAX_TAIL_DELTA = Fraction(1, 10**9)
 class CuratorRows:
     plan: Plan
     users: int | None
-    """The survey's public number of rows."""
     rows: CodedRows
     digests: tuple[str, str]
     """The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger."""

@@ -53,7 +53,6 @@ class Training:
     spendings: tuple[Spending, ...]
     """What each step spent, for the promise's neighbours; their epsilons add up to its epsilon exactly."""
     expected_rows: int
-    """The public or noisy number of rows."""
 
     @property
     def delta(self) -> Fraction:
@@ -146,7 +145,6 @@ class TrialModel(Protocol):
 
 
 Fit = Callable[[str, CodedRows, int, Fraction, RandomSource], tuple[TrialModel, list[Spending]]]
-"""Takes a learner, rows, their expected number, epsilon and a source."""
 
 
 def compare_learners(

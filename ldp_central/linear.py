@@ -32,7 +32,6 @@ from ldp_central.noise import add_cover_noise, bound_tail_delta, draw_ball_noise
 from ldp_central.solver import TOLERANCE, Loss, Objective, choose_loss, minimise
 
 COVER_SHARE = Fraction(1, 100)
-"""The share of epsilon that covers the error of floats."""
 _ERROR = Fraction(1, 1 << 21)
 _ERROR_ROWS = 1 << 16
 _ERROR_EPSILON = 4

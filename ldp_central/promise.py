@@ -26,7 +26,6 @@ class Promise:
     """"add-remove": two neighbouring data sets differ by the rows of one person. "replace": they differ in
     the content of these rows."""
     rows_per_person: int = 1
-    """Most rows of one person."""
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon <= MAX_CURATOR_EPSILON:

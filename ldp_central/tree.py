@@ -150,7 +150,6 @@ ROWS_PER_LEAF = 60
 """Product of rows and epsilon for which a tree has one leaf."""
 MAX_DEPTH = 8
 LEAF_SHARE = Fraction(1, 4)
-"""The share of epsilon that the counts of the leaves spend."""
 HITS_BELOW = 2500
 """Product of rows and epsilon below which splits between two classes are scored by hits, not by Gini."""
 _LEAST_WEIGHT = 0.001

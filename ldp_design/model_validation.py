@@ -40,7 +40,6 @@ from ldp_design.authoring.toml_edit import (
 )
 
 VALIDATION_SHARE = 0.2
-"""Share of the people who validate, in simulations."""
 _MIN_RELEVANCE = 1e-9
 _HUNDREDTH = Decimal("0.01")
 

@@ -44,7 +44,6 @@ class CountedRows:
     """The number of rows of each person, by their name in Unicode NFC; it is empty if no column names the
     persons."""
     clipped: tuple[str, ...]
-    """Names of the features with a number beyond the public bounds."""
     notes: tuple[str, ...] = field(repr=False)
     """How many cells were clipped and how many rows left out: only for those who hold the rows."""
 

@@ -51,11 +51,9 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
 class EpochReports:
     survey: SiloSurveyBinding
     show: Callable[[str], object]
-    """Called with a line of text when a step takes time."""
     show_rows: Callable[[str], object]
     """Called with sentences about the rows, see :class:`~ldp_silo.silo.Silo`."""
     codes: MissingCodes
-    """Codes for missing answers, by feature."""
 
     def report(
         self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float

@@ -89,7 +89,6 @@ class NewEpoch:
     rows: int
     file: FileDigest
     person_column: str
-    """Empty if persons are not known."""
     persons: Counter[str] = field(repr=False)
     """The number of rows of each person, by their name in Unicode NFC."""
     rows_are_new: bool
@@ -103,7 +102,6 @@ class Epoch:
     """One epoch in the ledger: the rows that one message has counted."""
 
     number: int
-    """Its position in the ledger."""
     survey: str
     origin: str
     signer: str
@@ -117,14 +115,11 @@ class Epoch:
     """What the message spends of the budget of each person in it."""
     rows: int
     file: FileDigest
-    """Keyed digest of the rows' file."""
     person_column: str
-    """The column that named the persons, or ""."""
     state: State
     """QUEUED while the message waits, or its outcome."""
     reason: str
     message_id: bytes
-    """The id by which the collector counts the message once."""
     message: bytes | None = field(repr=False)
     """The bytes that are sent; None after they were withdrawn."""
     counted_at: int | None = None

@@ -41,9 +41,7 @@ class NonresponseCauses:
     incomplete: tuple[str, ...]
     """The features whose values may not cover every answer."""
     required: tuple[str, ...]
-    """The entries of the row without which there is no report."""
     is_label_incomplete: bool
-    """Whether the values of the label may not cover every answer."""
     is_label_required: bool
     """Whether the label has no value for people without an answer."""
 

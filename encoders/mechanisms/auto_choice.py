@@ -23,7 +23,6 @@ from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN
 from encoders.table_design import DESIGN_CONTEXT
 
 AUTO = "auto"
-"""The name for which this module chooses the mechanism."""
 _ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
 _AUTO_CANDIDATES = (("DE",), ("SUE", "OUE"), ("SS",))
 """The oracles that "auto" compares, the simplest first. Each is the best for some domain and epsilon. SHE

@@ -82,9 +82,7 @@ class CountedMechanism(ABC):
     """As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers;
     count_table for the message of a silo."""
     cells: int
-    """Number of counters that a report adds to."""
     payload_bytes: int
-    """Exact length of a payload."""
 
     def check(self, payload: bytes) -> None:
         if len(payload) != self.payload_bytes:

@@ -51,7 +51,6 @@ class CountedTable:
     values: int
     """Number of values of the feature, or of soft cells of a number."""
     labels: int
-    """Number of labels, k."""
     unit: int
     """What a row adds to the cells of its label in total: 1, or SOFT_UNIT for a number."""
     scale: Fraction

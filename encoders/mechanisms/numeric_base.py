@@ -36,7 +36,6 @@ class NumericDomain:
     labels: int
     """Number of classes k; 1 in a survey without a label."""
     missing: tuple[bool, ...] = (False,)
-    """For each number, whether it may be missing."""
     low: int = -1
     """-1 for numbers, which lie in [-1, 1]; 0 for squares, which lie in [0, 1]."""
     both: bool = False

@@ -20,7 +20,6 @@ because counting all pairs takes d^2/2 counters."""
 _SIZE_RANGE_DEVIATIONS = 10
 """Range of the numbers of ones with separate counters, in standard deviations on either side of the mean."""
 _BLOCK_ROWS = 1 << 14
-"""Number of payloads that are counted at a time."""
 _MAX_FLOAT32_ONES = 32
 """Largest number of ones in a group for float32, which is exact to 2^24: sums of products reach 32^2 2^14."""
 

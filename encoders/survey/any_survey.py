@@ -22,7 +22,6 @@ from encoders.survey.toml_reader import check_tables, parse_survey_file
 
 ReadT = TypeVar("ReadT")
 OF_PEOPLE = 'this survey is answered by people: a silo survey has kind = "silo"'
-"""Why a local survey is refused where a silo survey is needed."""
 
 
 def read_any_survey(text: str) -> Survey | SiloSurvey:
@@ -84,6 +83,4 @@ def _read_any_plan(data: bytes) -> Plan | SiloPlan:
 
 
 SILO_PLANS = PlanReader((SiloPlan,), SiloPlan.from_json, _compile_silos)
-"""Reads the plans of silos."""
 ANY_PLANS: PlanReader[Plan | SiloPlan] = PlanReader((Plan, SiloPlan), _read_any_plan, _compile)
-"""Reads the plans of people and of silos."""

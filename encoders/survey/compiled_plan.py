@@ -34,7 +34,6 @@ MAX_PLAN_BYTES = 1 << 20
 RECOMPILE = "compile the survey again"
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
-"""Who may answer: anybody, or people with an invitation."""
 LOCAL, SILO, CENTRAL = "local", "silo", "central"
 """The kinds of surveys: people answer, organisations with many rows answer, or a curator trains on rows."""
 SILO_REFUSAL = (
@@ -97,7 +96,6 @@ class CompiledPlan(Generic[QuestionT]):
     max_report_bytes: ClassVar[int] = MAX_REPORT_BYTES
 
     id: str
-    """The survey's id."""
     epsilon: Decimal
     """Nominal privacy budget of what one person sends."""
     label: Label
@@ -234,7 +232,6 @@ def _with_remedy(error: SurveyError) -> SurveyError:
 
 
 AnyPlan = CompiledPlan[CountedQuestion]
-"""A plan of people or of silos, as a collector uses it."""
 PlanT = TypeVar("PlanT", bound=AnyPlan)
 
 

@@ -25,7 +25,6 @@ class Term(NamedTuple):
     """Another question, and an answer that a person gave to it or did not give."""
 
     feature: str
-    """Name of the other entry of the row, or of the label."""
     value: str
     """The answer; of an entry with several answers, one of the ticked choices."""
     is_negated: bool = False

@@ -34,7 +34,6 @@ def join_texts(joined: str, texts: Sequence[str]) -> str:
 @dataclass(frozen=True)
 class EntryTexts:
     title: str
-    """The question; the name if there is no text."""
     help: str
     """An explanation. It is empty if the author wrote no explanation."""
     values: Mapping[str, str]
@@ -56,10 +55,8 @@ class DisplayTexts:
     """The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``. All but the
     title can differ from language to language."""
     label: EntryTexts | None
-    """None for a survey without a label."""
     features: Mapping[str, EntryTexts]
     conditions: Mapping[str, Condition]
-    """The conditions of questions that do not concern everybody, by name."""
 
     def hidden(self, answers: Mapping[str, object]) -> set[str]:
         """Return the names of questions that do not concern a person; pass None for their answers."""

@@ -34,7 +34,6 @@ SEPARATOR = ";"
 BOTH_MOMENTS, MEAN_ALONE = MOMENTS = ("both", "mean")
 """The moments of a number that its author needs: mean and variance equally, or above all the mean."""
 TICKS = ("no", "yes")
-"""The values of the feature of one choice."""
 
 Real = TypeVar("Real", float, "FloatArray")
 

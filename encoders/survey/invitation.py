@@ -17,7 +17,6 @@ from encoders.survey.compiled_plan import INDEX_BYTES, AnyPlan, CompiledPlan, Qu
 from encoders.survey.plan import Plan
 
 HASH_BYTES = 16
-"""Length of a token's hash."""
 _CHECK_BYTES = 4  # 20 bytes with the id, which are 32 characters without padding
 _IGNORED_CHARACTERS = dict.fromkeys(map(ord, "- \t\r\n"))
 _CHECK_PREFIX = b"ldp-bayes token check\0"

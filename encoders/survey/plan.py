@@ -49,7 +49,6 @@ class Plan(CompiledPlan[Question]):
     validation: Validation | None = None
     """A model that devices validate. Label and features are then whether its predictions are right."""
     relay: Relay | None = None
-    """The relay that hides who sent which report, if the survey has one."""
     waves: Waves | None = None
     """The waves in which the questions are asked, if there are several; each person answers in one."""
 

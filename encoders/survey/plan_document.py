@@ -56,7 +56,6 @@ def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _RowSchema = tuple[Label, tuple[Feature, ...], Projection | None]
-"""The label, features and projection that code rows."""
 
 
 def _row_schema(document: Mapping[str, Any]) -> _RowSchema:

@@ -29,7 +29,6 @@ class PlanReader(Generic[PlanT]):
 
     plan_types: tuple[type[PlanT], ...]
     from_json: Callable[[bytes], PlanT]
-    """Reads and checks the bytes of a compiled plan."""
     compile_text: Callable[[str], PlanT]
 
     def load(self, path: Path) -> PlanT:
@@ -127,7 +126,6 @@ def _compile(text: str) -> Plan:
 
 
 PEOPLE_PLANS = PlanReader((Plan,), Plan.from_json, _compile)
-"""Reads the plans that people answer."""
 
 
 @contextmanager

@@ -36,11 +36,9 @@ class Component:
     """One weighted sum."""
 
     name: str
-    """Name of the feature that this component computes."""
     weights: tuple[str, ...]
     """One for each input, as canonical decimal strings of at most 6 decimals."""
     offset: str = "0"
-    """Added to the sum; a decimal string like the weights."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"name": self.name, "offset": self.offset, "weights": list(self.weights)}

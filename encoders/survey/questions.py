@@ -44,14 +44,12 @@ class Question:
     """One question of a plan."""
 
     index: int
-    """Index in the plan, which reports contain."""
     label: Label
     """`NO_LABEL` if the label is not asked for, as in a table of several features."""
     feature_indices: tuple[int, ...]
     """Indices of the features in the plan: none for the label question, several for `laplace` and for
     discrete features that share a question."""
     asked_features: tuple[Feature, ...]
-    """These features."""
     weight: int
     """The question is drawn with probability weight / (sum of all weights)."""
     mechanism: Mechanism

@@ -18,7 +18,6 @@ class RandomisedReport(NamedTuple):
     """One randomised answer. Only `report` leaves the device."""
 
     question: Question
-    """The one question that is answered."""
     truth: Any
     """The true answer, as an input of the question's mechanism."""
     payload: bytes

@@ -28,7 +28,6 @@ from encoders.shuffling import MAX_REPORTS, shuffled_delta
 MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")
 LAST_TIME = 2**33
 ONE, ALL = "one", "all"
-"""How many questions a person answers."""
 DECIMALS, TIMES = ("honest", "epsilon", "delta"), ("opens", "closes")
 KEY_SUITE = bytes.fromhex("0020"), bytes.fromhex("00010001")
 """HPKE's X25519, before the public key, and HKDF-SHA256 with AES-128-GCM after it (RFC 9180)."""
@@ -59,7 +58,6 @@ class Relay:
     """A relay and its promise, as a survey names them."""
 
     url: str
-    """The address of the survey at the relay, https://HOST/ID."""
     batch: int
     """The smallest number of reports that the relay passes on together."""
     honest: Decimal

@@ -33,13 +33,10 @@ class SiloSurvey:
 
     id: str
     epsilon: Decimal
-    """Privacy budget of one message."""
     label: Label
     features: tuple[Feature, ...]
     rows: int
-    """The most rows that one message may count."""
     rows_per_person: int = 1
-    """The most rows of one person among them."""
     family: str = ""
     enrolment: str = OPEN
     texts: SurveyTexts | None = None

@@ -41,13 +41,9 @@ class Survey:
     frequency: str = "auto"
     """Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each."""
     numeric: str = "auto"
-    """Mechanism of numbers, or "auto"."""
     projection: Projection | None = None
-    """Computes some of the features from other numbers of the row."""
     tables: tuple[CrossTable, ...] = ()
-    """Several features that are asked for together."""
     family: str = ""
-    """See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id."""
     enrolment: str = OPEN
     """Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`."""
     users: int | None = None
@@ -57,13 +53,11 @@ class Survey:
     validation: Validation | None = None
     """A model that devices validate, see :meth:`with_validation`."""
     relay: Relay | None = None
-    """The relay that hides who sent which report, if the survey has one."""
     divide: str = EQUAL
     """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
     see :mod:`encoders.survey.divide_epsilon`."""
     texts: SurveyTexts | None = None
     waves: Waves | None = None
-    """The waves in which the questions are asked, if there are several."""
     kind: str = LOCAL
     """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
     used."""

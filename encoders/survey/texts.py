@@ -51,7 +51,6 @@ class EntryNames:
     """The names and values of a survey that may have texts."""
 
     label: Collection[str] | None
-    """The values of the label; None without a label."""
     label_name: str
     features: Mapping[str, Collection[str] | None]
     """For each entry of a row, the values that may have a text; None if they are not known. Mapping of str
@@ -75,7 +74,6 @@ class SurveyTexts:
 
     about: Mapping[str, str]
     languages: Mapping[str, Mapping[str, Any]]
-    """The tables [texts.TAG], in the author's order."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     """The condition on which a question is asked, by the name of the question; each follows those of the
     questions it names."""

@@ -59,7 +59,6 @@ class PrivateKey:
     pem: bytes = field(repr=False)
     """PKCS #8 in PEM form, without a password; anyone with this text can open the seal."""
     secret: X25519PrivateKey = field(repr=False, compare=False)
-    """The same key, parsed."""
 
 
 def make_private_key() -> PrivateKey:

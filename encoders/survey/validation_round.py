@@ -42,12 +42,10 @@ class Validation:
     top_k: tuple[int, ...]
     """Numbers k of first features with which the model is validated too: increasing, and less than all."""
     prior: tuple[int, ...]
-    """A score for each label."""
     scores: tuple[Scores, ...]
     """For each feature a table with a row per code and a column per label. A number has a row for each of
     BINS parts of its range, then one for a missing number."""
     projection: Projection | None = None
-    """Computes some of the features from other numbers of the row."""
 
     @property
     def entries(self) -> tuple[Feature, ...]:

@@ -34,7 +34,6 @@ class KeyPair:
     private_pem: bytes = field(repr=False)
     """PKCS #8 in PEM form, without a password; anyone with this text can sign."""
     public_key: str
-    """One line of base64, which apps pin."""
 
 
 def make_keys() -> KeyPair:

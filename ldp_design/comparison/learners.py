@@ -34,7 +34,6 @@ class RandomisedResponse:
     """K-ary randomised response of a label, with the greatest difference that epsilon allows."""
 
     k: int
-    """Number of labels."""
     epsilon: float
     """It may be infinite: then the label is not randomised."""
 

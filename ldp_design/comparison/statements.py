@@ -40,14 +40,12 @@ ACCEPTED_LOSS = 0.05
 @dataclass(frozen=True, kw_only=True)
 class ComparisonStatements:
     best_learner: Statement
-    """The name of the best learner without protection."""
     uncovered: Statement
     setting: Statement
     recommendation: Sequence[Statement]
     wanted: Sequence[Statement]
     """A heading, and the trust models that the wanted accuracy needs; empty if none is wanted."""
     targets: PlainTable | None
-    """The weakest trust model for several accuracies, if there are any."""
     targets_legend: Statement
     cost: Sequence[Statement]
     """A heading, and what local costs instead of a curator; empty unless both are compared."""

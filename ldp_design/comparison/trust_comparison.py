@@ -161,7 +161,6 @@ class NeededTrust:
     may_reach: tuple[Candidate, ...]
     """Weaker trust models whose interval contains the accuracy."""
     best: Candidate
-    """The compared trust model with the highest accuracy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +170,6 @@ class TrustComparison:
     epsilons: tuple[float, ...]
     """Ascending."""
     trusts: tuple[Trust, ...]
-    """As they were asked for."""
     sent: Mapping[tuple[Trust, float], Decimal]
     """The epsilon of all that a device sends to each relay, for each promised epsilon."""
     curves: tuple[Curve, ...]
@@ -292,7 +290,6 @@ class NoiseLevels:
     variances: FloatArray
     """Shape (epsilons,)."""
     people: int
-    """The number of people whose accuracy is known."""
 
     def count_people(self, epsilon: float, equivalent: float) -> float:
         """Return the number of people at `epsilon` that is as precise as the known number at `equivalent`.

@@ -56,7 +56,6 @@ MIN_ROWS = 10
 MIN_SPLITS = 2
 """One split has no spread, so nothing would have an interval."""
 _NO_EPSILON = Decimal("Infinity")
-"""Stands for the epsilon of a model without protection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +64,10 @@ class Experiment:
 
     survey: Survey
     published: AnyPlan
-    """The plan of the survey as it is written."""
     trusts: tuple[Trust, ...]
     epsilons: tuple[Decimal, ...]
     """Ascending."""
     repeats: tuple[EncodedRows, ...]
-    """The coded rows of each split."""
     seed: int
     rows_per_person: int
     """Most rows of one person; epsilon is about all of them."""

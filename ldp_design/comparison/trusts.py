@@ -44,9 +44,7 @@ class Trust:
     """The learner of a curator: "auto", "nb", "linear" or "tree"."""
     silos: int = 0
     batch: int = 0
-    """The number of people in the smallest batch of a relay."""
     asks_all: bool = False
-    """Whether each person answers all questions through the relay."""
 
     @property
     def name(self) -> str:

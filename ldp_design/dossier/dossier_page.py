@@ -69,7 +69,6 @@ class DossierFacts:
     label: Label
     about: AboutFacts
     several_answers: str
-    """The names of the features with several answers."""
     size: SizeFacts | None
     """None for a validation round."""
     commands: Commands
@@ -175,7 +174,6 @@ class CommonMark:
     """The mark that most statements of a list have; it is shown once, at the head of the list."""
 
     mark: Statement
-    """A statement with this basis and command."""
     has_exceptions: bool
     """Whether other statements of the list have another mark."""
 

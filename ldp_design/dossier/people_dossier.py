@@ -44,7 +44,6 @@ _MAX_QUOTED = 300
 _MAX_TITLE = 100
 """A longer title of a question is not repeated, in characters."""
 _MAX_QUESTIONS = 12
-"""More questions are not repeated."""
 
 
 @dataclass(frozen=True, kw_only=True)

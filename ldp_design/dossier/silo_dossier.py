@@ -29,7 +29,6 @@ class SiloSource(PlanSource):
     plan: SiloPlan
     sizes: Sequence[SiloSize]
     options: Mapping[str, str | int]
-    """The options of `ldp-survey dossier` that determine the sizes."""
 
     @cached_property
     def commands(self) -> Commands:
@@ -71,9 +70,7 @@ class SiloDossierFacts(DossierFacts):
     most_rows: Count
     message_bytes: Count
     scale: str
-    """The scale of the noise."""
     count_error: str
-    """The largest standard error of a count."""
 
 
 def render_silo_dossier(source: SiloSource) -> bytes:

@@ -32,7 +32,6 @@ class Scenario:
     """What to expect under one assumption about the shares of the labels."""
 
     label_shares: LabelShares | None
-    """In the order of the survey; None if all are equal."""
     sizes: Sequence[Size]
     """One for the expected number of people; if that is not known, one for each of several numbers."""
 
@@ -105,7 +104,6 @@ class DossierSource(PlanSource):
     """What to expect: with the label shares that were given; otherwise with equal shares and, if there is a
     label, with a rare one. Empty for a validation round, to which `ldp-survey size` does not apply."""
     shares_text: str = ""
-    """The label shares as they were given; empty if they were not."""
     audit: AuditSummary | None
 
     @property
@@ -206,18 +204,15 @@ _DATED = ("date", "audited_at", "client", "version")
 @dataclass(frozen=True, kw_only=True)
 class AuditSummary:
     name: str
-    """The name of its file."""
     passed: bool
     statement: Statement
     bound: str
     """The largest lower bound on epsilon of all questions and pairs of people."""
     trials: int
-    """Number of messages of each made-up person."""
     faults: tuple[str, ...]
     notes: tuple[str, ...]
     """What this audit could not detect with its number of messages."""
     dates: str
-    """What the file contains about its date and the version of the client."""
 
 
 def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:

@@ -71,15 +71,12 @@ class Question:
     """The type of the answer, and the columns required, constraint, calculation and read_only."""
     cells: Row
     groups: Sequence[str]
-    """The names of the enclosing groups."""
     conditions: Sequence[str]
     """The cells of the column relevant of the enclosing groups, and of the question."""
     enclosing: str
     """The key of the reason why an enclosing group is left out; empty if it is kept."""
     reason: str = ""
-    """Why the question is left out; empty if it is kept."""
     notes: list[str] = field(default_factory=list)
-    """What the survey changes in the question."""
     choices: Mapping[str, Row] | None = None
     """The rows of its list of choices by name; None for another question."""
     bounds: Sequence[Decimal] = ()

@@ -25,7 +25,6 @@ _OPPOSITES = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 Token = tuple[str, str]
-"""The kind of a part of an expression, and its text."""
 
 
 class ExpressionError(ValueError):

@@ -61,12 +61,6 @@ def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
     return weights
 
 
-def check_keys(parameters: MechanismParameters, keys: set[str], name: str) -> None:
-    """Raise SurveyError unless the parameters have exactly these keys."""
-    if set(parameters) != keys:
-        raise SurveyError(f"{name} tables need exactly the keys {sorted(keys)}")
-
-
 def load_support_counters() -> type[SupportCounters]:
     kind: type[SupportCounters] = _SUPPORT_COUNTERS.load()
     return kind
@@ -205,6 +199,10 @@ class Mechanism(CountedMechanism):
 
     # -- helpers ---------------------------------------------------------------------------
 
+    def _require_keys(self, *keys: str) -> None:
+        if set(self.parameters) != set(keys):
+            raise SurveyError(f"{self.name} tables need exactly the keys {sorted(keys)}")
+
     def _integer(self, key: str, low: int, high: int) -> int:
         return read_integer(self.parameters.get(key), f"{self.name} table {key!r}", low, high)
 
@@ -218,7 +216,41 @@ class IndexPayload(Mechanism):
         return int.from_bytes(payload, "little") < self.indices
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        return unpack_indices(payloads) < self.indices
+        return self._unpack(payloads) < self.indices
+
+    def _set_indices(self, indices: int) -> None:
+        self.indices = indices
+        self.payload_bytes = 1 if indices <= 256 else 2
+
+    def _unpack(self, payloads: ByteArray) -> NDArray[Any]:
+        """Return the indices in payloads, shape (m,)."""
+        return np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
+
+
+class BitsPayload(Mechanism):
+    """A mechanism whose payload is `cells` bits: bit i % 8 of byte i // 8; unused bits are 0."""
+
+    def _set_length(self, length: int) -> None:
+        self.cells = length
+        self.payload_bytes = (length + 7) // 8
+        self._mask = (1 << length) - 1
+
+    def _is_valid(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") <= self._mask
+
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
+        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
+
+    def _count_ones(self, payloads: ByteArray) -> IntArray:
+        """Return the number of ones at every position, computed from a histogram of each byte."""
+        table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+        bits_of = table.astype(np.int64)
+        columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
+        return np.concatenate(columns)[: self.cells].astype(np.int64, copy=False)
+
+    def _unpack(self, payload: bytes) -> list[int]:
+        vector = int.from_bytes(payload, "little")
+        return [vector >> index & 1 for index in range(self.cells)]
 
 
 class IntegerVectorPayload(Mechanism):
@@ -241,12 +273,3 @@ class IntegerVectorPayload(Mechanism):
 
     def contribution(self, payload: bytes) -> list[int]:
         return list(struct.unpack(f"<{self.cells}h", payload))
-
-
-def index_bytes(domain: int) -> int:
-    return 1 if domain <= 256 else 2
-
-
-def unpack_indices(payloads: ByteArray) -> NDArray[Any]:
-    """Decode payloads of one little-endian number each, shape (m, 1 or 2); return numbers, shape (m,)."""
-    return np.ascontiguousarray(payloads).view(f"<u{payloads.shape[1]}").ravel()

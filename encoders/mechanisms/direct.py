@@ -13,9 +13,6 @@ from encoders.mechanisms.base import (
     TABLE_DESIGN,
     IndexPayload,
     MechanismParameters,
-    check_keys,
-    index_bytes,
-    unpack_indices,
 )
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import others_text, percent
@@ -42,10 +39,9 @@ class DE(IndexPayload, FrequencyOracle):
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"keep"}, self.name)
+        self._require_keys("keep")
         self._keep = self._integer("keep", 1, WORD - 1)
-        self.indices = domain
-        self.payload_bytes = index_bytes(domain)
+        self._set_indices(domain)
         self._one_byte = self.payload_bytes == 1
         self._others = others = domain - 1
         small, large = WORD // others, -(-WORD // others)
@@ -94,7 +90,7 @@ class DE(IndexPayload, FrequencyOracle):
         return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        reported = unpack_indices(payloads)
+        reported = self._unpack(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
     def contribution(self, payload: bytes) -> list[int]:

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
+from encoders.mechanisms.base import BitsPayload, Mechanism, MechanismParameters, Number
 from encoders.randomness import RandomSource
 
 MAX_DOMAIN = 1 << 16
@@ -162,13 +162,14 @@ _BLOCK_ROWS = 4096
 """Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
 
 
-class BitVector(FrequencyOracle):
-    """An oracle whose payload is a vector of bits: value i is bit i % 8 of byte i // 8; unused bits are 0."""
+class BitVector(BitsPayload, FrequencyOracle):
+    """An oracle whose payload has one bit for each value of the domain."""
+
+    cell_range = (0, 1)
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        self.payload_bytes = (domain + 7) // 8
-        self._mask = (1 << domain) - 1
+        self._set_length(domain)
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
         values = np.asarray(values, dtype=np.int64)
@@ -183,23 +184,7 @@ class BitVector(FrequencyOracle):
         """Randomise one block of values."""
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        return count_bits(payloads, self.domain)
+        return self._count_ones(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        return unpack_bits(payload, self.domain)
-
-    cell_range = (0, 1)
-
-
-def count_bits(payloads: ByteArray, length: int) -> IntArray:
-    """Return the number of ones at every position, computed from a histogram of each byte."""
-    table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-    bits_of = table.astype(np.int64)
-    columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
-    return np.concatenate(columns)[:length].astype(np.int64, copy=False)
-
-
-def unpack_bits(payload: bytes, length: int) -> list[int]:
-    """Return the bits of one payload in the order of positions."""
-    vector = int.from_bytes(payload, "little")
-    return [vector >> index & 1 for index in range(length)]
+        return self._unpack(payload)

@@ -19,7 +19,6 @@ from encoders.mechanisms.base import (
     TABLE_DESIGN,
     IntegerVectorPayload,
     MechanismParameters,
-    check_keys,
     read_weights,
 )
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
@@ -46,7 +45,7 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"weights"}, self.name)
+        self._require_keys("weights")
         weights = read_weights(parameters["weights"], "SHE table 'weights'")
         self._steps = len(weights) - 1
         self.component_range = (1 - self._steps, self._steps)

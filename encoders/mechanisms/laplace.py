@@ -18,7 +18,6 @@ from encoders.mechanisms.base import (
     IntegerVectorPayload,
     MechanismParameters,
     Number,
-    check_keys,
     read_weights,
 )
 from encoders.mechanisms.numeric_base import (
@@ -27,10 +26,7 @@ from encoders.mechanisms.numeric_base import (
     ROUNDING,
     NumericDomain,
     NumericMechanism,
-    arrange_by_slot,
     independent_slot_covariance,
-    split_value,
-    split_value_array,
 )
 from encoders.mechanisms.probability_text import noise_text, percent
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative
@@ -66,7 +62,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"steps", "weights"}, self.name)
+        self._require_keys("steps", "weights")
         if not 1 <= len(domain.missing) <= MAX_NUMBERS:
             raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
         self._steps_per_unit = self._integer("steps", 1, _MAX_GRID_STEPS)
@@ -110,7 +106,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         numbers = len(self.domain.missing)
         vector = [0] * self.domain.slots
         for each, start, draw in zip(self._as_tuple(value), self._slot_starts, draws, strict=False):
-            slot, code = split_value(each, self.domain.labels)
+            slot, code = self.domain.split(each)
             up = draw >> 64 - self._fraction_bits < code & (1 << self._fraction_bits) - 1
             vector[start + slot] = (code >> self._fraction_bits) + up - self._steps_per_unit
         far, size = len(self._weights) - 1, self._max_output
@@ -119,9 +115,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return self._vector.pack(*noisy)
 
     def describe_output(self, value: Any) -> str:
-        held = [
-            self._describe_slot(split_value(each, self.domain.labels)[1]) for each in self._as_tuple(value)
-        ]
+        held = [self._describe_slot(self.domain.split(each)[1]) for each in self._as_tuple(value)]
         empty = noise_text(self._slot_laws[0], self._max_output)
         return (
             f"a whole number for each of {self.domain.slots_text}: {', '.join(held)} plus noise in the true "
@@ -141,7 +135,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         numbers, slots = len(self.domain.missing), self.domain.slots
         values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
         draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
-        own, code = split_value_array(values, self.domain.labels)
+        own, code = self.domain.split_many(values)
         rest = (draws[:, :numbers] >> np.uint64(64 - self._fraction_bits)).astype(np.int64)
         up = rest < (code & (1 << self._fraction_bits) - 1)
         vectors = np.searchsorted(np.array(self._ends, dtype=np.uint64), draws[:, numbers:], side="right")
@@ -173,7 +167,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return Fraction(sum(y**power * weight for y, weight in law), WORD)
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        return arrange_by_slot(self.domain, totals / (self._slot_scale * n))
+        return self.domain.arrange(totals / (self._slot_scale * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
@@ -208,7 +202,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         empty = prod(self._slot_laws[0][y + self._max_output] for y in vector)
         found = Fraction(empty, WORD ** len(vector))
         for each, start in zip(self._as_tuple(value), self._slot_starts, strict=True):
-            slot, code = split_value(each, self.domain.labels)
+            slot, code = self.domain.split(each)
             cell = vector[start + slot] + self._max_output
             x, rest = self._rounded(code)
             held = (1 - rest) * self._slot_laws[x][cell] + (

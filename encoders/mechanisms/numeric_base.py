@@ -54,6 +54,30 @@ class NumericDomain:
         absent = ", and another in case the number is missing" * any(self.missing)
         return f"{self.slots} {'place' if self.slots == 1 else 'places'} (one for {each}{absent})"
 
+    def split(self, value: int) -> tuple[int, int]:
+        """Return the index of the slot that is not zero, and its code: the code of 1 for a missing number."""
+        code, label = divmod(int(value), self.labels)  # a numpy integer would overflow what follows
+        absent = code > 2 * GRID
+        return label + self.labels * absent, code - absent
+
+    def split_many(self, values: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the arrays of slots and codes of an array of values, see :meth:`split`."""
+        code, label = np.divmod(np.asarray(values, dtype=np.int64), self.labels)
+        absent = (code > 2 * GRID).astype(np.int64)
+        return label + self.labels * absent, code - absent
+
+    def arrange(self, estimates: FloatArray, label_share: FloatArray | None = None) -> FloatArray:
+        """Arrange estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
+        k, index = self.labels, 0
+        laid = np.full((len(self.missing), 3, k), np.nan)
+        for number, absent in enumerate(self.missing):
+            laid[number, 0] = estimates[index : index + k]
+            laid[number, 1] = estimates[index + k : index + 2 * k] if absent else 0.0
+            index += k * (1 + absent)
+        if label_share is not None:
+            laid[0, 2] = label_share
+        return laid
+
 
 class NumericMechanism(Mechanism):
     """A mechanism whose reports estimate the mean of x in each class, where x is a number or a square."""
@@ -164,34 +188,6 @@ class NumericMechanism(Mechanism):
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | value] exactly, for each of the `corners`."""
         return [self.probability(payload, value) for value in self.corners]
-
-
-def split_value(value: int, labels: int) -> tuple[int, int]:
-    """Return the index of the slot that is not zero, and its code: the code of 1 for a missing number."""
-    code, label = divmod(int(value), labels)  # a numpy integer would overflow what follows
-    absent = code > 2 * GRID
-    return label + labels * absent, code - absent
-
-
-def split_value_array(values: IntArray, labels: int) -> tuple[IntArray, IntArray]:
-    code, label = values // labels, values % labels
-    absent = (code > 2 * GRID).astype(values.dtype)
-    return label + labels * absent, code - absent
-
-
-def arrange_by_slot(
-    domain: NumericDomain, estimates: FloatArray, label_share: FloatArray | None = None
-) -> FloatArray:
-    """Arrange estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
-    k, index = domain.labels, 0
-    laid = np.full((len(domain.missing), 3, k), np.nan)
-    for number, absent in enumerate(domain.missing):
-        laid[number, 0] = estimates[index : index + k]
-        laid[number, 1] = estimates[index + k : index + 2 * k] if absent else 0.0
-        index += k * (1 + absent)
-    if label_share is not None:
-        laid[0, 2] = label_share
-    return laid
 
 
 def independent_slot_covariance(

@@ -13,27 +13,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
+    BitsPayload,
     IndexPayload,
     MechanismParameters,
     Number,
-    check_keys,
-    index_bytes,
     load_support_counters,
-    unpack_indices,
 )
 from encoders.mechanisms.direct import cell_size, multiply_shift
-from encoders.mechanisms.frequency_oracle import count_bits, unpack_bits
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
     NumericDomain,
     NumericMechanism,
-    arrange_by_slot,
     independent_slot_covariance,
-    split_value,
-    split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
@@ -48,7 +42,7 @@ class _Coin(NumericMechanism):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"q"}, self.name)
+        self._require_keys("q")
         self._q = self._integer("q", 1, WORD // 2 - 1)
         self._span = WORD - 2 * self._q
         self.ratio = Fraction(WORD - self._q, self._q)
@@ -83,7 +77,7 @@ class _Coin(NumericMechanism):
         return Fraction(ones if bit else WORD - ones, WORD)
 
     def _describe_coins(self, value: int) -> str:
-        _, code = split_value(value, self.domain.labels)
+        _, code = self.domain.split(value)
         own, other = (percent(self._coin_probability(1, each)) for each in (code, GRID))
         return f"a yes has probability {own} in the true place, {other} in every other"
 
@@ -103,13 +97,12 @@ class OneBit(IndexPayload, _Coin):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        self.indices = 2 * domain.slots
-        self.payload_bytes = index_bytes(self.indices)
+        self._set_indices(2 * domain.slots)
         if domain.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
             self.ratio = Fraction(WORD // 2, self._q)
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         draws = rng.take(16)
         slot = int.from_bytes(draws[:8], "little") * self.domain.slots >> 64
         asked = (GRID, code)[slot == own]
@@ -123,7 +116,7 @@ class OneBit(IndexPayload, _Coin):
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
+        own, codes = self.domain.split_many(values)
         draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
         slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
         bits = draws[:, 1] < self._threshold_array(np.where(slots == own, codes, GRID))
@@ -131,7 +124,7 @@ class OneBit(IndexPayload, _Coin):
         return reported.view(np.uint8).reshape(-1, self.payload_bytes)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        reported = unpack_indices(payloads)
+        reported = self._unpack(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
@@ -146,7 +139,7 @@ class OneBit(IndexPayload, _Coin):
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        return arrange_by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
+        return self.domain.arrange(totals / (self._bias * n / self.domain.slots))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return slots / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
@@ -154,12 +147,12 @@ class OneBit(IndexPayload, _Coin):
 
     def probability(self, payload: bytes, value: int) -> Fraction:
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         drawn = Fraction(cell_size(slot, self.domain.slots), WORD)
         return drawn * self._coin_probability(bit, code if slot == own else GRID)
 
 
-class SignVector(_Coin):
+class SignVector(BitsPayload, _Coin):
     """Reports a coin for every slot: biased by x in the slot of the true class, fair in all others.
 
     The fair coins hide the class and spend no epsilon, as in the L-infinity mechanism of Duchi, Jordan and
@@ -175,12 +168,11 @@ class SignVector(_Coin):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        self.payload_bytes = (domain.slots + 7) // 8
+        self._set_length(domain.slots)
         self.random_bytes = self.payload_bytes + 8
-        self._mask = (1 << domain.slots) - 1
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         draws = rng.take(self.random_bytes)
         coins = int.from_bytes(draws[:-8], "little") & self._mask
         bit = int.from_bytes(draws[-8:], "little") < self._threshold(code)
@@ -191,7 +183,7 @@ class SignVector(_Coin):
         return f"a yes or a no for each of {self.domain.slots_text}; {self._describe_coins(value)}"
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        own, codes = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
+        own, codes = self.domain.split_many(values)
         draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
         bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._threshold_array(codes)
         vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
@@ -201,17 +193,11 @@ class SignVector(_Coin):
         vectors[rows, byte] = kept | bits.astype(np.uint8) << index
         return vectors
 
-    def _is_valid(self, payload: bytes) -> bool:
-        return int.from_bytes(payload, "little") <= self._mask
-
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
-
     def tally(self, payloads: ByteArray) -> IntArray:
-        return 2 * count_bits(payloads, self.domain.slots) - len(payloads)
+        return 2 * self._count_ones(payloads) - len(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        return [2 * bit - 1 for bit in unpack_bits(payload, self.domain.slots)]
+        return [2 * bit - 1 for bit in self._unpack(payload)]
 
     @property
     def support_counters(self) -> SupportCounters:
@@ -223,13 +209,13 @@ class SignVector(_Coin):
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        return arrange_by_slot(self.domain, totals / (self._bias * n))
+        return self.domain.arrange(totals / (self._bias * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return 1 / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
         return 1 / self._bias**2 - first**2
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         bit = int.from_bytes(payload, "little") >> own & 1
         return self._coin_probability(bit, code) / (1 << self.domain.slots - 1)

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number, check_keys, unpack_indices
+from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.mechanisms.numeric_base import (
@@ -22,9 +22,6 @@ from encoders.mechanisms.numeric_base import (
     ROUNDING,
     NumericDomain,
     NumericMechanism,
-    arrange_by_slot,
-    split_value,
-    split_value_array,
 )
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
@@ -57,7 +54,7 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"near", "reach"}, self.name)
+        self._require_keys("near", "reach")
         self._half_width = self._integer("reach", 0, POSITIONS)
         self._near = self._integer("near", 1, WORD - 1)
         self._line_end = POSITIONS + self._half_width
@@ -125,7 +122,7 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class; all three draws are always used."""
-        slot, code = split_value(value, self.domain.labels)
+        slot, code = self.domain.split(value)
         code = code - self._lowest_code << self._doubled
         rounding, decision, choice = _DRAWS.unpack(rng.take(24))
         up = rounding >> 64 - _POSITION_BITS < code & (1 << _POSITION_BITS) - 1
@@ -143,7 +140,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         )
 
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        slot, code = split_value_array(np.asarray(values, dtype=np.int64), self.domain.labels)
+        slot, code = self.domain.split_many(values)
         code = code - self._lowest_code << self._doubled
         draws = np.frombuffer(rng.take(24 * len(slot)), "<u8").reshape(-1, 3)
         rest = (draws[:, 0] >> np.uint64(64 - _POSITION_BITS)).astype(np.int64)
@@ -157,7 +154,7 @@ class Piecewise(IndexPayload, NumericMechanism):
     # -- the collector and the trainer -----------------------------------------------------
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line_points)
+        line, cell = np.divmod(self._unpack(payloads).astype(np.int64), self._line_points)
         counts = np.bincount(line, minlength=self.domain.slots)
         positions = np.zeros(self.domain.slots, dtype=np.int64)
         np.add.at(positions, line, cell - self._line_end)
@@ -185,7 +182,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         if self._doubled:
             numbers = (numbers + shares) / 2
         numbers[k:] = shares[k:]  # only the line of a missing number is informative
-        return arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
+        return self.domain.arrange(numbers, shares.reshape(-1, k).sum(axis=0))
 
     @property
     def label_variance(self) -> float:
@@ -245,7 +242,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         return [*range(self._lowest_code, 2 * GRID + 1, step)] + [2 * GRID + 1] * self.domain.missing[0]
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        slot, code = split_value(value, self.domain.labels)
+        slot, code = self.domain.split(value)
         code, cell = code - self._lowest_code << self._doubled, int.from_bytes(payload, "little")
         rest = Fraction(code & (1 << _POSITION_BITS) - 1, 1 << _POSITION_BITS)
         first = slot * self._line_points + (code >> _POSITION_BITS)

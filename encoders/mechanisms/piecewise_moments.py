@@ -8,8 +8,8 @@ from math import comb
 from operator import mul
 
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import MechanismParameters, unpack_indices
-from encoders.mechanisms.numeric_base import ROUNDING, NumericDomain, NumericMechanism, arrange_by_slot
+from encoders.mechanisms.base import MechanismParameters
+from encoders.mechanisms.numeric_base import ROUNDING, NumericDomain, NumericMechanism
 from encoders.mechanisms.piecewise import POSITIONS, Piecewise
 
 _POWERS = 5
@@ -49,7 +49,7 @@ class PiecewiseMoments(Piecewise):
 
     def tally(self, payloads: ByteArray) -> IntArray:
         """Return the number of reports on each line, and the sums of four powers of their positions."""
-        counts = np.bincount(unpack_indices(payloads), minlength=self.indices)
+        counts = np.bincount(self._unpack(payloads), minlength=self.indices)
         lines = counts.astype(np.int64, copy=False).reshape(-1, self._line_points)
         return np.asarray((self._position_powers @ lines.T).ravel())
 
@@ -98,7 +98,7 @@ class PiecewiseMoments(Piecewise):
         found = np.linalg.solve(self._mixing, sums - np.array(self._background)[:, None])
         k, shares = self.domain.labels, found[0]
         numbers = np.concatenate([found[1, :k], shares[k:]])
-        laid = arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
+        laid = self.domain.arrange(numbers, shares.reshape(-1, k).sum(axis=0))
         return np.concatenate([laid, found[None, 2:, :k]], axis=1)
 
     @cached_property

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
+from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, load_support_counters
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
@@ -63,7 +63,7 @@ class SS(BitVector):
         if domain > MAX_SUBSET_DOMAIN:
             most = f"SS asks for at most {MAX_SUBSET_DOMAIN} values, not {domain}"
             raise SurveyError(f'{most}: choose "auto" or OUE, or ask for fewer')
-        check_keys(parameters, {"keep", "size"}, self.name)
+        self._require_keys("keep", "size")
         self._keep = self._integer("keep", 1, WORD - 1)
         self._size = size = self._integer("size", 1, domain - 1)
         self._combination_counts = comb(domain - 1, size), comb(domain - 1, size - 1)
@@ -138,14 +138,12 @@ class SS(BitVector):
         return np.tile(np.packbits(bits, axis=1, bitorder="little").view("<u8"), (2, 1))
 
     def _is_valid(self, payload: bytes) -> bool:
-        chosen = int.from_bytes(payload, "little")
-        return chosen <= self._mask and chosen.bit_count() == self._size
+        return super()._is_valid(payload) and int.from_bytes(payload, "little").bit_count() == self._size
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
         sizes = sum(ones[column] for column in payloads.T)  # much faster than unpacking the bits
-        unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
-        return np.asarray((sizes == self._size) & ~unused)
+        return np.asarray((sizes == self._size) & super().are_valid(payloads))
 
     @property
     def support_counters(self) -> SupportCounters | None:

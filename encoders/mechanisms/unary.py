@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import BoolArray, ByteArray, IntArray, NDArray, np
-from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
+from encoders.lazy_numpy import ByteArray, IntArray, NDArray, np
+from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, load_support_counters
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import bit_ratio
@@ -37,7 +37,7 @@ class Unary(BitVector):
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, set(self._keys), self.name)
+        self._require_keys(*self._keys)
         self._bits = self._integer("bits", 1, 64)
         whole = 1 << self._bits
         self._q = self._integer("q", 1, whole - 1)
@@ -81,12 +81,6 @@ class Unary(BitVector):
         payloads[rows, byte] = (payloads[rows, byte] & ~own) | (ones[rows, byte] & own)
         payloads[:, -1] &= self._mask >> 8 * (width - 1)
         return payloads
-
-    def _is_valid(self, payload: bytes) -> bool:
-        return int.from_bytes(payload, "little") <= self._mask
-
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
 
     @property
     def support_counters(self) -> SupportCounters:

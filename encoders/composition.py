@@ -154,7 +154,6 @@ def _walk(steps: int, move: float) -> list[float]:
 
 
 def _step(ends: Sequence[float], move: float) -> list[float]:
-    """Return the probabilities of the ends after one more step."""
     stay, side = 1 - move, move / 2
     inner = zip(ends, ends[1:], [*ends[2:], 0.0], strict=False)
     after = [stay * ends[0] + move * ends[1]]

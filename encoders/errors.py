@@ -81,7 +81,6 @@ class _CollectedError(LdpError):
 
     @property
     def problems(self) -> tuple[Self, ...]:
-        """All problems, in order; the error's own attributes are those of the first."""
         return self._problems or (self,)
 
 

@@ -86,7 +86,6 @@ def _require_modules(extra: str) -> None:
 
 
 def _command(name: str, module: str, extra: str) -> Callable[[], None]:
-    """Return the entry point of a command: it runs `main` of a module that needs an extra."""
     main = LateImport(f"{module}:main")
 
     def run() -> None:

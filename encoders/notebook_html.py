@@ -35,7 +35,6 @@ def receipt_html(receipt: Any) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a field's value for people; a sequence of names or of (name, why) with separators."""
     if isinstance(value, tuple):
         return "; ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
     return str(value)

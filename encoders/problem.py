@@ -43,7 +43,6 @@ _RETRY_SECONDS: dict[str, int] = {
 
 
 def is_retryable(reason: str) -> bool:
-    """Return whether the same request may succeed later."""
     return reason in _RETRY_SECONDS
 
 

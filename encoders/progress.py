@@ -102,7 +102,6 @@ class _Display(Progress):
             self.show(now - self.started)
 
     def show(self, elapsed: float) -> None:
-        """Show the progress; `elapsed` is the time in seconds since the start."""
         raise NotImplementedError
 
 

@@ -166,7 +166,6 @@ class _AuditRun:
     checks: list[Check] = field(default_factory=list)
 
     def collect_forked_reports(self, copies: int) -> dict[str, list[bytes]]:
-        """Return the reports of forked copies of this process, keyed by the way of reporting."""
         reporters = list_reporters(self.device)
         return {
             way: collect_forked_reports(reporter, self.plan, self.people[-1], copies)
@@ -205,7 +204,6 @@ class _AuditRun:
         }
 
     def check_others(self, audited: Plan, timed: int) -> None:
-        """Check sealed messages and whole series, if the audited plan has a relay or waves, and times."""
         if audited.relay:
             self.show_progress(RELAY)
             self.checks += check_relay(replace(audited, waves=None), self.people, self.requests, self.alpha)
@@ -233,7 +231,6 @@ class _AuditRun:
         ]
 
     def measure_each_question(self, messages: MessagesByPerson) -> None:
-        """Audit the messages to each question alone, and reports repeated under the same conditions."""
         plan, people, questions = self.plan, self.people, self.plan.questions
         reporters = list_reporters(self.device)
         widest = max(questions, key=lambda question: (question.mechanism.payload_bytes, question.cells))

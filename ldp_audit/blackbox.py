@@ -189,7 +189,6 @@ def _length_events(pair: MessagePair) -> _EventFamily:
 
 
 def _byte_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return the events that a byte has a value, for all bytes and values."""
     offsets = 256 * np.arange(len(positions))
     one, other = (
         np.bincount((each.data[:, positions] + offsets).ravel(), minlength=256 * len(positions))
@@ -201,7 +200,6 @@ def _byte_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
 
 def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return the events that a word is at least a limit, for limits at quantiles."""
     words = [_read_words(each, positions) for each in pair]
     ordered = np.sort(np.concatenate(words), axis=0)
     limits = ordered[np.arange(1, _QUANTILES) * len(ordered) // _QUANTILES]
@@ -215,7 +213,6 @@ def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
 
 def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return the events that a pair of bits is 00, 01, 10 or 11, for all pairs."""
     bits = [np.unpackbits(each.data[:, positions], axis=1) for each in pair]
     distinct = _distinct_columns(np.concatenate(bits))
     differences = np.abs(bits[0][:, distinct].mean(axis=0) - bits[1][:, distinct].mean(axis=0))
@@ -239,7 +236,6 @@ def _distinct_columns(bits: NDArray[np.uint8]) -> Positions:
 
 
 def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
-    """Return the counts of 00, 01, 10 and 11 for each pair of columns."""
     both = (bits.T @ bits).astype(np.int64)
     first = np.diag(both)[:, None]
     second = first.T

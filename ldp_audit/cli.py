@@ -55,7 +55,6 @@ class _AuditCommand(Command):
 
 
 def _shared_options(least: int, default: int, counted: str) -> Callable[[Callable[..., None]], Any]:
-    """Return a decorator that passes the context, and adds the options of every audit."""
     options = (
         click.pass_context,
         version_option,

@@ -100,7 +100,6 @@ class PublicClient:
         return sent
 
     def _client(self, plan: Plan, journal: Journal, **options: Any) -> Client:
-        """Return a client of the device that `journal` belongs to."""
         options = {"token": _draw_token(plan)} | options
         return self.client_class(
             plan,
@@ -167,7 +166,6 @@ class _Network:
         self.attempted = threading.Event()
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Record the body; respond, or raise TransportError while the network fails."""
         self.bodies.append(body or b"")
         self.attempted.set()
         if not self.works:

@@ -205,7 +205,6 @@ def _parse_id(message: bytes) -> bytes:
 
 
 def _report_in_fork(device: Reporter, plan: Plan, person: Person) -> bytes:
-    """Return the report of a forked child; empty if it makes no report in time."""
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(

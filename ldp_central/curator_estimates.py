@@ -100,7 +100,6 @@ def _estimate_feature(
 def _describe_unmeasured(
     feature: Feature, pooled: PooledPrior, prior: FloatArray
 ) -> FeatureResult | NumberResult:
-    """Return the result of a feature of which nothing is known."""
     if not isinstance(feature, NumericFeature):
         return FeatureResult.from_estimates(feature, None, prior)
     k = len(prior)

@@ -163,7 +163,6 @@ ROWS_PER_FEATURE = 100
 
 
 def feature_count(features: int, expected_rows: int, epsilon: Fraction) -> int:
-    """Return the number of features to use, from public numbers only."""
     return min(max(round(expected_rows * epsilon / ROWS_PER_FEATURE), 1), features)
 
 

@@ -171,7 +171,6 @@ class CuratorTraining:
 
 
 def _make_results(plan: Plan, training: Training, *, are_rows_public: bool) -> Results:
-    """Return what a training releases; the number of rows is public if it is the survey's."""
     model, promise = training.model, training.promise
     privacy = CuratorPrivacy(
         adjacency=promise.adjacency,

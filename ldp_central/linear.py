@@ -76,7 +76,6 @@ def fit_linear(
 
 
 def count_weights(features: Sequence[Feature], k: int, degree: int) -> int:
-    """Return the number of weights of a linear model."""
     return (1 + sum(count_coordinates(feature, degree) for feature in features)) * (k - 1)
 
 

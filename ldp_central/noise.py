@@ -47,7 +47,6 @@ def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> Int
 
 
 def _draw_laplace_once(scale: Fraction, count: int, source: RandomSource) -> tuple[IntArray, BoolArray]:
-    """Return proposed draws, and which of them are accepted."""
     t, u = scale.numerator, scale.denominator
     rest = _draw_below_array(t, count, source)
     accepted = _draw_short_exp_array(rest, t, source)

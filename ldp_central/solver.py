@@ -32,18 +32,15 @@ class SoftHinge:
     lipschitz = SHARPNESS / 4
 
     def loss(self, scores: FloatArray, labels: IntArray) -> float:
-        """Return the sum of the losses of m rows, given scores (m, 1)."""
         signs = 2 * labels - 1
         return float(np.logaddexp(0.0, -SHARPNESS * (signs * scores[:, 0] - 1)).sum()) / SHARPNESS
 
     def residuals(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the derivatives with respect to the scores, (m, 1)."""
         signs = 2 * labels - 1
         slopes: FloatArray = -signs * _sigmoid(-SHARPNESS * (signs * scores[:, 0] - 1))
         return slopes.reshape(-1, 1)
 
     def curvatures(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the second derivatives, (m, 1, 1)."""
         slope = np.abs(self.residuals(scores, labels))
         curvatures: FloatArray = SHARPNESS * slope * (1 - slope)
         return curvatures.reshape(-1, 1, 1)
@@ -170,11 +167,9 @@ class Objective:
         return self.design.pull_back(self.columns, residuals) + self.ridge * weights + self.linear
 
     def fast_scores(self, weights: FloatArray) -> FloatArray:
-        """Return the scores of all rows by a matrix product."""
         return self.scores(weights) if self.matrix is None else self.matrix @ weights
 
     def fast_gradient(self, weights: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the gradient by a matrix product."""
         residuals = self.loss.residuals(scores, self.labels)
         if self.matrix is None:
             pulled = self.design.fast_pull_back(self.columns, residuals)

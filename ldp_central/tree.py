@@ -191,7 +191,6 @@ def fit_tree(
 
 
 def _descend(rows: CodedRows, node: IntArray, splits: Sequence[Split]) -> IntArray:
-    """Return each row's node in the next level; nodes are numbered from zero in each level."""
     features, low, high = (
         np.array(each) for each in zip(*((s.feature, s.low, s.high) for s in splits), strict=True)
     )

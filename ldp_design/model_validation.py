@@ -221,7 +221,6 @@ def _round_prior(prior: FloatArray) -> tuple[int, ...]:
 def _round_conditionals(
     features: Sequence[Feature], conditionals: Sequence[ClassConditional]
 ) -> tuple[Scores, ...]:
-    """Return the integer scores of P(value | label) of each feature, a row per value."""
     pairs = zip(features, conditionals, strict=True)
     return tuple(_round_logs(_compute_log_scores(feature, each)) for feature, each in pairs)
 

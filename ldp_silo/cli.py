@@ -135,7 +135,6 @@ def _add_command(commands: Any, name: str, arguments: str, **texts: str) -> Argu
 
 
 def _add_advanced(parser: ArgumentParser, *, reads: bool, sends: bool) -> None:
-    """Add the options on which plans are accepted, how rows are read, and how long sending may take."""
     group = parser.add_argument_group("Advanced options")
     group.add_argument("--public-key", metavar="KEY", help="Accept only a plan signed with this key.")
     group.add_argument("--digest", help="Accept only the plan with this digest.")
@@ -225,7 +224,6 @@ def _flush(options: argparse.Namespace) -> int:
 
 
 def _require_known(silo: Silo) -> None:
-    """Raise ConsentError if the organisation never agreed to this survey in this journal."""
     entries = silo.journal.entries() if silo.journal.exists() else []
     if silo.journal.exists() and silo.journal.find(silo.identity):
         return

@@ -84,7 +84,6 @@ class _TextCounts:
         return chain.from_iterable(texts.items() for texts in self._texts)
 
     def find_place(self, text: str) -> int:
-        """Return the cell index of a text; raise UnfitTextError if it does not fit."""
         if text not in self._places:
             try:
                 self._places[text] = self._code(text)
@@ -159,7 +158,6 @@ class NumberCounts:
         return place_code(code) if isinstance(self._feature, NumericFeature) else code
 
     def _count_texts(self) -> None:
-        """Count the cell indices of the texts, and forget the texts."""
         for text, number in self._texts.items():
             value = self._feature.from_text(text)
             if self._feature.is_clipped(value):

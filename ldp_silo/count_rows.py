@@ -75,7 +75,6 @@ def count_rows(
 
 
 def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
-    """Return the numbers of the rows of some persons."""
     index = file.find_column(person)
     return [
         number
@@ -180,7 +179,6 @@ class _RowCounter:
 
 
 def _parts(feature: Feature, index: int) -> Sequence[tuple[int, int]]:
-    """Return the values of a table to which a row adds, and what it adds, in parts of the table's unit."""
     if isinstance(feature, NumericFeature):
         return list(enumerate(soft_parts(index, feature.missing == "category")))
     return [(index, 1)]

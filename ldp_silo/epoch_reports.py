@@ -184,7 +184,6 @@ class EpochReports:
         return Receipt(State.READY, entry.survey)
 
     def _change_token(self, epoch: Epoch, plan: SiloPlan) -> Epoch:
-        """Let a message whose token was used by another silo wait under this silo's new token."""
         if not epoch.is_token_reused or self.survey.token is None:
             return epoch
         self.survey.policy.check_queued_report(epoch.digest, epoch.epsilon, epoch.signer)

@@ -18,6 +18,5 @@ def draw_message_id(plan: SiloPlan, token: str | None, rng: RandomSource) -> byt
 
 
 def make_message(plan: SiloPlan, counts: Sequence[int], message_id: bytes, rng: RandomSource) -> bytes:
-    """Add noise to exact counts, and return the bytes of the message."""
     payload = plan.mechanism.perturb(counts, rng)  # the last line that reads exact counts
     return pack(Report(plan.digest_bytes, plan.question.index, message_id, payload))

@@ -183,7 +183,6 @@ class _HashingReader(io.FileIO):
 
     @property
     def digest(self) -> FileDigest:
-        """The digest of what was read until now."""
         return FileDigest(self._size, self._hash.copy().digest())
 
     def readinto(self, buffer: WriteableBuffer) -> int:

@@ -60,7 +60,6 @@ def send_message(
 
 
 def _attempt(journal: SiloJournal, epoch: Epoch, transport: Transport) -> tuple[str, str, Response | None]:
-    """Send the message once and record its outcome; return why it waits, and the response."""
     known = journal.find_epoch(epoch.number)
     if known is None or known.state is not State.QUEUED or known.message is None:
         return "", "", None  # another process has delivered or withdrawn it

@@ -47,7 +47,6 @@ class SiloJournal(Journal):
             return silo_ledger.read_epochs(connection)
 
     def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> None:
-        """Record that the silo no longer agrees; delete the messages of the survey that wait."""
         super()._end_consent(connection, identity, family)
         silo_ledger.withdraw_epochs(connection, silo_ledger.find_epochs(connection, identity))
 
@@ -171,7 +170,6 @@ def _check_epoch(
 
 
 def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes) -> Epoch:
-    """Return a new epoch without its message."""
     return Epoch(
         number=0,  # the database chooses it
         survey=agreed.survey,

@@ -146,7 +146,6 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def read_key(connection: sqlite3.Connection) -> bytes:
-    """Return the key of the hashes; draw it if there is none yet."""
     found = connection.execute("SELECT key FROM silo_key").fetchone()
     if found:
         return bytes(found[0])

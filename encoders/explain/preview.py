@@ -308,5 +308,4 @@ def describe_relay(plan: Plan) -> list[str]:
 
 
 def _factor(epsilon: Decimal) -> str:
-    """Return e^epsilon with two digits, rounded up."""
     return format(_TWO_DIGITS.plus(epsilon.exp()), "f")

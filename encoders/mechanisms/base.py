@@ -146,20 +146,10 @@ class Mechanism(CountedMechanism):
 
     @abstractmethod
     def perturb(self, value: Any, rng: RandomSource) -> bytes:
-        """Randomise an answer, without a branch on the value.
+        """Randomise an answer, without a branch on the value; return the payload.
 
-        Parameters
-        ----------
-        value : int or tuple of int
-            For a frequency oracle, an index below its domain. For a number, code * k + c, where c is the
-            label's code; for several numbers at once, a tuple of these.
-        rng : RandomSource
-            `random_bytes` bytes are taken.
-
-        Returns
-        -------
-        bytes
-            The payload, `payload_bytes` long.
+        For a frequency oracle, `value` is an index below its domain. For a number, it is code * k + c, where
+        c is the label's code; for several numbers at once, a tuple of these. `random_bytes` bytes are taken.
         """
 
     @abstractmethod
@@ -173,17 +163,9 @@ class Mechanism(CountedMechanism):
 
     @abstractmethod
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; the payloads equal those of `perturb` for each value in turn.
+        """Randomise a population, (m,) or (m, numbers); return the payloads, uint8 (m, payload_bytes).
 
-        Parameters
-        ----------
-        values : int array, shape (m,), or (m, numbers) for several numbers at once
-        rng : RandomSource
-            ``m * random_bytes`` bytes are taken.
-
-        Returns
-        -------
-        uint8 array, shape (m, payload_bytes)
+        They equal those of `perturb` for each value in turn.
         """
 
     # -- the auditor -----------------------------------------------------------------------
@@ -223,7 +205,6 @@ class IndexPayload(Mechanism):
         self.payload_bytes = 1 if indices <= 256 else 2
 
     def _unpack(self, payloads: ByteArray) -> NDArray[Any]:
-        """Return the indices in payloads, shape (m,)."""
         return np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
 
 

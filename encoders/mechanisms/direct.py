@@ -70,7 +70,6 @@ class DE(IndexPayload, FrequencyOracle):
         return cls(domain, {"keep": str(TABLE_DESIGN.load().keep_threshold(domain, epsilon))})
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one value; both draws are always used."""
         keep_draw, other_draw = _DRAWS.unpack(rng.take(16))
         other = other_draw * self._others >> 64
         reported = (value, other + (other >= value))[keep_draw >= self._keep]

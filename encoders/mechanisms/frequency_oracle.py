@@ -50,18 +50,10 @@ class FrequencyOracle(Mechanism):
     # -- the trainer -----------------------------------------------------------------------
 
     def estimate(self, totals: IntArray, n: int) -> tuple[FloatArray, FloatArray]:
-        """Estimate how many of `n` people hold each value.
+        """Estimate how many of `n` people hold each value, (domain,), and the standard errors.
 
-        Parameters
-        ----------
-        totals : int array, shape (domain,)
-            Sum of the tallies of `n` reports.
-
-        Returns
-        -------
-        counts, stderr : float arrays, shape (domain,)
-            Unbiased counts, (c_v - n q)/(p - q) for pure protocols (Yilmaz et al. 2019, section 2.2.1),
-            possibly negative, and their standard errors at the estimated frequencies.
+        `totals`, (domain,), is the sum of the tallies of their reports. The counts are unbiased, (c_v - n
+        q)/(p - q) for pure protocols (Yilmaz et al. 2019, section 2.2.1), and possibly negative.
         """
         slope = self.on_mean - self.off_mean
         counts = np.asarray((totals - n * self.off_mean) / slope, dtype=np.float64)

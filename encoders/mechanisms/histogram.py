@@ -63,7 +63,6 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
         return cls(domain, {"weights": [str(weight) for weight in weights]})
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one value; every component is treated alike."""
         ends, clamped = self._ends, self._clamped
         noise = [bisect_right(ends, draw) for draw in self._draws.unpack(rng.take(self.random_bytes))]
         noise[value] += 1
@@ -120,7 +119,6 @@ class THE(Unary):
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Return the mechanism with p and q for the threshold `option`."""
         theta = _best_threshold(float(epsilon)) if option is None else option
         if not 0 <= theta <= 1:
             raise SurveyError("THE's threshold must be between 0 and 1, for example THE(0.25)")
@@ -130,8 +128,6 @@ class THE(Unary):
 
 
 def _best_threshold(epsilon: float) -> Decimal:
-    """Return the theta of 0.00, 0.01, ..., 1.00 with the least variance at frequency 0, q(1-q)/(p-q)^2."""
-
     def variance(theta: float) -> float:
         p, q = 1 - math.exp(-epsilon * (1 - theta) / 2) / 2, math.exp(-epsilon * theta / 2) / 2
         return q * (1 - q) / (p - q) ** 2

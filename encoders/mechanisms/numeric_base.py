@@ -48,7 +48,6 @@ class NumericDomain:
 
     @property
     def slots_text(self) -> str:
-        """The number of slots and their meaning, as a phrase for people."""
         several = ["number"] * (len(self.missing) > 1) + ["label"] * (self.labels > 1)
         each = f"each {' and '.join(several)}" if several else "the number"
         absent = ", and another in case the number is missing" * any(self.missing)
@@ -186,7 +185,6 @@ class NumericMechanism(Mechanism):
         """Return P[payload | value], exactly."""
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | value] exactly, for each of the `corners`."""
         return [self.probability(payload, value) for value in self.corners]
 
 

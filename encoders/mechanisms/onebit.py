@@ -51,7 +51,6 @@ class _Coin(NumericMechanism):
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Return the mechanism with the largest bias that `epsilon` allows."""
         return cls(domain, {"q": str(math.ceil(WORD / (exp_bounds(epsilon)[0] + 1)))})
 
     def _threshold(self, code: int) -> int:
@@ -67,7 +66,6 @@ class _Coin(NumericMechanism):
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Return the variance of a coin for every slot; see :meth:`NumericMechanism.covariance`."""
         number = self.slot_variance(share, first, second)
         absent = self.slot_variance(missing, missing, missing)
         return independent_slot_covariance(number, absent, first, missing)

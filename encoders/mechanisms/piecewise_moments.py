@@ -150,7 +150,6 @@ class PiecewiseMoments(Piecewise):
 
 
 def _in_units(powers: Sequence[float]) -> list[float]:
-    """Return E[(y / 64)^j], j = 0 to 4, given E[y^j]."""
     return [each / POSITIONS**power for power, each in enumerate(powers)]
 
 

@@ -61,5 +61,4 @@ def noise_text(law: Sequence[int], zero: int) -> str:
 
 
 def _log10(share: Fraction) -> float:
-    """Return the logarithm of a fraction that may be too small for a float."""
     return math.log10(share.numerator) - math.log10(share.denominator)

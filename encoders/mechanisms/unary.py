@@ -59,7 +59,6 @@ class Unary(BitVector):
         return tuple((j, j * width, threshold >> j & 1) for j in range(first, self._bits))
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one value; every position is treated alike."""
         flipped = int.from_bytes(rng.take(self.random_bytes), "little") ^ self._all_ones
         ones, others = _below(flipped, self._steps_p), _below(flipped, self._steps_q)
         bits = others ^ ((ones ^ others) & (1 << int(value)))

@@ -63,7 +63,6 @@ def _compile(text: str) -> Plan | SiloPlan:
 
 
 def _compile_silos(text: str) -> SiloPlan:
-    """Compile a silo survey; refuse one of another kind whatever its other entries are."""
     kind = survey_kind(parse_survey_file(text))
     if kind in (LOCAL, CENTRAL):
         raise SurveyError(REFUSALS.get(kind, OF_PEOPLE), "survey.kind", find_line(text, ("survey", "kind")))
@@ -73,7 +72,6 @@ def _compile_silos(text: str) -> SiloPlan:
 
 
 def _read_any_plan(data: bytes) -> Plan | SiloPlan:
-    """Read a plan by the kind that it states; the reader of that kind checks all of it."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):

@@ -151,12 +151,10 @@ class CompiledPlan(Generic[QuestionT]):
 
     @cached_property
     def digest_bytes(self) -> bytes:
-        """The plan's digest in the form that reports contain, 32 bytes."""
         return bytes.fromhex(self.digest)
 
     @cached_property
     def longest_report(self) -> int:
-        """Length of the plan's longest report in bytes."""
         return max(map(self.report_bytes, self.counted_questions))
 
     def report_bytes(self, question: CountedQuestion) -> int:

@@ -143,7 +143,6 @@ class Compiler:
         )
 
     def _check_sizes(self) -> None:
-        """Raise SurveyError for features with too many combinations of value and label for a question."""
         labels = len(self.label.values)
         if labels > MAX_DOMAIN:
             raise SurveyError(
@@ -182,7 +181,6 @@ class Compiler:
         return choose_widths(values, variance)
 
     def _choose_moments(self, index: int) -> tuple[int, ...]:
-        """Return what is asked of a number: mean and square in two questions, or both in one."""
         feature = self.features[index]
         assert isinstance(feature, NumericFeature)
         if feature.moments == MEAN_ALONE:
@@ -233,7 +231,6 @@ class Compiler:
         return self._oracle(domain).uniform_variance(parts)
 
     def _choose_label_weight(self, drafts: Sequence[_Draft], weighted: Mapping[int, int], scale: int) -> int:
-        """Return the weight of the question about the label alone; 0 if it is not asked."""
         if not self.label.exists:
             return 0
         informing = [draft for draft in drafts if draft.label.exists]

@@ -108,7 +108,6 @@ def find_condition_problems(
 
 
 def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
-    """Return what is wrong with one condition; empty if it can be read."""
     key = next(iter(entry)) if isinstance(entry, dict) and len(entry) == 1 else ""
     if key not in _LISTS:
         return _term_fault(entry, values)
@@ -118,7 +117,6 @@ def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> st
 
 
 def _term_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
-    """Return what is wrong with one term; empty if it can be read."""
     if isinstance(entry, dict) and set(entry) == {"not"}:
         entry = entry["not"]
     if isinstance(entry, dict) and {"not", *_LISTS} & set(entry):

@@ -70,7 +70,6 @@ def _read(
 def _read_features(
     reader: EntryReader, names: Any, path: Path, label: Label, features: Sequence[Feature]
 ) -> tuple[int, ...]:
-    """Return the indices of the features of a table; none if there is a mistake."""
     listed = names if isinstance(names, list) else []
     if not (2 <= len(listed) <= _MOST_FEATURES and all(isinstance(name, str) for name in listed)):
         reader.note(path, f"needs a list of the names of 2 to {_MOST_FEATURES} features")
@@ -87,7 +86,6 @@ def _read_features(
 
 
 def _find_fault(name: str, label: Label, features: Sequence[Feature]) -> str:
-    """Return why a feature cannot be in a table, as the end of a sentence; empty if it can."""
     if label.exists and name == label.name:
         return "is the label: write label = true instead"
     choices = [each for each in features if isinstance(each, ChoiceFeature) and each.row_name == name]

@@ -201,7 +201,6 @@ class Label:
         return look_up_category(value, self._codes, self.name, self.values)
 
     def meaning(self, code: int) -> dict[str, str]:
-        """Return a class in words, by the label's name."""
         return {self.name: self.values[code]} if self.exists else {}
 
     def as_dict(self) -> dict[str, Any]:
@@ -287,7 +286,6 @@ class Choices(CategoricalFeature):
         return tuple(2 if ticked is None else int(each in ticked) for each in self.values)
 
     def code(self, value: object) -> int:
-        """Check a list of ticked choices, which their features code."""
         self.ticked(value)
         return 0
 
@@ -314,7 +312,6 @@ class ChoiceFeature(CategoricalFeature):
         return self.entry.codes(value)[self.entry.values.index(self.choice)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry and the choice; a plan lists the entry once."""
         return self.entry.as_dict() | {"choice": self.choice}
 
 

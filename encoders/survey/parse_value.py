@@ -85,7 +85,6 @@ def quote_values(values: tuple[str, ...]) -> str:
 
 
 def _read_as(value: object) -> str:
-    """Return a note on how values of this type are written as categories, without the value itself."""
     if isinstance(value, bool):
         return ' (a bool is read as the text "true" or "false")'
     return "" if isinstance(value, str) else ' (a number is read as the text of its digits: 3 and 3.0 as "3")'

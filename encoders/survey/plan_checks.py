@@ -158,7 +158,6 @@ def _check_feature(feature: Feature) -> None:
 
 
 def _check_numbers(texts: Sequence[object], name: str) -> None:
-    """Check that edges or bounds are canonical decimals that increase, also as double-precision numbers."""
     numbers = list(_doubles(texts, name))
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise SurveyError("edges must increase, as double-precision numbers too", name)
@@ -215,7 +214,6 @@ def _order(question: Question, features: int) -> tuple[int, int]:
 
 
 def _check_kind(question: Question, field: str) -> None:
-    """Check that a question asks for a moment if, and only if, its features are numbers."""
     if question.moment not in (None, MEAN, SQUARE, BOTH) or isinstance(question.moment, bool):
         raise SurveyError("a moment must be 1, 2 or 3", field)
     numeric = [isinstance(feature, NumericFeature) for feature in question.asked_features]

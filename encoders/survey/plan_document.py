@@ -71,7 +71,6 @@ def _question(
     tables: dict[str, Any],
     built: dict[tuple[object, ...], Mechanism],
 ) -> Question:
-    """Build a question; its mechanism is built once for all questions that share it."""
     whole_label, features, projection = schema
     indices = _feature_indices(entry["feature"], len(features), f"questions.{index}.feature")
     asked = tuple(features[each] for each in indices)
@@ -105,7 +104,6 @@ def _question(
 
 
 def _read_intervals(asked: Sequence[Feature], width: object, field: str) -> tuple[int, tuple[Feature, ...]]:
-    """Return the shift and the feature of a question about intervals of `width` values."""
     if type(width) is not int or width < 2 or len(asked) != 1:
         raise SurveyError("must be a whole number from 2, and the question must be about one feature", field)
     return find_shift(asked[0], width), (join_values(asked[0], width),)

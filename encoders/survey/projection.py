@@ -75,7 +75,6 @@ class Projection:
         )
 
     def check(self) -> None:
-        """Raise the first of `problems`."""
         for problem in self.problems():
             raise problem
 

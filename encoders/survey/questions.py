@@ -71,7 +71,6 @@ class Question:
 
     @property
     def feature(self) -> Feature | None:
-        """The feature of the question, if it has exactly one."""
         return self.asked_features[0] if len(self.asked_features) == 1 else None
 
     @property
@@ -137,7 +136,6 @@ class Question:
         return key if self.wave is None else f"{key}@{self.wave}"
 
     def _projection_document(self) -> dict[str, Any] | None:
-        """Return the part of the projection that computes this question's numbers; None if there is none."""
         names = [feature.name for feature in self.asked_features]
         known = self.projection.components if self.projection else ()
         components = [each.as_dict() for each in known if each.name in names]
@@ -206,7 +204,6 @@ class Question:
         return self.mechanism.multivariate or len(self.feature_indices) > 1
 
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
-        """Return the question as its entry in a plan's JSON document."""
         ratio = self.mechanism.ratio
         entry: dict[str, Any] = {
             "epsilon": realised,

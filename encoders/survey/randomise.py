@@ -119,7 +119,6 @@ def read_report(plan: AnyPlan, data: bytes) -> Report:
 def _draw_question(
     plan: Plan, rng: RandomSource, question_name: str | None, token: str | None, wave: int | None
 ) -> tuple[Question, bytes]:
-    """Return the question and the report's id from the invitation, or draw both."""
     if question_name is None and (invited := read_invitation(plan, token)):
         return invited
     question = plan.draw(rng) if question_name is None else _find_question(plan, question_name)

@@ -348,7 +348,6 @@ class SchemaReader(EntryReader):
 
 
 def _strip(entry: Any) -> Any:
-    """Remove the white space around each text, which multi-line strings add."""
     if isinstance(entry, dict):
         return {key: _strip(each) for key, each in entry.items()}
     return entry.strip() if isinstance(entry, str) else entry

@@ -100,7 +100,6 @@ class _SiloReader(SchemaReader):
         )
 
     def read_count(self, table: Table, key: str, most: int, what: str) -> int:
-        """Read a number of rows; a wrong one is replaced by the greatest."""
         value = table.get(key)
         if type(value) is int and 1 <= value <= most:
             return value

@@ -335,5 +335,4 @@ def _read_time(value: object) -> int:
 
 
 def _list(value: object) -> list[Any]:
-    """Return a list unchanged, and an empty one for anything else; later checks refuse an empty one."""
     return value if isinstance(value, list) else []

@@ -223,7 +223,6 @@ def _find_in_table(table: Any, path: Path, known: Collection[str]) -> Iterator[T
 
 
 def _find_in_texts(table: Any, path: Path, limits: Mapping[str, int]) -> Iterator[TextProblem]:
-    """Yield the texts of a table that are not texts, too long, or not printable."""
     for key, most in limits.items() if isinstance(table, dict) else ():
         if key in table and (why := _text_fault(table[key], most)):
             yield TextProblem((*path, key), why)

@@ -156,7 +156,6 @@ def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
 
 
 def _list_missing_words(cells: Sequence[str]) -> list[str]:
-    """Return a comment on cells such as NA among numbers or lists of choices."""
     words = Counter(cell for cell in cells if cell.strip().lower() in NO_ANSWER - {"", "nan"})
     shown = [quote(word) for word, count in words.items() if count > 1] or ["such as NA"]
     comment = f"# {words.total()} cells ({', '.join(shown)}) mean no answer: empty them in files of rows"
@@ -201,7 +200,6 @@ def _fold(text: str) -> str:
 
 
 def _explain_mixed_column(cells: Sequence[str]) -> str:
-    """Return a hint if nearly all texts of a column are numbers."""
     rows = [row for row, cell in enumerate(cells, 1) if parse_number(cell) is None]
     if not 0 < len(rows) <= len(cells) // 10:
         return ""

@@ -122,7 +122,6 @@ def draft_survey(
 
 
 def format_features_note(*, has_label: bool) -> str:
-    """Return the comment above the features."""
     return _FEATURES_NOTE.format(coupled=_COUPLED if has_label else _ALONE)
 
 

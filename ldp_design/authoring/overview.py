@@ -37,7 +37,6 @@ class SurveyWarning:
 
 
 def format_overview(plan: Plan) -> str:
-    """Return the table of questions, the warnings and the digest."""
     unused = [] if plan.asks_all else ["unused"]  # the parts of epsilon may differ
     head = ["question", "asks for", "mechanism", "realised epsilon", *unused, "asked", "report"]
     rows = [_question_row(plan, question) for question in plan.questions]
@@ -139,7 +138,6 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
 
 
 def _find_never_asked(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path and the warning of each question whose conditions can never hold together."""
     why = "nobody is asked, because the conditions in ask_if exclude each other: correct them"
     several = {each.name for each in plan.entries if isinstance(each, Choices)}
     for name, condition in plan.texts.conditions.items() if plan.texts else ():
@@ -157,7 +155,6 @@ def _find_uncoupled(plan: Plan) -> list[str]:
 
 
 def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:
-    """Return the path of the entry that a question about at most one feature asks for."""
     if not question.feature_indices:
         return ("label",)
     return ("features", plan.features[question.feature_indices[0]].name)

@@ -118,7 +118,6 @@ def write_projection(
 
 
 def _check_projectable(survey: Survey, method: str, components: int) -> None:
-    """Raise ProjectionError unless a survey has numbers, and a label for DCA, that can be projected."""
     if survey.projection:
         raise ProjectionError("the survey has a projection already; project the survey that it was made from")
     if not projection_inputs(survey):
@@ -134,7 +133,6 @@ def _check_projectable(survey: Survey, method: str, components: int) -> None:
 
 
 def _format_components(survey: Survey, method: str, fitted: Fit, bins: int | None) -> Iterator[str]:
-    """Yield the table of each component of a projection."""
     can_miss = any(each.missing == "category" for each in fitted.projection.inputs)
     weight = component_weight(survey)
     measured = zip(fitted.projection.components, fitted.powers, fitted.bounds, fitted.middle, strict=True)

@@ -82,7 +82,6 @@ def format_relay(plan: Plan, relay: Relay) -> list[str]:
 
 
 def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
-    """Return sentences about what relay and collector learn if they work together."""
     each, of_one = ceil(100 * max(_answer_epsilons(plan))) / 100, facts["epsilon_of_one_feature"]
     together, is_large = decimal_text(plan.epsilon), plan.epsilon > MAX_LOCAL_EPSILON
     first = (
@@ -100,7 +99,6 @@ def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
 
 
 def _compare_with_one(facts: dict[str, Any]) -> str:
-    """Return sentences about the same promise if each person answers one question."""
     return (
         f'With ask = "one", each person would send one answer, whose epsilon could be '
         f"{facts['ask_one']['largest_local_epsilon']:g}. ldp-survey size prints how many people each way "

@@ -104,7 +104,6 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
 
 
 def _compare_ways(plan: Plan, question: Question) -> str:
-    """Return a table of one question for both moments of a number, and of two questions."""
     one, mean, square = (
         design_numeric(
             AUTO, build_numeric_domain(question.label, question.asked_features, each), plan.epsilon

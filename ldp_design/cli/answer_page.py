@@ -140,7 +140,6 @@ def _survey_url(plan: Plan, collector: str | None) -> str:
 
 
 def _check_collector(url: str) -> str:
-    """Return the URL of a collector without a final slash."""
     parts = _split(url) if _COLLECTOR.fullmatch(url) else None
     if not parts or "/v1/surveys" in parts.path or ".." in parts.path.split("/"):
         raise click.BadParameter("must be the address of a collector, https://HOST", param_hint="--collector")
@@ -160,7 +159,6 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _find_untitled(plan: Plan) -> list[str]:
-    """Return the names of the questions for which no language has a title."""
     texts = display_texts(plan)
     entries = {**texts.features, **({plan.row_label.name: texts.label} if texts.label else {})}
     return [name for name, entry in entries.items() if entry.title == name]
@@ -190,7 +188,6 @@ def _read_words(path: Path | None) -> Mapping[str, Mapping[str, str]]:
 
 
 def _require_words(plan: Plan, words: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise UsageError if the form would ask for consent in another language than the survey's."""
     found = find_untranslated(plan.texts.languages if plan.texts else (), words)
     without = [language for language, missing in found.items() if len(missing) == len(ENGLISH)]
     partly = [f"{each} for {', '.join(found[each])}" for each in found if each not in without]

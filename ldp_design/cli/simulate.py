@@ -48,7 +48,6 @@ from ldp_design.simulation.variants import (
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
-    """Return 0 if an option is not given; its type refuses 0 itself."""
     return count or 0
 
 

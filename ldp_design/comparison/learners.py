@@ -39,7 +39,6 @@ class RandomisedResponse:
 
     @property
     def q(self) -> float:
-        """The probability of each other label: 1 / (e^epsilon + k - 1)."""
         shrunk = math.exp(-self.epsilon)
         return shrunk / (1 + (self.k - 1) * shrunk)
 

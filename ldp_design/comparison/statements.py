@@ -95,7 +95,6 @@ def explain_trust(trust: Trust) -> Statement:
 
 
 def _list_sent(comparison: TrustComparison) -> str:
-    """Return the epsilon that devices send for each promised one, of each relay; empty without relays."""
     lists: dict[str, list[str]] = {}
     for (trust, _), epsilon in comparison.sent.items():
         lists.setdefault(trust.text, []).append(str(Number(epsilon)))
@@ -255,7 +254,6 @@ def describe_cell(needed: NeededTrust) -> str:
 
 
 def _tabulate_targets(comparison: TrustComparison) -> PlainTable | None:
-    """Return the weakest trust model that reaches each accuracy, at each epsilon."""
     targets = choose_targets(comparison.majority.high, comparison.ceiling.value)
     if not targets or not comparison.ranked:
         return None

@@ -120,7 +120,6 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
 
 
 def _cross(epsilons: Sequence[float], values: Sequence[float]) -> float:
-    """Return the epsilon from which on values are at least zero, see :class:`Crossing`."""
     below = [index for index, value in enumerate(values) if value < 0]
     if not below:
         return 0.0

@@ -168,7 +168,6 @@ def _ask_people(survey: Survey | SiloSurvey, trusts: Sequence[Trust]) -> Survey:
 
 
 def _require_comparable(table: LabelledTable) -> None:
-    """Raise an error if nothing can be learnt from the rows."""
     if len(table.labels) < MIN_ROWS:
         raise TrustComparisonError(
             f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
@@ -282,7 +281,6 @@ def _use_one_thread() -> AbstractContextManager[object]:
 def _run_trials(
     experiment: Experiment, trust: Trust, epsilon: Decimal, progress: Progress
 ) -> tuple[FloatArray, str]:
-    """Return the accuracy under a trust model in each split, and the learner."""
     settings: tuple[object, ...] = (trust.text,)
     local = epsilon
     if trust.kind in (LOCAL, RELAY):  # seeded as in simulate, so that the accuracies are the same
@@ -301,7 +299,6 @@ def _run_trials(
 def _predict(
     experiment: Experiment, trust: Trust, epsilon: Decimal, rows: EncodedRows, seeds: np.random.SeedSequence
 ) -> tuple[IntArray, str]:
-    """Return the labels of the test rows that a model predicts, and its learner."""
     split, labels, people = rows.split, rows.table.labels, experiment.rows_per_person
     if trust.kind == NONE:
         return LEARNERS[trust.learner](rows, experiment.coordinates), trust.learner

@@ -26,7 +26,6 @@ from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
 def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace:
-    """Return the facts on whether a survey can reach its aim."""
     commands, sizes = source.commands, source.scenarios[0].sizes
     repeated = (commands.size, commands.rare_size)
     first, *others = [_describe(*each, size) for each in zip(source.scenarios, repeated, strict=False)]
@@ -70,7 +69,6 @@ def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNames
 
 
 def _describe_shares(scenario: Scenario, label: Label) -> Statement:
-    """Return the assumption of a scenario about the label, as the words that follow "if"."""
     shares = scenario.label_shares or ()
     given = zip(label.values, map(GivenShare, shares), strict=False)
     return TEXTS.find(

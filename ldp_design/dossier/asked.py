@@ -130,7 +130,6 @@ _SEED = 1
 
 
 def describe_sample(plan: Plan) -> SimpleNamespace:
-    """Return the facts on a made-up person and their report."""
     stream = FastStream(_SEED)  # fixed, so that the same survey gives the same page
     row = make_sample_row(plan, stream)
     first = plan.questions[0].name if plan.asks_all else None  # of the reports that each person sends
@@ -175,7 +174,6 @@ def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
 
 
 def _choose_answers(chances: dict[Any, Fraction], truth: object) -> list[Any]:
-    """Return the most likely answers, and the true one."""
     order = sorted(chances, key=lambda value: -chances[value])
     left = order[MAX_LISTED_ANSWERS:]
     return order[:MAX_LISTED_ANSWERS] + [value for value in left if value == truth]

@@ -80,7 +80,6 @@ class DossierFacts:
 
     @property
     def conditions(self) -> int:
-        """Number of conditions that the board must check."""
         return len(TEXTS.section("silo_conditions" if self.is_silo else "conditions", self))
 
     @property

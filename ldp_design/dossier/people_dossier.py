@@ -181,12 +181,10 @@ def _begin_sentence(message: str) -> str:
 
 
 def _quote_audit(name: str, texts: Sequence[str], source: DossierSource) -> list[Statement]:
-    """Return what the audit's file states: its faults or its notes."""
     return [TEXTS.find(f"audit_file.{name}", text=each, commands=source.commands) for each in texts]
 
 
 def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleNamespace:
-    """Return the facts of the draft of a consent text."""
     plan, about, texts = source.plan, common.about, display_texts(source.plan)
     titles = [texts.features[each.name].title for each in plan.entries]
     label = [texts.label.title] if texts.label else []
@@ -219,7 +217,6 @@ def _join_questions(first: Statement, second: Statement) -> Statement:
 
 
 def _quote(name: str, stated: str, sections: SectionNumbers) -> Statement:
-    """Return what the author states about this; a long text is not quoted."""
     text = " ".join(stated.split())
     is_short = 0 < len(text) <= _MAX_QUOTED
     sentence = text if not text or text.endswith((".", "!", "?")) else f"{text}."

@@ -55,7 +55,6 @@ class Commands:
 
     @property
     def size_number(self) -> int:
-        """The number of a command in the dossier, like the next."""
         return [*self.listed].index("size") + 1
 
     @property

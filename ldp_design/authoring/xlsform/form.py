@@ -216,7 +216,6 @@ def _is_read(sheet: str, header: str) -> bool:
 
 
 def _find_misspelt(workbook: DefinitionData) -> Iterator[str]:
-    """Yield a line about each column of the survey sheet whose name is almost one that is read."""
     headers = [header for row in workbook.survey_header or () for header in row]
     is_double = any("::" in header for header in headers)
     for header in headers:
@@ -229,7 +228,6 @@ def _find_misspelt(workbook: DefinitionData) -> Iterator[str]:
 
 
 def _read_sheet(workbook: DefinitionData, sheet: str, language: str = "default") -> Sequence[Row]:
-    """Return the rows of a worksheet from row 2."""
     other_names, columns = _COLUMNS[sheet]
     rows: Sequence[Row] = dealias_and_group_headers(
         sheet_name=sheet,
@@ -302,7 +300,6 @@ def _read_question(row: int, type_: str, cells: Row, groups: Sequence[Question])
 
 
 def _add_other(rows: list[Row]) -> None:
-    """Add the choice "other" to a list, for all questions that use it, unless the list contains it."""
     if rows and not any(get_cell(row, "name") == "other" for row in rows):
         languages = [
             language for row in rows if isinstance(row.get("label"), dict) for language in row["label"]

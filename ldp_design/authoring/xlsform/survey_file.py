@@ -152,7 +152,6 @@ def _comment(text: str, is_needed: object) -> str:
 
 
 def _find_label(name: str, asked: Sequence[Question]) -> Question:
-    """Return the question that becomes the label."""
     known = {each.name: each for each in asked if each.tag == "select1"}
     if name not in known:
         listed = ", ".join(map(quote, known)) or "none"
@@ -220,7 +219,6 @@ def _translate(row: Row, column: str, default: str) -> Mapping[str, str]:
 def _write_texts(
     default: str, omitted: dict[str, str], question: Question, language: str, path: str, *, are_values: bool
 ) -> list[str]:
-    """Return the lines with a question's title and help in a language, or with the texts of its choices."""
     if are_values:
         found = [(name, row, "label") for name, row in (question.choices or {}).items()]
     else:
@@ -245,7 +243,6 @@ def _write_text(omitted: dict[str, str], place: str, path: str, key: str, text: 
 
 
 def _clean(text: str) -> str:
-    """Return the plain text of a label: without HTML, Markdown, line breaks and unprintable characters."""
     for pattern, plain in _MARKUP:
         text = pattern.sub(plain, text)
     words = " ".join(unescape(text).split())

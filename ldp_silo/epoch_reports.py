@@ -58,35 +58,44 @@ class EpochReports:
     def report(
         self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float
     ) -> Receipt:
-        """Report the rows of a file as an epoch; see :meth:`~ldp_silo.silo.Silo.report`."""
+        """Report the rows of a file as an epoch, or rehearse it; see :meth:`~ldp_silo.silo.Silo.report`."""
         check_name(name)
         timeout = parse_seconds(timeout, "timeout")
         self.survey.require_permission()
+        rehearses = is_variable_set(REHEARSAL_VARIABLE)
+        if rehearses and self.describe_consent().state is State.NO_CONSENT:
+            counted = self.count_alone(self.survey.plan, rows, person, multiline)
+            return _describe_rehearsal(self.survey.plan, counted, "the survey")
         plan, journal = self._require_agreed_plan(), self.survey.journal
         # 1. an epoch that is recorded is never counted again
         key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
         if known := find_named(earlier, plan.id, name):
             require_same_file(known, hash_file(rows, key))
-            return self.finish(self._change_token(known, plan), timeout, is_repeat=True)
+            known = known if rehearses else self._change_token(known, plan)
+            return self.finish(known, timeout, is_repeat=True)
         # 2. every row is checked and counted before anything is drawn
         require_person_column(plan, person)
-        message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
+        token, message_id = self.survey.token, b""
+        if not rehearses or token is not None:
+            message_id = draw_message_id(plan, token, SystemEntropy())
         self.show(f"counting the rows of {Path(rows).name}")
         with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
             counted = self._count(plan, file, person)
+
+        def make() -> bytes:
+            return make_message(plan, counted.counts, message_id, SystemEntropy())
+
         # 3. one transaction records the epoch, its epsilon and the noisy message
         new = describe_epoch(name, counted, person, new_rows, earlier)
+        identity, total = self.survey.identity, self.survey.policy.max_total_epsilon
         try:
             recorded, created = journal.commit_epoch(
-                self.survey.identity,
-                plan,
-                new,
-                message_id,
-                lambda: make_message(plan, counted.counts, message_id, SystemEntropy()),
-                self.survey.policy.max_total_epsilon,
+                identity, plan, new, message_id, None if rehearses else make, total
             )
         except RepeatedPersonsError as error:
             raise explain_repeated_persons(plan, rows, new.person_column, error.names, multiline) from None
+        if rehearses:
+            return _describe_rehearsal(plan, counted, "the survey and the ledger")
         # 4. send the bytes that the journal holds, until the collector has answered
         return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
 
@@ -102,42 +111,8 @@ class EpochReports:
                     return receipt
         return None
 
-    def rehearse(
-        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool
-    ) -> Receipt:
-        """Check and count the rows of a file, compare them with the ledger, and forget the counts."""
-        check_name(name)
-        self.survey.require_permission()
-        if self.describe_consent().state is State.NO_CONSENT:
-            plan = self.survey.plan
-            require_person_column(plan, person)
-            counted, fits = self.count_alone(plan, rows, person, multiline), "the survey"
-        else:
-            plan, journal = self._require_agreed_plan(), self.survey.journal
-            key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
-            if known := find_named(earlier, plan.id, name):
-                require_same_file(known, hash_file(rows, key))
-                return self.finish(known, timeout=0, is_repeat=True)
-            require_person_column(plan, person)
-            message_id = (
-                draw_message_id(plan, self.survey.token, SystemEntropy())
-                if self.survey.token is not None
-                else b""
-            )
-            with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
-                counted, fits = self._count(plan, file, person), "the survey and the ledger"
-            new = describe_epoch(name, counted, person, new_rows, earlier)
-            total = self.survey.policy.max_total_epsilon
-            try:
-                journal.check_epoch(self.survey.identity, plan, new, message_id, total)
-            except RepeatedPersonsError as error:
-                raise explain_repeated_persons(
-                    plan, rows, new.person_column, error.names, multiline
-                ) from None
-        why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
-        return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
-
     def count_alone(self, plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool) -> CountedRows:
+        require_person_column(plan, person)
         with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
             return self._count(plan, file, person)
 
@@ -198,6 +173,11 @@ class EpochReports:
                 "grant`, when it agrees"
             )
         return self.survey.pinned_plan(entry)
+
+
+def _describe_rehearsal(plan: SiloPlan, counted: CountedRows, fits: str) -> Receipt:
+    why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
+    return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
 
 
 def check_name(name: object) -> None:

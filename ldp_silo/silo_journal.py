@@ -8,7 +8,7 @@ recorded was never sent. Only the id of a message can change, after its token wa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -56,14 +56,15 @@ class SiloJournal(Journal):
         plan: SiloPlan,
         new: NewEpoch,
         message_id: bytes,
-        make_message: Callable[[], bytes],
+        make_message: Callable[[], bytes] | None,
         max_total: Fraction | None = None,
     ) -> tuple[Epoch, bool]:
         """Make and record the message of an epoch, unless the epoch has one already; return if it was made.
 
         `make_message` draws the noise. It is called at most once, while the journal is locked, and only if
-        its result will be recorded in the same transaction. `max_total` is the epsilon that all surveys of
-        this journal may spend of one person's budget.
+        its result will be recorded in the same transaction. None is for a rehearsal, which checks everything
+        and records nothing. `max_total` is the epsilon that all surveys of this journal may spend of one
+        person's budget.
         Raises ConsentError, PlanError, BudgetError, EpochError, TokenError or RepeatedPersonsError if the
         silo has not agreed, the plan is another one, or the rows do not fit the ledger, and JournalError if
         the journal cannot be written. Nothing is then recorded, and what was drawn is discarded unsent.
@@ -78,26 +79,18 @@ class SiloJournal(Journal):
                 raise JournalError(
                     "another process has recorded an epoch in the meantime: run the command again"
                 )
-            epoch = _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
+            epoch = _queued_epoch(agreed, plan, new, message_id)
+            connection.execute("SAVEPOINT before_epoch")
+            ledger_checks.require_one_plan(earlier, epoch)
+            ledger_checks.require_new_rows(earlier, new)
+            if new.persons:
+                ledger_checks.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
+            ledger_checks.require_unused_token(connection, message_id)
+            ledger_checks.require_total(connection, epoch, max_total)
+            if make_message is None:
+                connection.execute("ROLLBACK TO before_epoch")
+                return epoch, False
             return silo_ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
-
-    def check_epoch(
-        self,
-        identity: SurveyIdentity,
-        plan: SiloPlan,
-        new: NewEpoch,
-        message_id: bytes,
-        max_total: Fraction | None = None,
-    ) -> None:
-        """Raise what :meth:`commit_epoch` would raise for a new epoch; draw and record nothing."""
-        with self._transaction() as connection:
-            agreed = _require_agreed(connection, identity, plan)
-            earlier = silo_ledger.find_epochs(connection, identity, plan.family)
-            connection.execute("SAVEPOINT check_epoch")
-            try:
-                _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
-            finally:
-                connection.execute("ROLLBACK TO check_epoch")
 
     def change_token(self, epoch: Epoch, plan: SiloPlan, message_id: bytes) -> Epoch:
         """Let a message wait under the id of another token, if its own token was reused; return its epoch.
@@ -147,26 +140,6 @@ def _require_agreed(connection: sqlite3.Connection, identity: SurveyIdentity, pl
     if agreed.origin != identity.origin:  # another process has moved the consent since it was checked
         raise ConsentError(f"the consent is to send to {agreed.url}, another collector: call grant() again")
     return agreed
-
-
-def _check_epoch(
-    connection: sqlite3.Connection,
-    agreed: JournalEntry,
-    earlier: Sequence[Epoch],
-    plan: SiloPlan,
-    new: NewEpoch,
-    message_id: bytes,
-    max_total: Fraction | None,
-) -> Epoch:
-    """Compare a new epoch with the earlier ones, and add its persons; return it without its message."""
-    epoch = _queued_epoch(agreed, plan, new, message_id)
-    ledger_checks.require_one_plan(earlier, epoch)
-    ledger_checks.require_new_rows(earlier, new)
-    if new.persons:
-        ledger_checks.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
-    ledger_checks.require_unused_token(connection, message_id)
-    ledger_checks.require_total(connection, epoch, max_total)
-    return epoch
 
 
 def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes) -> Epoch:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.survey.features import ChoiceFeature, Feature, Label, NumericFeature
-from encoders.survey.schema_tables import EntryReader, Path, Table
+from encoders.survey.schema_tables import Path, SchemaReader, Table
 
 MAX_TABLES = 32
 _MOST_FEATURES = 3
@@ -26,7 +26,7 @@ class CrossTable(NamedTuple):
 
 
 def read_cross_tables(
-    reader: EntryReader, entries: Table, label: Label, features: Sequence[Feature]
+    reader: SchemaReader, entries: Table, label: Label, features: Sequence[Feature]
 ) -> tuple[CrossTable, ...]:
     if len(entries) > MAX_TABLES:
         reader.note(("tables",), f"has {len(entries)} tables, more than {MAX_TABLES}: delete some")
@@ -43,7 +43,7 @@ def read_cross_tables(
 
 
 def _read(
-    reader: EntryReader, entry: Any, path: Path, label: Label, features: Sequence[Feature]
+    reader: SchemaReader, entry: Any, path: Path, label: Label, features: Sequence[Feature]
 ) -> CrossTable | None:
     if not isinstance(entry, dict):
         reader.note(path, f"must be a table: [{'.'.join(path)}]")
@@ -68,7 +68,7 @@ def _read(
 
 
 def _read_features(
-    reader: EntryReader, names: Any, path: Path, label: Label, features: Sequence[Feature]
+    reader: SchemaReader, names: Any, path: Path, label: Label, features: Sequence[Feature]
 ) -> tuple[int, ...]:
     listed = names if isinstance(names, list) else []
     if not (2 <= len(listed) <= _MOST_FEATURES and all(isinstance(name, str) for name in listed)):

@@ -24,7 +24,7 @@ from encoders.survey.row_cells import (
     set_missing_codes,
 )
 from encoders.survey.silo_plan import SiloPlan
-from ldp_silo.column_counts import ColumnCounts, UnfitTextError, count_column
+from ldp_silo.column_counts import ColumnCounts, UnfitTextError
 from ldp_silo.rows_file import Chunk, FileDigest, RowsFile
 
 MissingCodes = Mapping[str, Sequence[object]]
@@ -96,9 +96,7 @@ class _RowCounter:
         self._person_name = person or ""
         self._person_place = file.find_column(person) if person is not None else None
         self._label_codes: dict[str, int] = {}
-        self.columns: list[ColumnCounts] = [
-            count_column(feature, len(plan.label.values)) for feature in plan.features
-        ]
+        self.columns = [ColumnCounts(feature, len(plan.label.values)) for feature in plan.features]
         self.persons: Counter[str] = Counter()
         self.rows = self.dropped = 0
 

@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from encoders.canonical import load_canonical_json
+from encoders.canonical import decimal_text, load_canonical_json
 from encoders.errors import SurveyError, combine_errors
 from encoders.late_imports import LateImport
 from encoders.mechanisms.base import CountedMechanism
@@ -191,16 +191,31 @@ class CompiledPlan(Generic[QuestionT]):
         object.__setattr__(plan, "texts", module.SurveyTexts.from_json(data, self.texts_digest, names))
         return plan
 
-    def _publication_entries(self) -> dict[str, str]:
-        """Return the optional entries of the plan's document: those that differ from their defaults."""
-        more = {}
-        if self.family != self.id:
-            more["family"] = self.family
-        if self.enrolment != OPEN:
-            more["enrolment"] = self.enrolment
-        if self.texts_digest:
-            more["texts"] = self.texts_digest
-        return more
+    def _common_entries(self) -> dict[str, Any]:
+        """Return the entries of every plan's document; those with a default only if they differ from it."""
+        optional = {
+            "family": self.family if self.family != self.id else "",
+            "enrolment": self.enrolment if self.enrolment != OPEN else "",
+            "texts": self.texts_digest,
+        }
+        return (
+            {name: value for name, value in optional.items() if value}
+            | self.label.as_entries()
+            | {
+                "epsilon": decimal_text(self.epsilon),
+                "features": [each.as_dict() for each in row_entries(self.features)],
+                "format": FORMAT,
+                "id": self.id,
+            }
+        )
+
+    def require_json(self, data: bytes) -> None:
+        """Raise SurveyError unless these bytes are the plan's canonical form."""
+        if self.json != data:
+            raise SurveyError(
+                "the plan contradicts itself, because it is not written as its entries require: "
+                "compile the survey again"
+            )
 
 
 def load_plan_document(data: bytes) -> dict[str, Any]:

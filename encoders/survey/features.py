@@ -13,6 +13,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from encoders.errors import RowError
@@ -89,6 +90,10 @@ class BinnedFeature(RowFeature):
         number = parse_number(value, self.name)
         if number is None:
             return encode_missing(self.name, self.missing, self.size)
+        return self.code_number(number)
+
+    def code_number(self, number: float) -> int:
+        """Return the index of a finite number's bin."""
         return bisect_right(self._inner, number)
 
     def is_clipped(self, value: object) -> bool:
@@ -125,7 +130,7 @@ class NumericFeature(RowFeature):
     def size(self) -> int:
         return 2 * GRID + 1 + (self.missing == "category")
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         return float(self.low), float(self.high)
 
@@ -146,6 +151,10 @@ class NumericFeature(RowFeature):
         number = parse_number(value, self.name)
         if number is None:
             return encode_missing(self.name, self.missing, self.size)
+        return self.code_number(number)
+
+    def code_number(self, number: float) -> int:
+        """Return the code of a finite number."""
         low, high = self.bounds
         clipped = min(max(number, low), high)
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)

@@ -16,15 +16,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError, RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
 from encoders.randomness import RandomSource
-from encoders.survey.compiled_plan import (
-    FORMAT,
-    LOCAL,
-    SILO,
-    SILO_REFUSAL,
-    CompiledPlan,
-    load_plan_document,
-    plan_errors,
-)
+from encoders.survey.compiled_plan import LOCAL, REFUSALS, SILO, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.features import CategoricalFeature, Feature, Label, entry_codes, row_entries
 from encoders.survey.parse_value import row_entry
 from encoders.survey.plan_checks import check_envelope, check_plan, check_spending, check_validation
@@ -89,16 +81,12 @@ class Plan(CompiledPlan[Question]):
         """
         document = load_plan_document(data)
         if document.get("kind") == SILO:
-            raise SurveyError(SILO_REFUSAL, "kind")
+            raise SurveyError(REFUSALS[SILO], "kind")
         with plan_errors():
             plan = cls(**parse_plan_fields(document))
             if plan.relay and not plan.relay.has_keys:
                 raise SurveyError("needs both public keys", "relay")
-            if plan.json != data:
-                raise SurveyError(
-                    "the plan contradicts itself, because its entries do not follow from its tables: "
-                    "compile the survey again"
-                )
+            plan.require_json(data)
         return plan
 
     @property
@@ -219,30 +207,22 @@ class Plan(CompiledPlan[Question]):
 
 
 def _as_dict(plan: Plan) -> dict[str, Any]:
-    more: dict[str, Any] = dict(plan._publication_entries())
-    if plan.projection:
-        more["projection"] = plan.projection.as_dict()
-    if plan.relay:
-        more["relay"] = plan.relay.as_dict()
-    if plan.validation:
-        more["validation"] = plan.validation.as_dict()
-    if plan.waves:
-        more["waves"] = plan.waves.as_dict()
+    optional: dict[str, Any] = {
+        "projection": plan.projection,
+        "relay": plan.relay,
+        "validation": plan.validation,
+        "waves": plan.waves,
+    }
+    more = {name: part.as_dict() for name, part in optional.items() if part}
     keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
     ratios = {question.mechanism.ratio for question in plan.questions}
     realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}
-    return (
-        more
-        | plan.label.as_entries()
-        | {
-            "epsilon": decimal_text(plan.epsilon),
-            "features": [each.as_dict() for each in row_entries(plan.features)],
-            "format": FORMAT,
-            "id": plan.id,
-            "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
-            "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
-        }
-    )
+    return {
+        **plan._common_entries(),
+        **more,
+        "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
+        "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
+    }
 
 
 def _tables_key(tables: object) -> str:

@@ -6,29 +6,20 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from encoders.canonical import decimal_text, dump_canonical_json
+from encoders.canonical import dump_canonical_json
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
-from encoders.survey.compiled_plan import (
-    FORMAT,
-    OPEN,
-    SILO,
-    CompiledPlan,
-    check_id,
-    load_plan_document,
-    plan_errors,
-)
+from encoders.survey.compiled_plan import SILO, CompiledPlan, check_id, load_plan_document, plan_errors
 from encoders.survey.features import Feature, Label, NumericFeature
 from encoders.survey.plan_checks import check_row_schema
-from encoders.survey.plan_document import read_features, read_label
+from encoders.survey.plan_document import read_common_fields
 
 MAX_ROWS = 10**9
 _MAX_SCALE = 1 << 128
@@ -153,28 +144,16 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
             raise SurveyError('this plan asks people, not silos: use a survey with kind = "silo"', "kind")
         with plan_errors():
             plan = cls(**_parse_fields(document))
-            if plan.json != data:
-                raise SurveyError(
-                    "the plan contradicts itself, because it is not written as its entries require: "
-                    "compile the survey again"
-                )
+            plan.require_json(data)
         return plan
 
     def _as_dict(self) -> dict[str, Any]:
-        return (
-            self._publication_entries()
-            | self.label.as_entries()
-            | {
-                "epsilon": decimal_text(self.epsilon),
-                "features": [each.as_dict() for each in self.entries],
-                "format": FORMAT,
-                "id": self.id,
-                "kind": SILO,
-                "questions": [{"mechanism": CountTable.name, "scale": _scale_texts(self.scale)}],
-                "rows": self.rows,
-                "rows_per_person": self.rows_per_person,
-            }
-        )
+        return self._common_entries() | {
+            "kind": SILO,
+            "questions": [{"mechanism": CountTable.name, "scale": _scale_texts(self.scale)}],
+            "rows": self.rows,
+            "rows_per_person": self.rows_per_person,
+        }
 
 
 _MAX_CELLS = (MAX_MESSAGE_BYTES - OVERHEAD_BYTES) // 8
@@ -197,17 +176,10 @@ def _parse_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         raise SurveyError("a silo survey has one question", "questions")
     if questions[0]["mechanism"] != CountTable.name:
         raise SurveyError(f"a silo survey needs {CountTable.name}", "questions.0.mechanism")
-    return {
-        "id": document["id"],
-        "epsilon": Decimal(document["epsilon"]),
-        "label": read_label(document),
-        "features": read_features(document["features"]),
+    return read_common_fields(document) | {
         "rows": document["rows"],
         "rows_per_person": document["rows_per_person"],
         "scale": _read_scale(questions[0]["scale"]),
-        "family": document.get("family", ""),
-        "enrolment": document.get("enrolment", OPEN),
-        "texts_digest": document.get("texts", ""),
     }
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_audit.blackbox import ALPHA, compare, required_requests
+from ldp_audit.blackbox import ALPHA, required_requests
 from ldp_audit.device import (
     Device,
     PublicClient,
@@ -41,6 +40,7 @@ from ldp_audit.result import (
     AuditResult,
     BlackBoxResult,
     Check,
+    measure_leak,
     report_epsilon,
 )
 from ldp_audit.series_audit import SeriesDevice, check_series
@@ -272,13 +272,3 @@ def collect_reports(device: Reporter, plan: Plan, people: Sequence[Person], tria
         )
         for person in people
     }
-
-
-def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> BlackBoxResult:
-    """Compare the messages of every two people; return the largest leak.
-
-    The bound of any pair exceeds the pair's true epsilon with the probability `alpha`.
-    """
-    pairs = list(combinations(messages, 2))
-    leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]
-    return BlackBoxResult(question, max(leaks, key=lambda leak: leak.epsilon_lower_bound), len(pairs))

@@ -66,7 +66,7 @@ class PublicClient:
 
     def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         """Return the bodies that a client posts while the network fails, and after a restart."""
-        network, journal = _Network(), Journal(":memory:")
+        network, journal = SimulatedNetwork(), Journal(":memory:")
         token = _draw_token(plan)
         for network.works, seconds in ((False, _OFFLINE_SECONDS), (True, _TIMEOUT_SECONDS)):
             with self._client(plan, journal, transport=network, token=token) as client:
@@ -79,7 +79,7 @@ class PublicClient:
     def series(self, plan: Plan, history: History) -> Bodies:
         """Return the bodies that a device sends in each wave, and when its clock was set back after all."""
         assert plan.waves is not None
-        waves, journal, network = plan.waves.list, _NewJournal(":memory:"), _Network()
+        waves, journal, network = plan.waves.list, _NewJournal(":memory:"), SimulatedNetwork()
         network.works = True
         options = {"transport": network, "token": _draw_token(plan), "spread": 0}
         sent: Bodies = [[] for _ in waves]
@@ -157,17 +157,20 @@ class _NewJournal(Journal):
         return False
 
 
-class _Network:
-    """A transport that records bodies, and responds only while the simulated network works."""
+class SimulatedNetwork:
+    """A transport that records bodies, and gives its response only while the network works."""
 
-    def __init__(self) -> None:
+    def __init__(self, status: int = 200, body: bytes = b'{"status": "recorded"}') -> None:
         self.bodies: list[bytes] = []
+        self.refused = 0
         self.works = False
         self.attempted = threading.Event()
+        self._response = Response(status, body)
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
         self.bodies.append(body or b"")
         self.attempted.set()
         if not self.works:
+            self.refused += 1
             raise TransportError("no network")
-        return Response(200, b'{"status": "recorded"}')
+        return self._response

@@ -20,11 +20,12 @@ from encoders.survey import Plan
 from encoders.survey.randomise import read_report
 from encoders.survey.sealing import SealError, column_bytes, outer_bytes
 from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
+from ldp_audit.device import SimulatedNetwork
 from ldp_audit.homogeneity import min_p_value
 from ldp_audit.people import Person
 from ldp_audit.request_capture import Request, capture_requests, check_requests
 from ldp_audit.result import RELAY, Check
-from ldp_client import Client, Journal, Response, TransportError
+from ldp_client import Client, Journal
 
 _HOST = "127.0.0.1"
 _HELD = b'{"status": "held"}'
@@ -140,17 +141,14 @@ def _check_bytes(
             return Check(RELAY, name, False, "a message names another key")
         # the last byte of an ephemeral key is below 128
         bytes_of = np.delete(data, [start + place for start in starts for place in (0, 32)], axis=1).T
-        counts = np.array([[np.min(found), np.max(found)] for found in map(_count_bytes, bytes_of)])
+        counted = [np.bincount(each, minlength=256) for each in bytes_of]
+        counts = np.array([[np.min(found), np.max(found)] for found in counted])
         p, positions = min(p, min_p_value(counts, len(layer), 1 / 256)), positions + len(bytes_of)
     if len(set(messages)) < len(messages) or len({each[1:33] for each in columns}) < len(columns):
         return Check(RELAY, name, False, "a message or an ephemeral key repeats")
     limit = alpha / (256 * positions)
     finding = f"{len(messages):,} messages, p = {p:.2g} (fails below {limit:.1g})"
     return Check(RELAY, name, p >= limit, finding)
-
-
-def _count_bytes(column: np.ndarray) -> np.ndarray:
-    return np.bincount(column, minlength=256)
 
 
 def _open_reports(audited: _AuditedRelay, inner: Sequence[bytes]) -> list[list[Report]]:
@@ -208,7 +206,7 @@ def _check_attempts(audited: _AuditedRelay, people: Sequence[Person]) -> Check:
     """Check that a device sends the same bytes while the network fails, and after a restart."""
     name = "a retry sends the same message, and none follows a 202"
     for person in people:
-        network, journal = _Network(), Journal(":memory:")
+        network, journal = SimulatedNetwork(202, _HELD), Journal(":memory:")
         for network.works in (False, True, True):
             with audited.client(journal, transport=network) as client:
                 client.grant()
@@ -220,20 +218,3 @@ def _check_attempts(audited: _AuditedRelay, people: Sequence[Person]) -> Check:
             finding = f"({person.name}) sent {len(network.bodies)} times, {different} different messages"
             return Check(RELAY, name, False, finding)
     return Check(RELAY, name, True, f"{len(people)} people")
-
-
-class _Network:
-    """A transport that records bodies, and takes a message only while the simulated network works."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        self.refused = 0
-        self.works = False
-
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Record the body; respond as a relay, or raise TransportError while the network fails."""
-        self.bodies.append(body or b"")
-        if not self.works:
-            self.refused += 1
-            raise TransportError("no network")
-        return Response(202, _HELD)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from itertools import combinations
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
 from ldp_aggregator.wording.statement import Texts
-from ldp_audit.blackbox import Leak
+from ldp_audit.blackbox import Leak, compare
 from ldp_audit.exact_epsilon import ExactResult
+from ldp_audit.messages import MessagesByPerson
 
 TEXTS = Texts("ldp_audit")
 HOMOGENEITY = "homogeneity"
@@ -51,6 +53,16 @@ class BlackBoxResult:
     def can_exceed(self, epsilon: Decimal) -> bool:
         """Return whether this many messages can prove any leak above epsilon."""
         return self.leak.max_detectable_epsilon > float(epsilon)
+
+
+def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> BlackBoxResult:
+    """Compare the messages of every two people; return the largest leak.
+
+    The bound of any pair exceeds the pair's true epsilon with the probability `alpha`.
+    """
+    pairs = list(combinations(messages, 2))
+    leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]
+    return BlackBoxResult(question, max(leaks, key=lambda leak: leak.epsilon_lower_bound), len(pairs))
 
 
 def report_epsilon(plan: Plan) -> Decimal:

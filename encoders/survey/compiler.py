@@ -234,7 +234,10 @@ class Compiler:
         if not self.label.exists:
             return 0
         informing = [draft for draft in drafts if draft.label.exists]
-        estimated = any(map(_estimates_prior, informing))
+        estimated = any(
+            isinstance(each.mechanism, FrequencyOracle) or each.mechanism.estimates_prior
+            for each in informing
+        )
         weight = self.weights[0]
         if weight == 0 and drafts and not estimated:
             raise SurveyError(_NO_LABEL_QUESTION, "label.weight")
@@ -318,10 +321,6 @@ def compute_label_weight(users: int, features: float, alone: float, information:
         return 0.0
     share = needed / gained
     return min(features * share / (1 - share), MAX_LABEL_WEIGHT) if share < 1 else MAX_LABEL_WEIGHT
-
-
-def _estimates_prior(draft: _Draft) -> bool:
-    return isinstance(draft.mechanism, FrequencyOracle) or draft.mechanism.estimates_prior
 
 
 def _label_variance(mechanism: FrequencyOracle | NumericMechanism, labels: int) -> float:

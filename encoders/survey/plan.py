@@ -214,7 +214,10 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         "waves": plan.waves,
     }
     more = {name: part.as_dict() for name, part in optional.items() if part}
-    keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
+    tables = {
+        question.index: dump_canonical_json(question.mechanism.parameters) for question in plan.questions
+    }
+    keys = {index: hashlib.sha256(data).hexdigest()[:16] for index, data in tables.items()}
     ratios = {question.mechanism.ratio for question in plan.questions}
     realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}
     return {
@@ -223,7 +226,3 @@ def _as_dict(plan: Plan) -> dict[str, Any]:
         "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
         "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
     }
-
-
-def _tables_key(tables: object) -> str:
-    return hashlib.sha256(dump_canonical_json(tables)).hexdigest()[:16]

@@ -119,6 +119,7 @@ class Projection:
 
 def _component_problems(component: Component, inputs: int) -> Iterator[SurveyError]:
     field = f"features.{component.name}"
+    parts = (*component.weights, component.offset)
     decimals = all(map(_is_decimal, component.weights)), _is_decimal(component.offset)
     if len(component.weights) != inputs:
         why = f"needs a weight for each of the {inputs} inputs, in their order; it has"
@@ -127,15 +128,11 @@ def _component_problems(component: Component, inputs: int) -> Iterator[SurveyErr
         yield SurveyError("weights must be finite decimals of at most 6 decimals", f"{field}.weights")
     if not decimals[1]:
         yield SurveyError("the offset must be a finite decimal of at most 6 decimals", f"{field}.offset")
-    if all(decimals) and _sum_of(component) > MAX_SUM * UNIT:
+    if all(decimals) and sum(abs(_scaled(text)) for text in parts) > MAX_SUM * UNIT:
         yield SurveyError(
             f"the absolute weights and offset add up to more than {MAX_SUM}: scale them down",
             f"{field}.weights",
         )
-
-
-def _sum_of(component: Component) -> int:
-    return sum(abs(_scaled(text)) for text in (*component.weights, component.offset))
 
 
 def _is_decimal(text: object) -> bool:

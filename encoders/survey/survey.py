@@ -160,14 +160,13 @@ class Survey:
         else:
             with suppress(SurveyError):  # too few questions, too large parts, or the promise
                 joined = self._compile_parts(joins_moments=True)
-                if estimate_all_better(joined, questions) and self._keeps_promise(joined):
+                mechanisms = [each.mechanism for each in joined]
+                is_kept = self.relay is None or keeps_promise(self.relay, mechanisms)
+                if estimate_all_better(joined, questions) and is_kept:
                     questions = joined
         if self.divide == MARGINS and self.relay:
             return tuple(divide_by_margins(self.relay, self.epsilon, questions))
         return questions
-
-    def _keeps_promise(self, questions: Sequence[Question]) -> bool:
-        return self.relay is None or keeps_promise(self.relay, [each.mechanism for each in questions])
 
     def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
         compiler = self._compiler(Decimal(1), joins_moments)

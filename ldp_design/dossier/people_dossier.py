@@ -79,7 +79,7 @@ def render_dossier(source: DossierSource) -> bytes:
         warnings=[
             TEXTS.find(
                 "warnings.warning",
-                message=_begin_sentence(each.message),
+                message=each.message[:1].upper() + each.message[1:].rstrip("."),
                 is_silo=False,
                 commands=source.commands,
             )
@@ -174,10 +174,6 @@ def _describe_relay(plan: Plan) -> SimpleNamespace | None:
 
 def _join_or(names: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
-def _begin_sentence(message: str) -> str:
-    return message[:1].upper() + message[1:].rstrip(".")
 
 
 def _quote_audit(name: str, texts: Sequence[str], source: DossierSource) -> list[Statement]:

@@ -239,6 +239,9 @@ class IntegerVectorPayload(Mechanism):
 
     component_range: tuple[int, int]
 
+    def _read_weights(self) -> tuple[int, ...]:
+        return read_weights(self.parameters["weights"], f"{self.name} table 'weights'")
+
     def _is_valid(self, payload: bytes) -> bool:
         low, high = self.component_range
         vector = self.contribution(payload)

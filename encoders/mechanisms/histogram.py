@@ -15,12 +15,7 @@ from typing import ClassVar, Self
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, IntArray, np
-from encoders.mechanisms.base import (
-    TABLE_DESIGN,
-    IntegerVectorPayload,
-    MechanismParameters,
-    read_weights,
-)
+from encoders.mechanisms.base import TABLE_DESIGN, IntegerVectorPayload, MechanismParameters
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
@@ -46,7 +41,7 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
         self._require_keys("weights")
-        weights = read_weights(parameters["weights"], "SHE table 'weights'")
+        weights = self._read_weights()
         self._steps = len(weights) - 1
         self.component_range = (1 - self._steps, self._steps)
         noise = _LaplaceNoise.from_weights(weights)

@@ -13,13 +13,7 @@ from typing import Any, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import (
-    TABLE_DESIGN,
-    IntegerVectorPayload,
-    MechanismParameters,
-    Number,
-    read_weights,
-)
+from encoders.mechanisms.base import TABLE_DESIGN, IntegerVectorPayload, MechanismParameters, Number
 from encoders.mechanisms.numeric_base import (
     GRID,
     GRID_BITS,
@@ -66,7 +60,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         if not 1 <= len(domain.missing) <= MAX_NUMBERS:
             raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
         self._steps_per_unit = self._integer("steps", 1, _MAX_GRID_STEPS)
-        weights = read_weights(parameters["weights"], f"{self.name} table 'weights'")
+        weights = self._read_weights()
         self._max_output = len(weights) - 1 - self._steps_per_unit
         if self._steps_per_unit.bit_count() != 1 or not 0 < self._max_output < 1 << 15:
             raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")

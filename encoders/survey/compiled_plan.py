@@ -32,6 +32,7 @@ FORMAT = 1
 INDEX_BYTES = 2
 MAX_PLAN_BYTES = 1 << 20
 RECOMPILE = "compile the survey again"
+OTHER_TEXTS = f"these texts belong to another plan: {RECOMPILE}, and copy the plan and its texts together"
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
 LOCAL, SILO, CENTRAL = "local", "silo", "central"
@@ -131,11 +132,7 @@ class CompiledPlan(Generic[QuestionT]):
         if self.texts_digest != "" and not is_sha256(self.texts_digest):
             raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
         if self.texts and self.texts.digest != self.texts_digest:
-            raise SurveyError(
-                "these texts belong to another plan: compile the survey again, and copy the plan and its "
-                "texts together",
-                "texts",
-            )
+            raise SurveyError(OTHER_TEXTS, "texts")
 
     def _set_json(self, data: bytes) -> None:
         object.__setattr__(self, "json", data)

@@ -53,22 +53,14 @@ def read_public_key(text: str) -> bytes:
 
     Not every 32 bytes are a key, but then no signature is valid.
     """
-    try:
-        return _bytes(text, PUBLIC_KEY_BYTES)
-    except ValueError as error:
-        raise SignatureError(
-            f"not a public key: a key is {PUBLIC_KEY_BYTES} bytes in base64, as ldp-survey keygen prints it"
-        ) from error
+    why = f"not a public key: a key is {PUBLIC_KEY_BYTES} bytes in base64, as ldp-survey keygen prints it"
+    return _bytes(text, PUBLIC_KEY_BYTES, why)
 
 
 def read_signature(text: str | bytes) -> bytes:
     """Return the 64 bytes of a signature from its line of base64; raise SignatureError for another text."""
-    try:
-        return _bytes(text, SIGNATURE_BYTES)
-    except ValueError as error:
-        raise SignatureError(
-            f"not a signature: one is {SIGNATURE_BYTES} bytes in base64, as ldp-survey sign writes it"
-        ) from error
+    why = f"not a signature: one is {SIGNATURE_BYTES} bytes in base64, as ldp-survey sign writes it"
+    return _bytes(text, SIGNATURE_BYTES, why)
 
 
 def signature_text(signature: bytes) -> str:
@@ -79,11 +71,14 @@ def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _bytes(text: str | bytes, size: int) -> bytes:
-    line = (text if isinstance(text, str) else text.decode("ascii")).strip()
-    data = base64.b64decode(line, validate=True)
+def _bytes(text: str | bytes, size: int, why: str) -> bytes:
+    try:
+        line = (text if isinstance(text, str) else text.decode("ascii")).strip()
+        data = base64.b64decode(line, validate=True)
+    except ValueError as error:
+        raise SignatureError(why) from error
     if len(data) != size or base64_text(data) != line:  # base64 has unused bits, which must be 0
-        raise ValueError("another length or spelling")
+        raise SignatureError(why)
     return data
 
 

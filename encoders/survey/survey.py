@@ -108,7 +108,10 @@ class Survey:
         """
         if self.kind != LOCAL:
             raise SurveyError(REFUSALS[self.kind], "survey.kind")
-        questions = self._compile_all() if self.asks_all else self._compiler(self.epsilon).compile_questions()
+        if self.asks_all:
+            questions = self._compile_all()
+        else:
+            questions = Compiler(survey=self.of_one_wave(), epsilon=self.epsilon).compile_questions()
         if self.relay:
             require_author_promise(self.relay, [each.mechanism for each in questions])
         return Plan(
@@ -169,7 +172,7 @@ class Survey:
         return questions
 
     def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
-        compiler = self._compiler(Decimal(1), joins_moments)
+        compiler = Compiler(survey=self.of_one_wave(), epsilon=Decimal(1), joins_moments=joins_moments)
         count = len(compiler.compile_questions())
         check_count(count)
         each = equal_part(self.epsilon, count)
@@ -181,19 +184,3 @@ class Survey:
                 "survey.epsilon",
             )
         return replace(compiler, epsilon=each).compile_questions()
-
-    def _compiler(self, epsilon: Decimal, joins_moments: bool = False) -> Compiler:
-        return Compiler(
-            epsilon=epsilon,
-            label=self.label,
-            features=self.features,
-            weights=self.weights,
-            frequency=self.frequency,
-            numeric=self.numeric,
-            users=self.of_one_wave().users,
-            tables=self.tables,
-            projection=self.projection,
-            validation=self.validation,
-            asks_all=self.asks_all,
-            joins_moments=joins_moments,
-        )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from encoders.canonical import dump_canonical_json, load_canonical_json, look_of, nfc_fault, printable_fault
 from encoders.errors import SurveyError, combine_errors
+from encoders.survey.compiled_plan import OTHER_TEXTS
 from encoders.survey.conditions import KEY, Condition, find_condition_problems, read_conditions
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
@@ -110,11 +111,7 @@ class SurveyTexts:
                 "texts",
             )
         if hashlib.sha256(data).hexdigest() != digest:
-            raise SurveyError(
-                "these texts belong to another plan: compile the survey again, and copy the plan and its "
-                "texts together",
-                "texts",
-            )
+            raise SurveyError(OTHER_TEXTS, "texts")
         document = load_canonical_json(data, "file of texts")
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SurveyError(

@@ -34,6 +34,14 @@ def list_parser(
 
 
 parse_epsilons = list_parser(parse_epsilon)
+epsilons_option = option(
+    "--epsilon",
+    "epsilons",
+    metavar="NUMBER,...",
+    callback=parse_epsilons,
+    show_default="epsilon in [survey]",
+    help="The values of epsilon to compare, for example 0.5,1,2.",
+)
 
 
 class Share(click.FloatRange):

@@ -33,7 +33,7 @@ from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.wording.values import NumberMargin, ShareMargin, count_people
-from ldp_design.cli.option_values import list_parser, parse_epsilons
+from ldp_design.cli.option_values import epsilons_option, list_parser
 from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.reports import make_row_reports
@@ -59,14 +59,7 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
     help="Rows with the label, if the survey has one; a CSV file with a header. An empty cell is a missing "
     "answer.",
 )
-@option(
-    "--epsilon",
-    "epsilons",
-    metavar="NUMBER,...",
-    callback=parse_epsilons,
-    show_default="epsilon in [survey]",
-    help="The values of epsilon to compare, for example 0.5,1,2.",
-)
+@epsilons_option
 @option(
     "--users",
     type=Count(min=1),

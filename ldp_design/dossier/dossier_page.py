@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 from markupsafe import Markup, escape
@@ -17,6 +17,7 @@ from encoders.canonical import decimal_text
 from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
 from encoders.survey.features import Choices, Label
+from encoders.survey.texts import ABOUT_KEYS
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.statements.privacy import update_beliefs
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
@@ -29,34 +30,11 @@ TEXTS = Texts("ldp_design.dossier")
 # -- facts about a plan of people or of silos -------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class SectionNumbers:
-    """The numbers of the sections that texts name; 0 if the dossier does not have one."""
-
-    purpose: int
-    asked: int
-    visible: int
-    epsilon: int
-    accuracy: int
-    not_covered: int
-    withdrawal: int
-    audit: int
-    checklist: int
-    proof: int
-    margins: int
-    commands: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class AboutFacts:
-    """What the author states about the survey; empty where nothing is stated."""
-
-    title: str
-    purpose: str = ""
-    contact: str = ""
-    ethics: str = ""
-    retention: str = ""
-    explanation: str
+_SECTIONS = (
+    *("purpose", "asked", "visible", "epsilon", "accuracy", "not_covered", "withdrawal", "audit"),
+    *("checklist", "proof", "margins", "commands"),
+)
+"""The sections whose numbers texts name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +45,14 @@ class DossierFacts:
     plan: AnyPlan
     epsilon: str
     label: Label
-    about: AboutFacts
+    about: SimpleNamespace
+    """What the author states about the survey; empty where nothing is stated."""
     several_answers: str
     size: SizeFacts | None
     """None for a validation round."""
     commands: Commands
-    sections: SectionNumbers
+    sections: SimpleNamespace
+    """Their numbers; 0 if the dossier does not have one."""
     beliefs: SimpleNamespace
     beliefs_of_two: SimpleNamespace
     beliefs_of_five: SimpleNamespace
@@ -100,11 +80,18 @@ def describe_plan(
         plan=plan,
         epsilon=source.epsilon,
         label=plan.row_label,
-        about=AboutFacts(**{**texts.about, "title": texts.title}, explanation=texts.help),
+        about=SimpleNamespace(
+            **{
+                **dict.fromkeys(ABOUT_KEYS, ""),
+                **texts.about,
+                "title": texts.title,
+                "explanation": texts.help,
+            }
+        ),
         several_answers=" and ".join(each.name for each in plan.entries if isinstance(each, Choices)),
         size=size,
         commands=commands,
-        sections=SectionNumbers(**{each.name: numbers.get(each.name, 0) for each in fields(SectionNumbers)}),
+        sections=SimpleNamespace(**{name: numbers.get(name, 0) for name in _SECTIONS}),
         beliefs=beliefs,
         beliefs_of_two=of_two,
         beliefs_of_five=of_five,

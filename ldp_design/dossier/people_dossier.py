@@ -22,12 +22,8 @@ from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share, ShareAtMost
 from ldp_design.authoring.overview import find_setting_warnings, longest_report
 from ldp_design.dossier.accuracy import describe_accuracy
-from ldp_design.dossier.asked import (
-    describe_questions,
-    describe_sample,
-    list_asked,
-)
-from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, SectionNumbers, describe_plan, render_page
+from ldp_design.dossier.asked import describe_questions, describe_sample, list_asked
+from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, describe_plan, render_page
 from ldp_design.dossier.source import BELIEFS, SURVEYS, AuditSummary, DossierSource
 from ldp_design.sizing.size_facts import describe_size
 
@@ -212,7 +208,7 @@ def _join_questions(first: Statement, second: Statement) -> Statement:
     return TEXTS.find("consent_words.pair", first=first, second=second)
 
 
-def _quote(name: str, stated: str, sections: SectionNumbers) -> Statement:
+def _quote(name: str, stated: str, sections: SimpleNamespace) -> Statement:
     text = " ".join(stated.split())
     is_short = 0 < len(text) <= _MAX_QUOTED
     sentence = text if not text or text.endswith((".", "!", "?")) else f"{text}."

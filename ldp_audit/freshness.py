@@ -136,10 +136,7 @@ def repeat_report(
     reference: Messages,
     alpha: float,
 ) -> RepeatResult:
-    """Make reports of a person under the same conditions until a payload differs, or chance is excluded.
-
-    For `reference` and `alpha` see :func:`check_forks`.
-    """
+    """Report under the same conditions until a payload differs, or chance is excluded."""
     environment.release_bytes()
     first = device.report(plan, person.row, person.label)
     answer, report_id = parse_answer(first, plan), _parse_id(first)

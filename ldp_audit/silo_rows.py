@@ -38,10 +38,7 @@ Row = tuple[dict[str, object], str | None]
 
 
 def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
-    """Write a pair of files for each label, and for other values with the last label.
-
-    Raises LdpError if the survey allows too few rows.
-    """
+    """Write a pair of files for each label; raise LdpError if the survey allows too few rows."""
     labels = list_labels(plan.label)
     chosen = [(label, "first", _row(plan, "first")) for label in labels]
     known = [_codes(plan, chosen[-1][2])]

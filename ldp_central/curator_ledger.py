@@ -142,10 +142,7 @@ class Ledger:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Return the ledger in the bytes of a file.
-
-        Raises LedgerError if another release wrote it; ValueError, TypeError or KeyError if it is damaged.
-        """
+        """Return the ledger in the bytes of a file; raise LedgerError for another version."""
         content = json.loads(data)
         if content["format"] != FORMAT or content.pop("checksum") != _compute_checksum(content):
             raise ValueError("it is not a ledger, or it was edited or damaged")

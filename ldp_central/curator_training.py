@@ -89,10 +89,7 @@ def read_curator_rows(
 
 
 def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
-    """Return a digest of all texts of a table in NFC, whatever the order of rows and columns.
-
-    Digests of rows are sorted instead of their texts, to save memory.
-    """
+    """Return a digest of a table in NFC, whatever the order of rows and columns."""
     names = sorted(columns, key=to_nfc)
     rows = zip(*(map(to_nfc, columns[name]) for name in names), strict=True)
     digests = sorted(hashlib.sha256(msgpack.packb(row)).digest() for row in rows)

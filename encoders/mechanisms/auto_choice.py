@@ -69,10 +69,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
 
 
 def auto_choose_oracle(domain: int, epsilon: Decimal) -> FrequencyOracle:
-    """Return the oracle with the least closed-form variance of the estimate of a frequency of 1/d.
-
-    If two variances differ by less than 1 %, the simpler oracle is chosen.
-    """
+    """Return the oracle of least variance for a frequency of 1/d, or a simpler one within 1 %."""
     chosen, least_variance = [], math.inf
     for names in _AUTO_CANDIDATES if domain <= MAX_SUBSET_DOMAIN else _AUTO_CANDIDATES[:-1]:
         candidates = [design(name, domain, epsilon) for name in names]

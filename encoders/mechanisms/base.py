@@ -154,10 +154,7 @@ class Mechanism(CountedMechanism):
 
     @abstractmethod
     def describe_output(self, value: Any) -> str:
-        """Describe in words, with probabilities, what may be sent if `value` is the true answer.
-
-        Only the person may see the text: for a number it reveals the true answer.
-        """
+        """Describe in words what may be sent for `value`; only the person may see it."""
 
     # -- simulated populations -------------------------------------------------------------
 

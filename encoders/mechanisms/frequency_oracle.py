@@ -128,10 +128,7 @@ class FrequencyOracle(Mechanism):
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the range for counters that do not constrain each other; see :class:`Mechanism`.
-
-        `times`, (cells,), is the number of counters that each weight represents, if not 1.
-        """
+        """Return the range for independent counters; `times` is how many each weight represents."""
         low, high = self.cell_range
         ends = np.stack([weights * low, weights * high])
         if times is not None:

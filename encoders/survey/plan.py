@@ -144,10 +144,7 @@ class Plan(CompiledPlan[Question]):
         return self.row_schema.label
 
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
-        """Code the features of a row.
-
-        Raises RowError for an absent feature, an unknown category or a wrong type, without the value.
-        """
+        """Code the features of a row; raise RowError, without the value, if an entry does not fit."""
         full = self._projected(row)
         coded = (entry_codes(entry, row_entry(full, entry.name)) for entry in self._coded_entries)
         return tuple(chain.from_iterable(coded))
@@ -182,10 +179,7 @@ class Plan(CompiledPlan[Question]):
         return self.validation.validate(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:
-        """Draw the question by the public weights and 8 random bytes, without looking at the row.
-
-        Raises LdpError if each person answers all questions.
-        """
+        """Draw the question by the public weights and 8 random bytes; the row has no part in it."""
         if self.asks_all:
             raise LdpError("each person answers all questions of this survey: draw none")
         return self.questions[draw(self._limits, rng)]

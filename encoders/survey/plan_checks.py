@@ -48,10 +48,7 @@ def check_plan(
     questions: Sequence[Question],
     projection: Projection | None,
 ) -> None:
-    """Check every part of a plan but what it spends.
-
-    Raises SurveyError, with one of `problems` for each invalid feature, or for each invalid question.
-    """
+    """Check all but what a plan spends; raise SurveyError, with one of `problems` for each part."""
     check_id(survey)
     check_row_schema(label, features, projection)
     _check_questions(questions, features)

@@ -115,10 +115,7 @@ class Question:
 
     @cached_property
     def key(self) -> str:
-        """Hash of what is asked and how the answer is randomised; counters with equal keys may be added.
-
-        The key in wave w ends with "@w".
-        """
+        """Hash of what is asked and how it is randomised, then "@w" for wave w; equal keys may be added."""
         features = [feature.as_dict() for feature in self.asked_features]
         asked: dict[str, Any] = {
             "feature": (features[0] if features else None) if len(features) < 2 else features,

@@ -87,10 +87,7 @@ def randomise_all(
     token: str | None = None,
     wave: int | None = None,
 ) -> list[RandomisedReport]:
-    """Randomise all that a person sends of a row that :meth:`Plan.encode` has coded.
-
-    Each answer takes fresh bytes: in the plan's order, 16 for the id and then the mechanism's.
-    """
+    """Randomise all that a person sends; each answer takes fresh bytes, 16 for its id at first."""
     if not plan.asks_all:
         return [randomise_coded(plan, coded, rng, token=token, wave=wave)]
     asked = [plan.in_wave(each, wave) for each in plan.questions]

@@ -93,10 +93,7 @@ def is_missing_code(feature: Feature, value: object) -> bool:
 
 
 def describe_outside(feature: Feature, outside: Mapping[float, int], cells: int) -> str:
-    """Return how many cells of a column are outside of the range, and the number that may be a code.
-
-    It contains counts and a value: it is only for the terminal of those who hold the rows.
-    """
+    """Return how many cells are outside of the range, for the terminal of who holds the rows."""
     assert not isinstance(feature, CategoricalFeature)
     low, high = map(show_code, feature.bounds)
     code = max((each for each in outside if not isnan(each)), key=outside.__getitem__)

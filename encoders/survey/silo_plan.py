@@ -135,10 +135,7 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
 
     @classmethod
     def from_json(cls, data: bytes) -> SiloPlan:
-        """Read a plan of silos and check everything in it.
-
-        Raises SurveyError if it is not a consistent plan of silos, PrivacyError if the noise is too small.
-        """
+        """Read a plan of silos; raise SurveyError if it is inconsistent, PrivacyError if it spends more."""
         document = load_plan_document(data)
         if document.get("kind") != SILO:
             raise SurveyError('this plan asks people, not silos: use a survey with kind = "silo"', "kind")

@@ -132,10 +132,7 @@ class Survey:
         )
 
     def fit_promise(self) -> Survey:
-        """Return the survey with epsilon lowered, if need be, to the largest that keeps its relay's promise.
-
-        Raises SurveyError if the survey cannot be compiled with any epsilon.
-        """
+        """Return the survey with epsilon lowered to the largest that keeps its relay's promise."""
         if not self.relay:
             return self
         private = replace(self, epsilon=self.relay.epsilon, divide=EQUAL).compile()

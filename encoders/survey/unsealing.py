@@ -88,10 +88,7 @@ def read_private_key(pem: bytes) -> PrivateKey:
 
 
 def write_private_key(path: Path) -> str:
-    """Make a key, and write it to a new file that only its owner can read; return the public key.
-
-    Raises KeyFileError, with the file's name, if the file exists or cannot be written.
-    """
+    """Write a new key to a new file of its owner alone; return the public key, or raise KeyFileError."""
     key = make_private_key()
     write_key_file(path, key.pem, KeyFileError)
     return key.public_key
@@ -121,7 +118,7 @@ def most_records(plan: Plan) -> int:
 def open_outer(
     plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False, wave: int | None = None
 ) -> bytes:
-    """Open a device's envelope at the relay; return the code, if it has one, and the inner messages.
+    """Open a device's envelope at the relay; return the code, if any, and the inner messages.
 
     Raises SealError if the envelope is of another plan, key, wave, length or collector.
     """
@@ -136,10 +133,7 @@ def open_outer(
 
 
 def open_inner(plan: Plan, message: bytes, key: PrivateKey, column: int = 0) -> bytes:
-    """Open a message of a column at the collector; return the bytes of the report.
-
-    Raises SealError if the message is of another plan, key or length, or is not padded with zeros.
-    """
+    """Return the bytes of a report in a message of a column; raise SealError for another message."""
     padded = _open(message, key, REPORT_INFO + plan.digest_bytes, column_bytes(plan)[column])
     end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")
     if end > len(padded) or any(padded[end:]):

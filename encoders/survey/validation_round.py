@@ -72,10 +72,7 @@ class Validation:
         return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]
 
     def check(self) -> None:
-        """Check everything except the label, features and projection, which are checked as in any plan.
-
-        Raises SurveyError if the model is invalid; with the name of the wrong entry of the survey file.
-        """
+        """Raise SurveyError, with the wrong entry, unless what only a validation has is valid."""
         known = set(range(len(self.features)))
         if (
             not _are_whole(self.order)

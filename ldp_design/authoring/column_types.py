@@ -46,10 +46,7 @@ class InferredFeature:
 
 
 def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> InferredFeature:
-    """Infer a feature from the cells of a column; `choices` are known if each has a column.
-
-    No other text that only one cell contains is written, because it may identify a person.
-    """
+    """Infer a feature from cells; no text that only one cell contains is written."""
     counts = count_values(cells)
     answers = [cell for cell in cells if cell.strip().lower() not in NO_ANSWER]
     choices = choices or find_choices(counts)

@@ -86,10 +86,7 @@ class SignatureFile:
 
 
 def write_key(path: Path) -> str:
-    """Make a key pair, and write the private key to a new file; return the public key.
-
-    Raises SignatureError if the file exists or cannot be written, or if cryptography is not installed.
-    """
+    """Write a new private key to a new file; return the public key, or raise SignatureError."""
     keys = make_keys()
     write_key_file(path, keys.private_pem, SignatureError)
     return keys.public_key

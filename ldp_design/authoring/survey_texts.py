@@ -19,10 +19,7 @@ _MAX_LISTED = 6
 
 
 def write_plan(plan: AnyPlan, output: Path) -> None:
-    """Write a plan to a file, and its texts to the file beside it.
-
-    Raises SurveyError if its texts are not at hand, or its relay has no keys, and OSError.
-    """
+    """Write a plan and its texts; raise SurveyError if they, or the keys of its relay, are missing."""
     if plan.texts_digest and not plan.texts:
         raise SurveyError("the file of its texts is not beside the plan: compile the TOML survey instead")
     if isinstance(plan, Plan) and plan.relay and not plan.relay.has_keys:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from encoders.late_imports import LateImport
 
@@ -83,21 +83,21 @@ def hide_progress(task: str, total: int, unit: str = "") -> Iterator[Progress]:
 
 
 class _Display(Progress):
-    """A display that refreshes at most once in an interval."""
+    """A display that refreshes after a delay, and then at most once in an interval, both in seconds."""
 
-    def __init__(
-        self, task: str, total: int, unit: str, stream: TextIO, delay: float, interval: float
-    ) -> None:
+    delay: ClassVar[float]
+    interval: ClassVar[float]
+
+    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
         super().__init__(task, total, unit)
         self.stream = stream
         self.started = time.monotonic()
-        self._interval = interval
-        self._next = self.started + delay
+        self._next = self.started + self.delay
 
     def refresh(self) -> None:
         if (now := time.monotonic()) < self._next:
             return
-        self._next = now + self._interval
+        self._next = now + self.interval
         with suppress(OSError, ValueError):  # a closed stream stops no work
             self.show(now - self.started)
 
@@ -106,10 +106,7 @@ class _Display(Progress):
 
 
 class _Lines(_Display):
-    """Prints a line every :data:`LINE_SECONDS`."""
-
-    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
-        super().__init__(task, total, unit, stream, delay=LINE_SECONDS, interval=LINE_SECONDS)
+    delay = interval = LINE_SECONDS
 
     def show(self, elapsed: float) -> None:
         if self.unit:
@@ -123,9 +120,8 @@ class _Lines(_Display):
 
 
 class _Bar(_Display):
-    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
-        super().__init__(task, total, unit, stream, delay=DELAY_SECONDS, interval=_BAR_SECONDS)
-        self._bar: ProgressBar[Any] | None = None
+    delay, interval = DELAY_SECONDS, _BAR_SECONDS
+    _bar: ProgressBar[Any] | None = None
 
     def show(self, elapsed: float) -> None:
         if self._bar is None:

@@ -77,15 +77,13 @@ def describe_tables(plan: SiloPlan) -> Iterator[dict[str, Any]]:
         }
 
 
-def find_silo_warnings(plan: SiloPlan) -> list[SurveyWarning]:
-    warnings = []
+def find_silo_warnings(plan: SiloPlan) -> Iterator[SurveyWarning]:
     if not plan.by_invitation:
         text = (
             "anybody who reaches the collector can send messages, and each may pretend to count "
             f'{plan.rows:,} rows: enrolment = "token" admits invited silos only, one message for each token'
         )
-        warnings.append(SurveyWarning(("survey", "enrolment"), text))
-    return warnings
+        yield SurveyWarning(("survey", "enrolment"), text)
 
 
 # -- surveys for a curator --------------------------------------------------------------------------

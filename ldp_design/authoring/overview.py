@@ -111,12 +111,11 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
         warnings.append((("relay" if plan.relay else "survey", "epsilon"), text))
     asked = {index for question in plan.questions for index in question.feature_indices}
     left = [feature.name for index, feature in enumerate(plan.features) if index not in asked]
-    if left and plan.family == plan.id:
-        text = f"{', '.join(left)}: never asked (weight 0): the model learns nothing from it"
-        warnings.append((("features", left[0], "weight"), text))
-    elif left:
-        text = f"{', '.join(left)}: not asked in this round (weight 0): only other rounds estimate it"
-        warnings.append((("features", left[0], "weight"), text))
+    if left:
+        why = "not asked in this round (weight 0): only other rounds estimate it"
+        if plan.family == plan.id:
+            why = "never asked (weight 0): the model learns nothing from it"
+        warnings.append((("features", left[0], "weight"), f"{', '.join(left)}: {why}"))
     if uncoupled := _find_uncoupled(plan):
         text = (
             f"{', '.join(uncoupled)}: asked without the label, so the classifier cannot use it: add "

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from encoders.late_imports import LateImport
 
@@ -66,9 +66,9 @@ def show_progress(task: str, total: int, unit: str = "") -> Iterator[Progress]:
     if stream is None:  # a program without a console
         display = Progress(task, total, unit)
     elif stream.isatty():
-        display = _Bar(task, total, unit, stream)
+        display = _Bar(task, total, unit, stream, DELAY_SECONDS, _BAR_SECONDS)
     else:
-        display = _Lines(task, total, unit, stream)
+        display = _Lines(task, total, unit, stream, LINE_SECONDS, LINE_SECONDS)
     try:
         yield display
     finally:
@@ -85,14 +85,14 @@ def hide_progress(task: str, total: int, unit: str = "") -> Iterator[Progress]:
 class _Display(Progress):
     """A display that refreshes after a delay, and then at most once in an interval, both in seconds."""
 
-    delay: ClassVar[float]
-    interval: ClassVar[float]
-
-    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
+    def __init__(
+        self, task: str, total: int, unit: str, stream: TextIO, delay: float, interval: float
+    ) -> None:
         super().__init__(task, total, unit)
         self.stream = stream
+        self.interval = interval
         self.started = time.monotonic()
-        self._next = self.started + self.delay
+        self._next = self.started + delay
 
     def refresh(self) -> None:
         if (now := time.monotonic()) < self._next:
@@ -106,8 +106,6 @@ class _Display(Progress):
 
 
 class _Lines(_Display):
-    delay = interval = LINE_SECONDS
-
     def show(self, elapsed: float) -> None:
         if self.unit:
             line = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}"
@@ -120,7 +118,6 @@ class _Lines(_Display):
 
 
 class _Bar(_Display):
-    delay, interval = DELAY_SECONDS, _BAR_SECONDS
     _bar: ProgressBar[Any] | None = None
 
     def show(self, elapsed: float) -> None:

@@ -31,6 +31,8 @@ TABLE_DESIGN = LateImport("encoders.table_design")  # for authors
 _SUPPORT_COUNTERS = LateImport("encoders.mechanisms.support_counters:SupportCounters")  # for collectors
 MechanismParameters = Mapping[str, object]
 """Parameters of a mechanism as a plan stores them: integers and lists of integers, as decimal strings."""
+BitsLaw = tuple[int, Fraction, tuple[Fraction, Fraction], int | None]
+"""The fields of :class:`~encoders.mechanisms.support_counters.SupportCounters`."""
 _CANONICAL_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
@@ -59,11 +61,6 @@ def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
     if weights[0] + 2 * sum(weights[1:]) != WORD:
         raise SurveyError(f"{what} does not add up to 2^64")
     return weights
-
-
-def load_support_counters() -> type[SupportCounters]:
-    kind: type[SupportCounters] = _SUPPORT_COUNTERS.load()
-    return kind
 
 
 Number = TypeVar("Number", float, "FloatArray")
@@ -108,7 +105,12 @@ class CountedMechanism(ABC):
 
     @property
     def support_counters(self) -> SupportCounters | None:
-        """Describes the support counters of a payload of bits; None for other payloads."""
+        """The support counters of a payload of bits; None for other payloads."""
+        described = self._describe_bits()
+        found: SupportCounters | None = _SUPPORT_COUNTERS.load()(*described) if described else None
+        return found
+
+    def _describe_bits(self) -> BitsLaw | None:
         return None
 
     @abstractmethod

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
 from encoders.mechanisms.base import (
+    BitsLaw,
     BitsPayload,
     IndexPayload,
     MechanismParameters,
     Number,
-    load_support_counters,
 )
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.numeric_base import (
@@ -32,9 +32,6 @@ from encoders.mechanisms.numeric_base import (
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
 
 
 class _Coin(NumericMechanism):
@@ -197,10 +194,9 @@ class SignVector(BitsPayload, _Coin):
     def contribution(self, payload: bytes) -> list[int]:
         return [2 * bit - 1 for bit in self._unpack(payload)]
 
-    @property
-    def support_counters(self) -> SupportCounters:
+    def _describe_bits(self) -> BitsLaw:
         biased = Fraction(self._q, WORD)
-        return load_support_counters()(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
+        return self.domain.slots, Fraction(1, 2), (biased, 1 - biased), None
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         most = abs(weights).sum(axis=-1)

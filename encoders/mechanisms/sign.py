@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import MechanismParameters, Number
+from encoders.mechanisms.base import BitsLaw, MechanismParameters, Number
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.unary import OUE, SUE
 from encoders.randomness import GivenBytes, RandomSource
-
-if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
 
 _ORACLES: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE}
 
@@ -113,9 +110,8 @@ class Sign(NumericMechanism):
     def contribution(self, payload: bytes) -> list[int]:
         return self.oracle.contribution(payload)
 
-    @property
-    def support_counters(self) -> SupportCounters | None:
-        return self.oracle.support_counters
+    def _describe_bits(self) -> BitsLaw | None:
+        return self.oracle._describe_bits()
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.oracle.contribution_range(weights)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, load_support_counters
+from encoders.mechanisms.base import TABLE_DESIGN, BitsLaw, MechanismParameters
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
@@ -22,8 +22,6 @@ from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
-
     Words = NDArray[np.uint64]
 
 MAX_SUBSET_DOMAIN = 256
@@ -145,14 +143,11 @@ class SS(BitVector):
         sizes = sum(ones[column] for column in payloads.T)  # much faster than unpacking the bits
         return np.asarray((sizes == self._size) & super().are_valid(payloads))
 
-    @property
-    def support_counters(self) -> SupportCounters | None:
+    def _describe_bits(self) -> BitsLaw | None:
+        kept = Fraction(self._keep, WORD)
         if not 1 < self._size < self.domain - 1:
             return None
-        kept = Fraction(self._keep, WORD)
-        return load_support_counters()(
-            self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size
-        )
+        return self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size
 
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None

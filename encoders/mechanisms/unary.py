@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import ByteArray, IntArray, NDArray, np
-from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, load_support_counters
+from encoders.mechanisms.base import TABLE_DESIGN, BitsLaw, MechanismParameters
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import bit_ratio
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
-
     Words = NDArray[np.unsignedinteger[Any]]
 
 ComparisonSteps = tuple[tuple[int, int, int], ...]
@@ -81,10 +79,9 @@ class Unary(BitVector):
         payloads[:, -1] &= self._mask >> 8 * (width - 1)
         return payloads
 
-    @property
-    def support_counters(self) -> SupportCounters:
+    def _describe_bits(self) -> BitsLaw:
         p, q = (Fraction(ones, 1 << self._bits) for ones in (self._p, self._q))
-        return load_support_counters()(self.domain, q, (p, p))
+        return self.domain, q, (p, p), None
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: P[payload | all 0], with the factor of bit v replaced."""

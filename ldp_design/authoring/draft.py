@@ -10,7 +10,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.survey import read_survey
 from ldp_design.authoring.column_types import (
     MAX_VALUES,
-    InferredFeature,
+    LeftOut,
     count_values,
     find_choices,
     find_spelling_hints,
@@ -89,13 +89,13 @@ def draft_survey(
     if label is not None and label not in columns:
         known = ", ".join(map(quote, columns))
         raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")
-    inferred = {
-        name: _infer_column(name, cells, (choices or {}).get(name, ()))
-        for name, cells in columns.items()
-        if name != label
-    }
-    features = {name: each.entries for name, each in inferred.items() if each.entries}
-    left_out = {name: each.left_out for name, each in inferred.items() if each.left_out}
+    features: dict[str, list[str]] = {}
+    left_out: dict[str, str] = {}
+    for name in [each for each in columns if each != label]:
+        try:
+            features[name] = _infer_column(name, columns[name], (choices or {}).get(name, ()))
+        except LeftOut as error:
+            left_out[name] = str(error)
     if not (rows := len(next(iter(columns.values())))):
         raise DraftError("the sample needs at least one row")
     header = "".join(format_comment(note) for note in notes)
@@ -130,16 +130,16 @@ def make_survey_id(source: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
 
 
-def _infer_column(name: str, cells: Sequence[str], choices: Sequence[str]) -> InferredFeature:
+def _infer_column(name: str, cells: Sequence[str], choices: Sequence[str]) -> list[str]:
     if not name:
-        return InferredFeature(left_out="a column without a name, usually a row number")
+        raise LeftOut("a column without a name, usually a row number")
     if not is_text(name):
-        return InferredFeature(left_out="a name that is not printable")
+        raise LeftOut("a name that is not printable")
     if _PERSONAL.search(name):
-        return InferredFeature(left_out="a place or a name, which identifies people")
+        raise LeftOut("a place or a name, which identifies people")
     found = infer_feature(cells, choices)
-    if found.entries and _IDENTIFIER.search(name) and len(set(cells)) == len(cells) > 9:
-        return InferredFeature(left_out="a different value in every row, as its name says: an identifier")
+    if _IDENTIFIER.search(name) and len(set(cells)) == len(cells) > 9:
+        raise LeftOut("a different value in every row, as its name says: an identifier")
     return found
 
 

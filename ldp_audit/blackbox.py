@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,38 +39,15 @@ MessagePair = tuple[Messages, Messages]
 
 @dataclass(frozen=True)
 class Event:
-    """A property of a message, such as "byte 57 is 3"."""
+    """A property of a message."""
 
-    kind: str
-    """One of "length", "byte", "bits" or "word"."""
-    positions: tuple[int, ...]
-    """The position of the byte, of both bits, or of the first byte of the word; empty for a length."""
-    value: int
-    """The length, the byte, the two bits as a number, or the minimum of the word."""
+    text: str
+    """Such as "byte 57 is 3"."""
+    holds: Callable[[Messages], Flags]
 
-    def __str__(self) -> str:
-        if self.kind == "length":
-            return f"{self.value} bytes long"
-        if self.kind == "byte":
-            return f"byte {self.positions[0]} is {self.value}"
-        if self.kind == "bits":
-            return (
-                f"bits {self.positions[0]} and {self.positions[1]} are {self.value >> 1} and {self.value & 1}"
-            )
-        return f"bytes {self.positions[0]} and {self.positions[0] + 1} are {self.value} or more"
 
-    def holds(self, messages: Messages) -> Flags:
-        holds: Flags
-        if self.kind == "length":
-            holds = messages.lengths == self.value
-        elif self.kind == "byte":
-            holds = messages.data[:, self.positions[0]] == self.value
-        elif self.kind == "bits":
-            one, other = (_read_bits(messages, position) for position in self.positions)
-            holds = (one << 1 | other) == self.value
-        else:
-            holds = _read_words(messages, np.array(self.positions))[:, 0] >= self.value
-        return holds
+EventFamily = tuple[Counts, Counts, Callable[[int], Event]]
+"""Events of one kind: for each person the number of messages with each event; the event at an index."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +87,7 @@ def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float
     return Leak(
         likelier_person=names[0],
         other_person=names[1],
-        event=str(event),
+        event=event.text,
         epsilon_lower_bound=epsilon_lower_bound(hits, other_hits, tested, alpha),
         max_detectable_epsilon=epsilon_lower_bound(tested, 0, tested, alpha),
         trials=len(one),
@@ -142,15 +121,14 @@ def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
 
 
 def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
-    best, selected = -math.inf, (Event("length", (), 0), False)
-    for family in _list_families((one, other)):
-        counts, other_counts = family.counts
+    """Return the event that distinguishes two people best, and whether it is likelier for the other."""
+    best = []
+    for counts, other_counts, event in _list_families((one, other)):
         bounds = _expected_bounds(counts, other_counts)
         index = int(bounds.argmax())
-        if bounds[index] > best:
-            swapped = bool(counts[index] < other_counts[index])
-            best, selected = float(bounds[index]), (family.event(index), swapped)
-    return selected
+        best.append((float(bounds[index]), event(index), bool(counts[index] < other_counts[index])))
+    _, found, swapped = max(best, key=itemgetter(0))
+    return found, swapped
 
 
 def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64]:
@@ -162,15 +140,7 @@ def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64
     return bounds
 
 
-@dataclass(frozen=True)
-class _EventFamily:
-    """Events of one kind: for each person the number of messages with each event; the event at an index."""
-
-    counts: tuple[Counts, Counts]
-    event: Callable[[int], Event]
-
-
-def _list_families(pair: MessagePair) -> Iterator[_EventFamily]:
+def _list_families(pair: MessagePair) -> Iterator[EventFamily]:
     yield _length_events(pair)
     first = pair[0].data[0]
     varying = np.flatnonzero(np.any([(each.data != first).any(axis=0) for each in pair], axis=0))
@@ -182,24 +152,32 @@ def _list_families(pair: MessagePair) -> Iterator[_EventFamily]:
         yield _word_events(pair, words)
 
 
-def _length_events(pair: MessagePair) -> _EventFamily:
+def _length_events(pair: MessagePair) -> EventFamily:
     lengths = sorted({int(length) for each in pair for length in np.unique(each.lengths)})
     one, other = (np.array([(each.lengths == length).sum() for length in lengths]) for each in pair)
-    return _EventFamily((one, other), lambda index: Event("length", (), lengths[index]))
+
+    def event(index: int) -> Event:
+        length = lengths[index]
+        return Event(f"{length} bytes long", lambda messages: messages.lengths == length)
+
+    return one, other, event
 
 
-def _byte_events(pair: MessagePair, positions: Positions) -> _EventFamily:
+def _byte_events(pair: MessagePair, positions: Positions) -> EventFamily:
     offsets = 256 * np.arange(len(positions))
     one, other = (
         np.bincount((each.data[:, positions] + offsets).ravel(), minlength=256 * len(positions))
         for each in pair
     )
-    return _EventFamily(
-        (one, other), lambda index: Event("byte", (int(positions[index // 256]),), index % 256)
-    )
+
+    def event(index: int) -> Event:
+        position, value = int(positions[index // 256]), index % 256
+        return Event(f"byte {position} is {value}", lambda messages: messages.data[:, position] == value)
+
+    return one, other, event
 
 
-def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
+def _word_events(pair: MessagePair, positions: Positions) -> EventFamily:
     words = [_read_words(each, positions) for each in pair]
     ordered = np.sort(np.concatenate(words), axis=0)
     limits = ordered[np.arange(1, _QUANTILES) * len(ordered) // _QUANTILES]
@@ -207,12 +185,14 @@ def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
     def event(index: int) -> Event:
         quantile, column = divmod(index, len(positions))
-        return Event("word", (int(positions[column]),), int(limits[quantile, column]))
+        position, least = positions[column], int(limits[quantile, column])
+        text = f"bytes {position} and {position + 1} are {least} or more"
+        return Event(text, lambda messages: _read_words(messages, position[None])[:, 0] >= least)
 
-    return _EventFamily((one, other), event)
+    return one, other, event
 
 
-def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
+def _bit_pair_events(pair: MessagePair, positions: Positions) -> EventFamily:
     bits = [np.unpackbits(each.data[:, positions], axis=1) for each in pair]
     distinct = _distinct_columns(np.concatenate(bits))
     differences = np.abs(bits[0][:, distinct].mean(axis=0) - bits[1][:, distinct].mean(axis=0))
@@ -223,9 +203,11 @@ def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
     def event(index: int) -> Event:
         value, columns = divmod(index, size * size)
-        return Event("bits", tuple(int(bit_positions[each]) for each in divmod(columns, size)), value)
+        first, second = (int(bit_positions[each]) for each in divmod(columns, size))
+        text = f"bits {first} and {second} are {value >> 1} and {value & 1}"
+        return Event(text, lambda messages: _read_bits(messages, first, second) == value)
 
-    return _EventFamily((one, other), event)
+    return one, other, event
 
 
 def _distinct_columns(bits: NDArray[np.uint8]) -> Positions:
@@ -242,8 +224,10 @@ def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
     return np.stack([len(bits) - first - second + both, second - both, first - both, both]).ravel()
 
 
-def _read_bits(messages: Messages, position: int) -> NDArray[np.int64]:
-    return (messages.data[:, position // 8] >> (7 - position % 8) & 1).astype(np.int64)
+def _read_bits(messages: Messages, *positions: int) -> NDArray[Any]:
+    """Read two bits as a number."""
+    one, other = (messages.data[:, each // 8] >> (7 - each % 8) & 1 for each in positions)
+    return one << 1 | other
 
 
 def _read_words(messages: Messages, positions: Positions) -> NDArray[np.int16]:

@@ -9,11 +9,7 @@ from typing import ClassVar, Self
 
 from encoders.composition import Message, round_up
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import (
-    TABLE_DESIGN,
-    IndexPayload,
-    MechanismParameters,
-)
+from encoders.mechanisms.base import TABLE_DESIGN, IndexPayload, MechanismParameters
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import others_text, percent
 from encoders.probability_tables import WORD

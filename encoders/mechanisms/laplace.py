@@ -14,14 +14,7 @@ from typing import Any, ClassVar, Self
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import TABLE_DESIGN, IntegerVectorPayload, MechanismParameters, Number
-from encoders.mechanisms.numeric_base import (
-    GRID,
-    GRID_BITS,
-    ROUNDING,
-    NumericDomain,
-    NumericMechanism,
-    independent_slot_covariance,
-)
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, ROUNDING, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import noise_text, percent
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative
 from encoders.randomness import RandomSource
@@ -166,13 +159,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
         return self._noise_variance + share * (ROUNDING / self._slot_scale**2) + second - first**2
-
-    def covariance(
-        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
-    ) -> FloatArray:
-        """Add the variances of noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
-        absent = self._noise_variance + missing - missing**2
-        return independent_slot_covariance(self.slot_variance(share, first, second), absent, first, missing)
 
     # -- the auditor -----------------------------------------------------------------------
 

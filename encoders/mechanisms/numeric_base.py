@@ -115,7 +115,6 @@ class NumericMechanism(Mechanism):
         missing; and P(class), which is NaN unless the mechanism estimates it.
         """
 
-    @abstractmethod
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
@@ -123,7 +122,14 @@ class NumericMechanism(Mechanism):
 
         The arguments, (k,), are P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class),
         where x is the number or the square that is asked for. The variance of sampling a person is included.
+        Here the slots have independent noise, and at most one slot of the true answer is not zero, so the
+        covariance of two is minus the product of their means. The prior is not estimated.
         """
+        laid = np.full((3, 3, len(first)), np.nan)
+        laid[0, 0] = self.slot_variance(share, first, second)
+        laid[1, 1] = self.slot_variance(0 * share, missing, missing)  # a 1 in a slot, without rounding
+        laid[0, 1] = laid[1, 0] = -first * missing
+        return laid
 
     @cached_property
     def class_offsets(self) -> FloatArray:
@@ -186,17 +192,3 @@ class NumericMechanism(Mechanism):
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         return [self.probability(payload, value) for value in self.corners]
-
-
-def independent_slot_covariance(
-    number: FloatArray, absent: FloatArray, first: FloatArray, missing: FloatArray
-) -> FloatArray:
-    """Return the (3, 3, k) covariance of slots with independent noise, without an estimate of the prior.
-
-    `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most
-    one slot of the true answer is not zero, so the covariance of two is minus the product of their means.
-    """
-    laid = np.full((3, 3, len(first)), np.nan)
-    laid[0, 0], laid[1, 1] = number, absent
-    laid[0, 1] = laid[1, 0] = -first * missing
-    return laid

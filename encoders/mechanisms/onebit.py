@@ -14,21 +14,9 @@ from typing import ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import (
-    BitsLaw,
-    BitsPayload,
-    IndexPayload,
-    MechanismParameters,
-    Number,
-)
+from encoders.mechanisms.base import BitsLaw, BitsPayload, IndexPayload, MechanismParameters, Number
 from encoders.mechanisms.direct import cell_size, multiply_shift
-from encoders.mechanisms.numeric_base import (
-    GRID,
-    GRID_BITS,
-    NumericDomain,
-    NumericMechanism,
-    independent_slot_covariance,
-)
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
@@ -59,13 +47,6 @@ class _Coin(NumericMechanism):
         code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
         scaled = (high * code << np.uint64(32 - GRID_BITS)) + (low * code >> shift)
         return np.uint64(self._q) + scaled
-
-    def covariance(
-        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
-    ) -> FloatArray:
-        number = self.slot_variance(share, first, second)
-        absent = self.slot_variance(missing, missing, missing)
-        return independent_slot_covariance(number, absent, first, missing)
 
     def _coin_probability(self, bit: int, code: int) -> Fraction:
         ones = self._threshold(code)

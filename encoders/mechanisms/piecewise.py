@@ -16,13 +16,7 @@ from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
 from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number
 from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
-from encoders.mechanisms.numeric_base import (
-    GRID,
-    GRID_BITS,
-    ROUNDING,
-    NumericDomain,
-    NumericMechanism,
-)
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, ROUNDING, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource

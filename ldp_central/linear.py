@@ -29,7 +29,7 @@ from ldp_aggregator.prediction.linear_model import (
 from ldp_aggregator.privacy_statement import Spending
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.noise import add_cover_noise, bound_tail_delta, draw_ball_noise
-from ldp_central.solver import TOLERANCE, Loss, Objective, choose_loss, minimise
+from ldp_central.solver import TOLERANCE, Objective, SoftHinge, minimise
 
 COVER_SHARE = Fraction(1, 100)
 _ERROR = Fraction(1, 1 << 21)
@@ -54,7 +54,7 @@ def fit_linear(
     cover = COVER_SHARE * epsilon
     of_noise = epsilon - cover
     degree = choose_degree(rows.features, rows.k, expected_rows, epsilon)
-    design, loss = Design.from_features(rows.features, degree), choose_loss(rows.k)
+    design, loss = Design.from_features(rows.features, degree), SoftHinge(rows.k)
     ridge, rate = choose_constants(rows.k, of_noise)
     size = design.columns * loss.scores
     linear = draw_ball_noise(size, rate, source).reshape(design.columns, loss.scores)
@@ -104,7 +104,7 @@ def bound_error(objective: Objective, weights: FloatArray) -> float:
     The distance is at most the length of the ideal gradient, divided by lambda. This adds up the computed
     gradient, the rounding of scores, residuals and sums, and that of the noise b.
     """
-    loss: Loss = objective.loss
+    loss = objective.loss
     rows, size = len(objective.labels), weights.size
     blocks = objective.design.blocks
     coordinates = max(int(block.shape[1]) for block in blocks)

@@ -17,44 +17,19 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.prediction.linear_model import SHARPNESS, Design, find_class_basis
 from ldp_central.coded_rows import CentralError
 
-# -- losses -----------------------------------------------------------------------------------------
-# The convex losses of linear models: the soft hinge for two classes, and its form for more.
-#
-# Both are functions of a row's scores. A row's gradient has a length below `max_gradient`, and its curvature
-# is bounded by the sharpness tau, which the proof of epsilon uses.
+# -- the loss ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SoftHinge:
-    """The loss ln(1 + e^(-tau (y s - 1))) / tau of a row with the label y of -1 or 1 and the score s."""
+    """The loss ln(sum_j e^(tau (s_j - s_y + [j != y]))) / tau of a row with the label y and k class scores.
 
-    scores = 1
-    lipschitz = SHARPNESS / 4
-
-    def loss(self, scores: FloatArray, labels: IntArray) -> float:
-        signs = 2 * labels - 1
-        return float(np.logaddexp(0.0, -SHARPNESS * (signs * scores[:, 0] - 1)).sum()) / SHARPNESS
-
-    def residuals(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        signs = 2 * labels - 1
-        slopes: FloatArray = -signs * _sigmoid(-SHARPNESS * (signs * scores[:, 0] - 1))
-        return slopes.reshape(-1, 1)
-
-    def curvatures(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        slope = np.abs(self.residuals(scores, labels))
-        curvatures: FloatArray = SHARPNESS * slope * (1 - slope)
-        return curvatures.reshape(-1, 1, 1)
-
-
-@dataclass(frozen=True)
-class SoftMaxHinge:
-    """The loss ln(sum_j e^(tau (s_j - s_y + [j != y]))) / tau of a row with the label y and k scores.
-
-    The scores of the classes add up to zero; they have k - 1 coordinates in an orthonormal basis.
+    The scores of the classes add up to zero; they have k - 1 coordinates. With two classes, the coordinate is
+    the difference of both scores. A row's gradient has at most the length 1 with two classes and sqrt(2) with
+    more, and its curvature is bounded by the sharpness tau, which the proof of epsilon uses.
     """
 
     k: int
-    lipschitz = SHARPNESS / 2
 
     @property
     def scores(self) -> int:
@@ -62,50 +37,44 @@ class SoftMaxHinge:
         return self.k - 1
 
     @property
+    def lipschitz(self) -> float:
+        return SHARPNESS / (4 if self.k == 2 else 2)
+
+    @cached_property
     def basis(self) -> FloatArray:
-        """An orthonormal basis of the vectors that add up to zero, (k - 1, k)."""
+        """The class scores of each coordinate, (k - 1, k)."""
         return find_class_basis(self.k)
 
     def _exponents(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        exponents = SHARPNESS * (scores @ self.basis + 1)
-        everyone = np.arange(len(labels))
-        exponents[everyone, labels] -= SHARPNESS
-        return exponents - exponents[everyone, labels][:, None]
+        """Return tau (s_j - s_y + [j != y]) for each class and row, (k, m)."""
+        exponents: FloatArray = SHARPNESS * (self.basis.T @ scores.T)
+        own = labels, np.arange(len(labels))
+        exponents += SHARPNESS - exponents[own]
+        exponents[own] = 0
+        return exponents
 
     def loss(self, scores: FloatArray, labels: IntArray) -> float:
         exponents = self._exponents(scores, labels)
-        peak = exponents.max(axis=1, keepdims=True)
-        return float((peak[:, 0] + np.log(np.exp(exponents - peak).sum(axis=1))).sum()) / SHARPNESS
+        peak = exponents.max(axis=0)
+        return float((peak + np.log(np.exp(exponents - peak).sum(axis=0))).sum()) / SHARPNESS
 
     def _shares(self, scores: FloatArray, labels: IntArray) -> FloatArray:
         exponents = self._exponents(scores, labels)
-        weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-        shares: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+        weights = np.exp(exponents - exponents.max(axis=0))
+        shares: FloatArray = weights / weights.sum(axis=0)
         return shares
 
     def residuals(self, scores: FloatArray, labels: IntArray) -> FloatArray:
         shares = self._shares(scores, labels)
-        shares[np.arange(len(labels)), labels] -= 1
-        return shares @ self.basis.T
+        shares[labels, np.arange(len(labels))] -= 1
+        return shares.T @ self.basis.T
 
     def curvatures(self, scores: FloatArray, labels: IntArray) -> FloatArray:
         shares = self._shares(scores, labels)
-        means = shares @ self.basis.T
-        squares = np.einsum("mj,aj,bj->mab", shares, self.basis, self.basis, optimize=True)
+        means = shares.T @ self.basis.T
+        squares = np.einsum("jm,aj,bj->mab", shares, self.basis, self.basis, optimize=True)
         curvatures: FloatArray = SHARPNESS * (squares - means[:, :, None] * means[:, None, :])
         return curvatures
-
-
-Loss = SoftHinge | SoftMaxHinge
-
-
-def choose_loss(k: int) -> Loss:
-    return SoftHinge() if k == 2 else SoftMaxHinge(k)
-
-
-def _sigmoid(x: FloatArray) -> FloatArray:
-    tail = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + tail), tail / (1 + tail))
 
 
 # -- the solver -------------------------------------------------------------------------------------
@@ -140,7 +109,7 @@ class Objective:
     """Codes of the features. Sequence of (m,) arrays."""
     labels: IntArray
     """Shape (m,)."""
-    loss: Loss
+    loss: SoftHinge
     ridge: float
     """lambda."""
     linear: FloatArray

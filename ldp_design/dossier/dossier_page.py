@@ -14,9 +14,8 @@ from markupsafe import Markup, escape
 
 from encoders import __version__
 from encoders.canonical import decimal_text
-from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
-from encoders.survey.features import Choices, Label
+from encoders.survey.features import Choices
 from encoders.survey.texts import ABOUT_KEYS
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.statements.privacy import update_beliefs
@@ -37,26 +36,8 @@ _SECTIONS = (
 """The sections whose numbers texts name."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DossierFacts:
-    """The facts that texts of dossiers of both kinds name."""
-
-    is_silo: bool
-    plan: AnyPlan
-    epsilon: str
-    label: Label
-    about: SimpleNamespace
-    """What the author states about the survey; empty where nothing is stated."""
-    several_answers: str
-    size: SizeFacts | None
-    """None for a validation round."""
-    commands: Commands
-    sections: SimpleNamespace
-    """Their numbers; 0 if the dossier does not have one."""
-    beliefs: SimpleNamespace
-    beliefs_of_two: SimpleNamespace
-    beliefs_of_five: SimpleNamespace
-    """After one, two and five reports."""
+class DossierFacts(SimpleNamespace):
+    """The facts that texts of dossiers of both kinds name, see :func:`describe_plan`."""
 
     @property
     def conditions(self) -> int:
@@ -80,6 +61,7 @@ def describe_plan(
         plan=plan,
         epsilon=source.epsilon,
         label=plan.row_label,
+        # what the author states about the survey; empty where nothing is stated
         about=SimpleNamespace(
             **{
                 **dict.fromkeys(ABOUT_KEYS, ""),
@@ -91,7 +73,9 @@ def describe_plan(
         several_answers=" and ".join(each.name for each in plan.entries if isinstance(each, Choices)),
         size=size,
         commands=commands,
+        # their numbers; 0 if the dossier does not have one
         sections=SimpleNamespace(**{name: numbers.get(name, 0) for name in _SECTIONS}),
+        # after one, two and five reports
         beliefs=beliefs,
         beliefs_of_two=of_two,
         beliefs_of_five=of_five,

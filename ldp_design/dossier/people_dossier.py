@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from functools import reduce
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ from ldp_design.authoring.overview import find_setting_warnings, longest_report
 from ldp_design.dossier.accuracy import describe_accuracy
 from ldp_design.dossier.asked import describe_questions, describe_sample, list_asked
 from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, describe_plan, render_page
-from ldp_design.dossier.source import BELIEFS, SURVEYS, AuditSummary, DossierSource
+from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
 from ldp_design.sizing.size_facts import describe_size
 
 _WEAK_EPSILON = Decimal(4)
@@ -40,28 +39,6 @@ _MAX_QUOTED = 300
 _MAX_TITLE = 100
 """A longer title of a question is not repeated, in characters."""
 _MAX_QUESTIONS = 12
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeopleFacts(DossierFacts):
-    plan: Plan
-    questions: SimpleNamespace
-    nonresponse: SimpleNamespace
-    relay: SimpleNamespace | None
-    audit: AuditSummary | None
-    accuracy: SimpleNamespace | None
-    """None for a validation round."""
-    sample: SimpleNamespace
-    consent: SimpleNamespace
-    privacy: Statement
-    is_strict: bool
-    is_moderate: bool
-    is_lax: bool
-    is_weak: bool
-    """How small epsilon is."""
-    marks_are_readable: bool
-    marks_are_hashes: bool
-    """Whether randomised answers to all questions can, or cannot, be computed from their marks."""
 
 
 def render_dossier(source: DossierSource) -> bytes:
@@ -101,20 +78,20 @@ def render_dossier(source: DossierSource) -> bytes:
     )
 
 
-def describe_people(source: DossierSource) -> PeopleFacts:
+def describe_people(source: DossierSource) -> DossierFacts:
     plan, audit, commands, epsilon = source.plan, source.audit, source.commands, source.plan.epsilon
     sizes = source.scenarios[0].sizes if source.scenarios else ()
     size = describe_size(sizes[0], len(sizes) > 1, commands.size) if sizes else None
     common = describe_plan(source, commands, size, is_silo=False)
     mechanisms = [question.mechanism for question in plan.questions]
     are_readable = {each.payload_bytes <= _MARK_BYTES or isinstance(each, SS) for each in mechanisms}
-    return PeopleFacts(
+    return DossierFacts(
         **vars(common),
         questions=describe_questions(plan),
         nonresponse=_describe_nonresponse(plan),
         relay=_describe_relay(plan),
         audit=audit,
-        accuracy=describe_accuracy(source, size) if size else None,
+        accuracy=describe_accuracy(source, size) if size else None,  # None for a validation round
         sample=describe_sample(plan),
         consent=_describe_consent(source, common),
         privacy=find_report_privacy(source.epsilon, plan.asks_all),
@@ -122,6 +99,7 @@ def describe_people(source: DossierSource) -> PeopleFacts:
         is_moderate=epsilon <= _MODERATE,
         is_lax=epsilon <= _LAX,
         is_weak=epsilon >= _WEAK_EPSILON,
+        # whether randomised answers to all questions can, or cannot, be computed from their marks
         marks_are_readable=all(are_readable),
         marks_are_hashes=not any(are_readable),
     )

@@ -20,7 +20,7 @@ from ldp_design.dossier.source import BELIEFS, Commands, PlanSource, displayable
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import parse_label_shares
 from ldp_design.sizing.silo_size import SiloSize, compare_silo_sizes
-from ldp_design.sizing.size_facts import SizeFacts, describe_silo_size
+from ldp_design.sizing.size_facts import describe_silo_size
 from ldp_design.sizing.size_summary import Cell, build_silo_comparison, list_margins
 
 
@@ -55,24 +55,6 @@ def read_silo_source(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SiloDossierFacts(DossierFacts):
-    plan: SiloPlan
-    size: SizeFacts
-    rows_given: bool
-    silos_given: bool
-    """Whether numbers of rows and of silos are stated."""
-    messages: Counted
-    questions: Counted
-    cells: Count
-    rows_per_person: Count
-    several_rows: bool
-    most_rows: Count
-    message_bytes: Count
-    scale: str
-    count_error: str
-
-
 def render_silo_dossier(source: SiloSource) -> bytes:
     """Return the dossier in UTF-8; the same source gives the same bytes."""
     plan, first, facts = source.plan, source.sizes[0], _describe_silos(source)
@@ -96,12 +78,13 @@ def render_silo_dossier(source: SiloSource) -> bytes:
     )
 
 
-def _describe_silos(source: SiloSource) -> SiloDossierFacts:
+def _describe_silos(source: SiloSource) -> DossierFacts:
     plan, first = source.plan, source.sizes[0]
     size = describe_silo_size(first, len(source.sizes) > 1, source.commands.size)
     errors = [each["standard_error"] for each in describe_tables(plan)]
-    return SiloDossierFacts(
+    return DossierFacts(
         **vars(describe_plan(source, source.commands, size, is_silo=True)),
+        # whether numbers of rows and of silos are stated
         rows_given="--rows" in source.options,
         silos_given="--silos" in source.options,
         messages=Counted(first.silos, "message"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from encoders.canonical import decimal_text
@@ -16,7 +17,6 @@ from encoders.survey.any_survey import read_survey_file
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.privacy_statement import read_audit_document
 from ldp_aggregator.statements.privacy import find_audit, update_belief
-from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import ShareAtMost
 from ldp_design.sizing.assumed_people import LabelShares, make_rare_shares, parse_label_shares
 from ldp_design.sizing.survey_size import COMPARED_USERS, Size, compare_sizes, size_for_users
@@ -103,7 +103,7 @@ class DossierSource(PlanSource):
     """What to expect: with the label shares that were given; otherwise with equal shares and, if there is a
     label, with a rare one. Empty for a validation round, to which `ldp-survey size` does not apply."""
     shares_text: str = ""
-    audit: AuditSummary | None
+    audit: SimpleNamespace | None
 
     @property
     def size(self) -> Size | None:
@@ -200,31 +200,18 @@ _DATED = ("date", "audited_at", "client", "version")
 """Entries that an audit may have about its date and the version of the client."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditSummary:
-    name: str
-    passed: bool
-    statement: Statement
-    bound: str
-    """The largest lower bound on epsilon of all questions and pairs of people."""
-    trials: int
-    faults: tuple[str, ...]
-    notes: tuple[str, ...]
-    """What this audit could not detect with its number of messages."""
-    dates: str
-
-
-def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
+def read_audit_summary(path: Path, plan: Plan) -> SimpleNamespace:
     """Read what ``ldp-audit --json`` printed; raise AuditError if it is none, or of another plan."""
     checked, document = read_audit_document(path, plan)
-    return AuditSummary(
+    return SimpleNamespace(
         name=displayable_name(path),
         passed=checked.passed,
         statement=find_audit(checked.passed, checked.trials),
+        # the largest lower bound on epsilon of all questions and pairs of people
         bound=f"{checked.bound:.4f}",
         trials=checked.trials,
         faults=_list_texts(document.get("faults")),
-        notes=_list_texts(document.get("notes")),
+        notes=_list_texts(document.get("notes")),  # on what it could not detect with its number of messages
         dates="; ".join(f"{key}: {document[key]}" for key in _DATED if key in document),
     )
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
     Result = TypeVar("Result")
 
+RECOMPILE = "compile the survey again"
+OTHER_TEXTS = f"these texts belong to another plan: {RECOMPILE}, and copy the plan and its texts together"
+
 
 class Reason(StrEnum):
     """Why a report is rejected: stable words of the HTTP interface, each with its own counter."""

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from encoders.canonical import decimal_text, load_canonical_json
-from encoders.errors import SurveyError, combine_errors
+from encoders.errors import OTHER_TEXTS, RECOMPILE, SurveyError, combine_errors
 from encoders.late_imports import LateImport
 from encoders.mechanisms.base import CountedMechanism
 from encoders.randomness import RandomSource
@@ -31,8 +31,6 @@ _TEXTS = LateImport("encoders.survey.texts")  # devices seldom need them
 FORMAT = 1
 INDEX_BYTES = 2
 MAX_PLAN_BYTES = 1 << 20
-RECOMPILE = "compile the survey again"
-OTHER_TEXTS = f"these texts belong to another plan: {RECOMPILE}, and copy the plan and its texts together"
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
 LOCAL, SILO, CENTRAL = "local", "silo", "central"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import ceil, fsum, lcm, prod
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from encoders.errors import SurveyError, map_collecting_errors
 from encoders.mechanisms import (
@@ -23,8 +23,12 @@ from encoders.mechanisms import (
 from encoders.mechanisms.auto_choice import AUTO
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.survey.auto_questions import choose_widths, group_features
+from encoders.survey.compiled_plan import LOCAL, OPEN
+from encoders.survey.cross_tables import CrossTable
+from encoders.survey.divide_epsilon import EQUAL
 from encoders.survey.features import MEAN_ALONE, NO_LABEL, Feature, Label, NumericFeature
 from encoders.survey.plan_checks import MAX_WEIGHT
+from encoders.survey.projection import Projection
 from encoders.survey.questions import (
     BOTH,
     MEAN,
@@ -35,9 +39,10 @@ from encoders.survey.questions import (
     find_shift,
     join_values,
 )
-
-if TYPE_CHECKING:
-    from encoders.survey.survey import Survey
+from encoders.survey.relay import Relay
+from encoders.survey.texts import SurveyTexts
+from encoders.survey.validation_round import Validation
+from encoders.survey.waves import Waves
 
 MAX_PRIOR_ERROR = 0.1
 """Standard error of P(label) that is small enough: informative features still determine the prediction."""
@@ -72,13 +77,55 @@ class _Draft(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AuthoredSurvey:
+    """What an author states of a survey; see :class:`~encoders.survey.survey.Survey`."""
+
+    id: str
+    epsilon: Decimal
+    """Privacy budget of what one person sends: one report, or with `relay.ask` "all" all answers together."""
+    label: Label
+    features: tuple[Feature, ...]
+    weights: tuple[int | None, ...]
+    """Public weights of the questions: the label's first, then each feature's. The label's weight is None
+    if the author gives none. The label is then asked for alone if no other question estimates its
+    prior, or if few `users` are expected."""
+    frequency: str = "auto"
+    """Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each."""
+    numeric: str = "auto"
+    projection: Projection | None = None
+    tables: tuple[CrossTable, ...] = ()
+    family: str = ""
+    enrolment: str = OPEN
+    """Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`."""
+    users: int | None = None
+    """Number of people who are expected to answer, if the author gives it. Intervals during the survey are
+    narrowest there, and it can determine the label's weight, see
+    :func:`compute_label_weight`."""
+    validation: Validation | None = None
+    """A model that devices validate, see :meth:`~encoders.survey.survey.Survey.with_validation`."""
+    relay: Relay | None = None
+    divide: str = EQUAL
+    """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
+    see :mod:`encoders.survey.divide_epsilon`."""
+    texts: SurveyTexts | None = None
+    waves: Waves | None = None
+    kind: str = LOCAL
+    """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
+    used."""
+
+    @property
+    def asks_all(self) -> bool:
+        return self.relay is not None and self.relay.asks_all
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compiler:
     """Makes the questions of the people of a survey, or of one wave; each mechanism is designed once.
 
     If each person answers all questions, every rule that divides people is off.
     """
 
-    survey: Survey
+    survey: AuthoredSurvey
     epsilon: Decimal
     """Of one question."""
     joins_moments: bool = False

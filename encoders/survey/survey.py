@@ -9,58 +9,22 @@ from decimal import Decimal
 
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.errors import SurveyError
-from encoders.survey.compiled_plan import LOCAL, OPEN, REFUSALS
-from encoders.survey.compiler import Compiler, estimate_all_better
+from encoders.survey.compiled_plan import LOCAL, REFUSALS
+from encoders.survey.compiler import AuthoredSurvey, Compiler, estimate_all_better
 from encoders.survey.cross_tables import CrossTable
 from encoders.survey.divide_epsilon import EQUAL, MARGINS, divide_by_margins
-from encoders.survey.features import Feature, Label
+from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
-from encoders.survey.projection import Projection, required_features
+from encoders.survey.projection import required_features
 from encoders.survey.questions import Question
-from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
-from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
-from encoders.survey.waves import Waves
 
 
 @dataclass(frozen=True, kw_only=True)
-class Survey:
+class Survey(AuthoredSurvey):
     """An authored survey, checked but not yet compiled."""
-
-    id: str
-    epsilon: Decimal
-    """Privacy budget of what one person sends: one report, or with `relay.ask` "all" all answers together."""
-    label: Label
-    features: tuple[Feature, ...]
-    weights: tuple[int | None, ...]
-    """Public weights of the questions: the label's first, then each feature's. The label's weight is None
-    if the author gives none. The label is then asked for alone if no other question estimates its
-    prior, or if few `users` are expected."""
-    frequency: str = "auto"
-    """Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each."""
-    numeric: str = "auto"
-    projection: Projection | None = None
-    tables: tuple[CrossTable, ...] = ()
-    family: str = ""
-    enrolment: str = OPEN
-    """Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`."""
-    users: int | None = None
-    """Number of people who are expected to answer, if the author gives it. Intervals during the survey are
-    narrowest there, and it can determine the label's weight, see
-    :func:`~encoders.survey.compiler.compute_label_weight`."""
-    validation: Validation | None = None
-    """A model that devices validate, see :meth:`with_validation`."""
-    relay: Relay | None = None
-    divide: str = EQUAL
-    """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
-    see :mod:`encoders.survey.divide_epsilon`."""
-    texts: SurveyTexts | None = None
-    waves: Waves | None = None
-    kind: str = LOCAL
-    """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
-    used."""
 
     @property
     def entries(self) -> tuple[Feature, ...]:
@@ -138,10 +102,6 @@ class Survey:
         private = replace(self, epsilon=self.relay.epsilon, divide=EQUAL).compile()
         largest = largest_epsilon(self.relay, [each.mechanism for each in private.questions])
         return replace(self, epsilon=min(self.epsilon, largest))
-
-    @property
-    def asks_all(self) -> bool:
-        return self.relay is not None and self.relay.asks_all
 
     def _compile_all(self) -> tuple[Question, ...]:
         """Return the questions that each person answers all of: each gets a part of epsilon.

@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from encoders.canonical import dump_canonical_json, load_canonical_json, look_of, nfc_fault, printable_fault
-from encoders.errors import SurveyError, combine_errors
-from encoders.survey.compiled_plan import OTHER_TEXTS
+from encoders.errors import OTHER_TEXTS, SurveyError, combine_errors
 from encoders.survey.conditions import KEY, Condition, find_condition_problems, read_conditions
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT

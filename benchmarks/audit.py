@@ -39,14 +39,14 @@ from encoders.survey.silo_plan import SiloPlan
 from encoders.survey.silo_survey import SiloSurvey
 from ldp_aggregator.prediction import LINEAR
 from ldp_audit import PublicClient, audit
-from ldp_audit.audit import WHOLE_REQUESTS, collect_reports, measure_leak
+from ldp_audit.audit import WHOLE_REQUESTS, collect_reports
 from ldp_audit.blackbox import ALPHA
 from ldp_audit.curator_audit import AUDITED, audit_trainings
 from ldp_audit.device import Reporter
 from ldp_audit.exact_epsilon import compute_exact
 from ldp_audit.outcomes import LEAST_TRIALS
 from ldp_audit.people import focus_plan, make_people
-from ldp_audit.result import format_p_value
+from ldp_audit.result import format_p_value, measure_leak
 from ldp_audit.series_audit import check_series
 from ldp_audit.silo_audit import audit_silo
 from ldp_audit.timing import Timing, compare_times, measure_timing

@@ -60,7 +60,6 @@ class ArgumentParser(argparse.ArgumentParser):
         return super().add_subparsers(required=True, metavar="COMMAND", **options)
 
     def format_help(self) -> str:
-        """Return the help: usage, description, arguments, options and examples."""
         return f"{super().format_help()}\nExamples:\n{textwrap.indent(self.examples, '  ')}\n"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

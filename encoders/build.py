@@ -32,7 +32,6 @@ class Build:
 
 @cache
 def find_build() -> Build:
-    """Return the build of this process."""
     return Build(__version__, find_commit(Path(__file__).parents[1]))
 
 

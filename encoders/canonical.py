@@ -1,8 +1,7 @@
 """Canonical forms, so that programs in all languages compute the same digest of a plan: JSON, numbers, texts.
 
-JSON is in UTF-8, with keys sorted by code point, without white space and floats. Integers above 2^53, and
-decimals, are strings. Bytes that are not canonical are refused. Texts are in Unicode's normal form C (NFC),
-in which texts that look alike are equal; ASCII texts are unchanged by it.
+JSON is UTF-8, with keys sorted by code point, without white space and floats. Integers above 2^53, and
+decimals, are strings. Bytes that are not canonical are refused. Texts are in Unicode's normal form C (NFC).
 """
 
 from __future__ import annotations
@@ -29,10 +28,7 @@ def dump_canonical_json(document: object) -> bytes:
 
 
 def load_canonical_json(data: bytes, name: str = "plan") -> Any:
-    """Read canonical bytes; errors call them the `name`.
-
-    Raises SurveyError if the bytes are not JSON, contain a float, or are not canonical.
-    """
+    """Read canonical bytes, which errors call `name`; raise SurveyError for any other bytes or a float."""
     try:
         document = json.loads(data, parse_float=_no_float, parse_constant=_no_float)
         again = dump_canonical_json(document)
@@ -86,7 +82,6 @@ BAD_NAMES = f"names must be {NAME_FORM}"
 
 
 def to_nfc(text: str) -> str:
-    """Return a text in NFC."""
     if text.isascii():
         return text
     from unicodedata import normalize  # a large module, which ASCII texts do not need

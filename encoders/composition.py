@@ -1,13 +1,12 @@
 """The privacy of a person who answers every question through a relay: an upper bound on delta.
 
-The messages of each question are shuffled by themselves; n of them are honest. For each question, a pair of
-distributions (P, P') dominates what a pair of rows can change. Then
+The n honest messages of each question are shuffled by themselves. For each question, a pair of distributions
+(P, P') dominates what a pair of rows can change. Then (proof: docs/shuffling.md)
 
     delta(epsilon) <= sum over all losses l > epsilon of P(l) (1 - e^(epsilon - l)),
 
-where the *loss* l is the sum of ln(P/P') over the questions (proof: docs/shuffling.md). A pair is its own
-mirror image, so only its right half is kept: the masses of P at the losses 0, 0.01, 0.02, ...; half of the
-mass at 0. Devices compute this to check a promise, so it uses no numpy.
+where the *loss* l is the sum of ln(P/P') over the questions. A pair is its own mirror image, so only its
+right half is kept: the masses of P at the losses 0, 0.01, 0.02, ...; half of the mass at 0.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from encoders.errors import SurveyError
 from encoders.shuffling import binomial
 
 _STEPS = 100
-"""Losses are multiples of one hundredth."""
 _CROWDS = 64
 _CLONES = 4000
 """At most so many clones are expected; more people are left out, which never lowers delta."""
@@ -58,10 +56,8 @@ class Message(NamedTuple):
 def composed_delta(messages: Sequence[Message], people: int, epsilon: float) -> float:
     """Return an upper bound on the delta of a person who sends one message for every question.
 
-    `messages` has one entry per question, `people` is the number of honest people in the batch including the
-    person, and `epsilon` is that after shuffling.
-    Raises SurveyError if `people` is below 1, if there are no messages, or if a ratio or a move is out of
-    range.
+    `people` is the number of honest people in the batch including the person, and `epsilon` is that after
+    shuffling. Raises SurveyError if `people` is below 1, or if there are no messages or impossible ones.
     """
     if people < 1:
         raise SurveyError("must be at least 1", "people")
@@ -158,7 +154,6 @@ def _walk(steps: int, move: float) -> list[float]:
 
 
 def _step(ends: Sequence[float], move: float) -> list[float]:
-    """Return the probabilities of the ends after one more step."""
     stay, side = 1 - move, move / 2
     inner = zip(ends, ends[1:], [*ends[2:], 0.0], strict=False)
     after = [stay * ends[0] + move * ends[1]]
@@ -226,7 +221,6 @@ def _crowd_curve(ratio: float, noes: int, yeses: int, powers: Iterable[float]) -
 
 
 def _sum_of_binomials(noes: int, yeses: int, wrong: float, start: int) -> list[float]:
-    """Return the probabilities that `start` messages say yes, one more, and so on."""
     least_no, from_noes = binomial(noes, wrong)
     least_yes, from_yeses = binomial(yeses, 1 - wrong)
     backwards = from_yeses[::-1]
@@ -240,7 +234,6 @@ def _sum_of_binomials(noes: int, yeses: int, wrong: float, start: int) -> list[f
 
 
 def _trim(low: int, masses: list[float]) -> _Losses:
-    """Round the least losses up, and cut off the largest."""
     small = cut = 0.0
     first = 0
     while small + masses[first] < _TRIMMED:
@@ -254,7 +247,6 @@ def _trim(low: int, masses: list[float]) -> _Losses:
 
 
 def _convolve(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """Return the masses of the sum of two losses."""
     sums = [0.0] * (len(one) + len(other) - 1)
     for j, factor in enumerate(other):
         if not factor:

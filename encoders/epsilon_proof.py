@@ -17,17 +17,13 @@ _DIGITS = 60
 
 
 def check_epsilon(epsilon: Decimal, most: Decimal = MAX_EPSILON) -> None:
-    """Raise SurveyError unless epsilon is between MIN_EPSILON and `most`."""
     if not (epsilon.is_finite() and MIN_EPSILON <= epsilon <= most):
         raise SurveyError(f"epsilon must be between {MIN_EPSILON} and {most}", "epsilon")
 
 
 @lru_cache(maxsize=256)
 def exp_bounds(x: Decimal) -> tuple[Fraction, Fraction]:
-    """Return two rationals that enclose e^x and differ by two units of the 60th digit.
-
-    The decimal module rounds `exp` to nearest, so its two neighbours enclose the exact value.
-    """
+    """Return two rationals that enclose e^x: the neighbours of its nearest decimal of 60 digits."""
     context = Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)
     nearest = context.exp(x)
     return Fraction(context.next_minus(nearest)), Fraction(context.next_plus(nearest))
@@ -42,10 +38,7 @@ def realised_epsilon(ratio: Fraction) -> Decimal:
 
 
 def require_private(ratio: Fraction, epsilon: Decimal) -> None:
-    """Raise an error for tables whose exact likelihood ratio exceeds e^epsilon.
-
-    Raises PrivacyError if ``ratio > e^epsilon``, or so close that 60 digits cannot decide.
-    """
+    """Raise PrivacyError if ``ratio > e^epsilon``, or so close that 60 digits cannot decide."""
     if ratio > exp_bounds(epsilon)[0]:
         raise PrivacyError(
             f"tables spend {realised_epsilon(ratio)}, above epsilon {epsilon}: compile the survey again"

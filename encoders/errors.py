@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
     Result = TypeVar("Result")
 
+RECOMPILE = "compile the survey again"
+OTHER_TEXTS = f"these texts belong to another plan: {RECOMPILE}, and copy the plan and its texts together"
+
 
 class Reason(StrEnum):
     """Why a report is rejected: stable words of the HTTP interface, each with its own counter."""
@@ -60,10 +63,7 @@ class Reason(StrEnum):
 
 
 class LdpError(Exception):
-    """Base class of all errors that ldp-bayes raises deliberately.
-
-    The text may quote a file or a server. It is escaped, so that it can be printed on a terminal.
-    """
+    """Base class of all deliberate errors; a text from a file or server is escaped, for terminals."""
 
     reason: str = "error"
     """A stable word for the kind of the error, as in the receipts of a client."""
@@ -78,35 +78,21 @@ def escape_unprintable(text: str) -> str:
 
 
 class _CollectedError(LdpError):
-    """An error that can represent several problems.
-
-    It holds no reference to itself, so Python frees it without the garbage collector.
-    """
+    """An error for several problems; no reference to itself, so it is freed without the garbage collector."""
 
     _problems: tuple[Self, ...] = ()
 
     @property
     def problems(self) -> tuple[Self, ...]:
-        """All problems, in order; the error's own attributes are those of the first."""
         return self._problems or (self,)
 
 
 class SurveyError(_CollectedError):
     """A survey file or plan that cannot be used.
 
-    Attributes
-    ----------
-    field : str
-        Dotted name of the wrong entry, for example ``features.age.values``. It is empty if the survey as a
-        whole is wrong.
-    line : int or None
-        Line of the authored file, if known.
-    why : str
-        What is wrong and how to correct it.
-    file : str
-        Name of the file, if the error comes from one.
-    problems : tuple of SurveyError
-        All problems, in the order of the file; the other attributes are those of the first.
+    Its `field` is the dotted name of the wrong entry, for example ``features.age.values``, or empty. `line`
+    is that of the authored file, `file` its name, and `why` what is wrong and how to correct it. `problems`
+    has all errors in the order of the file; the other attributes are those of the first.
     """
 
     reason = "invalid-plan"
@@ -131,14 +117,8 @@ class SignatureError(SurveyError):
 class RowError(_CollectedError):
     """A row or label that does not fit the survey; raised before any privacy budget is spent.
 
-    Attributes
-    ----------
-    field : str
-        Name of the feature or label.
-    why : str
-        What is wrong, without the value itself.
-    problems : tuple of RowError
-        One for each field that does not fit. `field` and `why` are those of the first; the text lists all.
+    Its `field` is the name of the feature or label, and `why` what is wrong, without the value itself.
+    `problems` has one error for each field that does not fit; the other attributes are those of the first.
     """
 
     reason = "invalid-row"
@@ -163,7 +143,6 @@ def map_collecting_errors(function: Callable[[Item], Result], items: Iterable[It
 
 
 def _without_traceback(error: ErrorT) -> ErrorT:
-    """Remove an error's traceback and causes, which would keep a person's row in memory."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
     return error
 
@@ -179,13 +158,7 @@ def combine_errors(problems: Sequence[ErrorT]) -> ErrorT:
 
 
 class TokenError(LdpError):
-    """An invitation token that is missing, misspelt or of another survey; raised before anything is drawn.
-
-    Attributes
-    ----------
-    why : str
-        What is wrong, without the token itself.
-    """
+    """An invitation that is missing, misspelt or of another survey; `why` does not contain the token."""
 
     reason = "invalid-token"
 
@@ -198,7 +171,6 @@ class ReportError(LdpError):
     """Bytes that are not a valid report."""
 
     reason: Reason
-    """The stable word under which the collector counts the rejection."""
 
     def __init__(self, reason: Reason, why: str = "") -> None:
         self.reason, self.why = reason, why

@@ -32,7 +32,6 @@ def draw_bernoulli_exp(top: int, bottom: int, source: RandomSource) -> bool:
 
 
 def _draw_short_exp(top: int, bottom: int, source: RandomSource) -> bool:
-    """Return True with probability e^(-top / bottom), for 0 <= top / bottom <= 1."""
     count = 1
     while draw_below(bottom * count, source) < top:
         count += 1

@@ -30,7 +30,6 @@ class _Stream(io.FileIO):
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write bytes, or claim to have written them."""
         if self.failure is None:
             try:
                 return super().write(data)
@@ -81,14 +80,12 @@ def describe_error(error: Exception) -> str:
 
 
 def _require_modules(extra: str) -> None:
-    """Raise ModuleNotFoundError if a module of an extra is not installed, without importing any."""
     for module in MODULES[extra]:
         if find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
 def _command(name: str, module: str, extra: str) -> Callable[[], None]:
-    """Return the entry point of a command: it runs `main` of a module that needs an extra."""
     main = LateImport(f"{module}:main")
 
     def run() -> None:
@@ -111,7 +108,6 @@ def _command(name: str, module: str, extra: str) -> Callable[[], None]:
 
 
 def _read_purpose(module: str) -> str:
-    """Return the first line of a module's docstring, without importing the module."""
     path = Path(__file__).parents[1].joinpath(*module.split("."))
     with path.with_suffix(".py").open(encoding="utf-8") as source:
         return source.readline().strip('"\n')

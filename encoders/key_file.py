@@ -10,11 +10,7 @@ from encoders.errors import LdpError
 
 
 def write_key_file(path: Path, pem: bytes, error_type: Callable[[str], LdpError]) -> None:
-    """Write a private key to a new file that only its owner can read.
-
-    `error_type` makes the error from its message, which begins with the file's name.
-    Raises LdpError if the file exists, or cannot be written.
-    """
+    """Write a private key to a new file of its owner alone, or raise what `error_type` makes."""
     descriptor = None
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

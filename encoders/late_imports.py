@@ -47,9 +47,8 @@ def needs_extra(
 ) -> Iterator[None]:
     """Return a context that raises an error with the name of the extra if one of its modules is missing.
 
-    Any other failed import is raised unchanged: it is a bug, or a damaged installation. The message names
-    `extra` or, if it lacks the missing module, the extra that has it; without one, the error is raised
-    unchanged. It begins with `feature`, what needs the extra, and `error_type` makes the error from it.
+    Any other failed import is raised unchanged. The message begins with `feature`, and names `extra` or, if
+    it lacks the missing module, the extra that has it; `error_type` makes the error from the message.
     """
     try:
         yield
@@ -64,19 +63,14 @@ def needs_extra(
 
 @dataclass(frozen=True)
 class LateImport:
-    """A module, or an attribute of one, that is imported when it is first used.
-
-    The other parameters are those of :func:`needs_extra`.
-    """
+    """A module, or an attribute of one, imported on first use; for the parameters see :func:`needs_extra`."""
 
     target: str
-    """The module, or "module:attribute"."""
     extra: str = ""
     feature: str = ""
     error_type: Callable[[str], LdpError] = MissingExtraError
 
     def load(self) -> Any:
-        """Import the module, and return it or its attribute."""
         module, _, attribute = self.target.partition(":")
         with needs_extra(self.extra, self.feature, self.error_type):
             loaded = import_module(module)

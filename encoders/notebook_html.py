@@ -15,7 +15,6 @@ _WARNING = (
 
 
 def table_html(title: str, rows: Iterable[tuple[str, str]]) -> str:
-    """Return a table with a title and rows of a name and a text."""
     cells = "".join(
         f'<tr><th style="text-align: left">{escape(name)}</th>'
         f'<td style="text-align: left">{escape(text)}</td></tr>'
@@ -25,12 +24,10 @@ def table_html(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def preview_html(text: str) -> str:
-    """Return a preview with its lines as in a terminal, and a warning."""
     return f"<p><strong>{escape(_WARNING)}</strong></p><pre>{escape(text)}</pre>"
 
 
 def receipt_html(receipt: Any) -> str:
-    """Return a table of the fields of a receipt that are not empty."""
     rows = [(each.name, value) for each in fields(receipt) if (value := getattr(receipt, each.name))]
     return table_html(
         "rehearsal" if receipt.rehearsal else "receipt", [(name, _text(value)) for name, value in rows]
@@ -38,14 +35,12 @@ def receipt_html(receipt: Any) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a field's value for people; a sequence of names or of (name, why) with separators."""
     if isinstance(value, tuple):
         return "; ".join(": ".join(each) if isinstance(each, tuple) else str(each) for each in value)
     return str(value)
 
 
 def plan_html(plan: Any) -> str:
-    """Return a table of a plan of people and its first questions."""
     rows = [("epsilon", str(plan.epsilon)), ("digest", plan.digest), ("enrolment", plan.enrolment)]
     if plan.family != plan.id:
         rows.append(("family", plan.family))

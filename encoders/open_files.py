@@ -14,12 +14,8 @@ _OTHER_FILES = 64
 def allow_connections(threads: int) -> int:
     """Raise the limit of open files if needed; return how many connections a process may then have.
 
-    Each connection is an open file. A worker of gunicorn ends if it cannot open one.
-
-    Parameters
-    ----------
-    threads : int
-        Number of threads of the process that use a store.
+    Each connection is an open file, and so are the files of a store that `threads` threads use. A worker of
+    gunicorn ends if it cannot open one.
     """
     others = _FILES_PER_THREAD * threads + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -43,23 +43,14 @@ _RETRY_SECONDS: dict[str, int] = {
 
 
 def is_retryable(reason: str) -> bool:
-    """Return whether the same request may succeed later."""
     return reason in _RETRY_SECONDS
 
 
 class Problem(Exception):
     """Ends a request with an error.
 
-    Attributes
-    ----------
-    reason : str
-        A :class:`~encoders.errors.Reason`, or a word that only relays give, with its status.
-    detail : str
-        One sentence, with nothing from the request's body or about its sender.
-    status : int
-        HTTP status; by default the status of the reason.
-    retry_seconds : int or None
-        Seconds until the next try; by default the value for the reason. None: do not try again.
+    `reason` is a :class:`~encoders.errors.Reason`, or a word that only relays give, with its status. `detail`
+    is one sentence, with nothing from the request's body or about its sender.
     """
 
     def __init__(

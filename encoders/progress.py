@@ -40,7 +40,6 @@ class Progress:
         self.stage = ""
 
     def advance(self, steps: int = 1) -> None:
-        """Record that `steps` more steps are done."""
         self.done += steps
         self.refresh()
 
@@ -67,9 +66,9 @@ def show_progress(task: str, total: int, unit: str = "") -> Iterator[Progress]:
     if stream is None:  # a program without a console
         display = Progress(task, total, unit)
     elif stream.isatty():
-        display = _Bar(task, total, unit, stream)
+        display = _Bar(task, total, unit, stream, DELAY_SECONDS, _BAR_SECONDS)
     else:
-        display = _Lines(task, total, unit, stream)
+        display = _Lines(task, total, unit, stream, LINE_SECONDS, LINE_SECONDS)
     try:
         yield display
     finally:
@@ -84,35 +83,29 @@ def hide_progress(task: str, total: int, unit: str = "") -> Iterator[Progress]:
 
 
 class _Display(Progress):
-    """A display that refreshes at most once in an interval."""
+    """A display that refreshes after a delay, and then at most once in an interval, both in seconds."""
 
     def __init__(
         self, task: str, total: int, unit: str, stream: TextIO, delay: float, interval: float
     ) -> None:
         super().__init__(task, total, unit)
         self.stream = stream
+        self.interval = interval
         self.started = time.monotonic()
-        self._interval = interval
         self._next = self.started + delay
 
     def refresh(self) -> None:
         if (now := time.monotonic()) < self._next:
             return
-        self._next = now + self._interval
+        self._next = now + self.interval
         with suppress(OSError, ValueError):  # a closed stream stops no work
             self.show(now - self.started)
 
     def show(self, elapsed: float) -> None:
-        """Show the progress; `elapsed` is the time in seconds since the start."""
         raise NotImplementedError
 
 
 class _Lines(_Display):
-    """Prints a line every :data:`LINE_SECONDS`."""
-
-    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
-        super().__init__(task, total, unit, stream, delay=LINE_SECONDS, interval=LINE_SECONDS)
-
     def show(self, elapsed: float) -> None:
         if self.unit:
             line = f"{self.task}: {self.done:,} of {self.total:,} {self.unit}"
@@ -125,11 +118,7 @@ class _Lines(_Display):
 
 
 class _Bar(_Display):
-    """Draws a bar with the remaining time on a terminal, after the first :data:`DELAY_SECONDS`."""
-
-    def __init__(self, task: str, total: int, unit: str, stream: TextIO) -> None:
-        super().__init__(task, total, unit, stream, delay=DELAY_SECONDS, interval=_BAR_SECONDS)
-        self._bar: ProgressBar[Any] | None = None
+    _bar: ProgressBar[Any] | None = None
 
     def show(self, elapsed: float) -> None:
         if self._bar is None:

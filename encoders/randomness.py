@@ -27,7 +27,6 @@ class SystemEntropy:
     """The operating system's generator; the source that devices use."""
 
     def take(self, count: int) -> bytes:
-        """Return `count` bytes of :func:`os.urandom`."""
         return os.urandom(count)
 
 
@@ -61,7 +60,6 @@ class PooledEntropy:
         return PooledEntropy, ()
 
     def forget(self) -> None:
-        """Discard the bytes that were read ahead."""
         self._chunks.clear()
 
 
@@ -80,16 +78,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class GivenBytes:
-    """Fixed bytes, for test vectors and audits. Never use it for a real report.
-
-    `take` returns the bytes in order; taking more raises :class:`~encoders.errors.LdpError`.
-    """
+    """Fixed bytes for test vectors and audits, not for real reports; taking more raises LdpError."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._next = data, 0
 
     def take(self, count: int) -> bytes:
-        """Return the next `count` of this source's bytes."""
         end = self._next + count
         if end > len(self._data):
             raise LdpError(f"{count} random bytes asked for, {len(self._data) - self._next} are left")
@@ -98,10 +92,7 @@ class GivenBytes:
 
 
 class FastStream:
-    """A seeded stream for simulated populations: fast, repeatable and NOT private.
-
-    Equal seeds give equal streams. It needs numpy.
-    """
+    """A seeded stream for simulated populations: fast, repeatable and NOT private. It needs numpy."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         self._words = np.random.SFC64(seed)

@@ -1,9 +1,7 @@
-"""The wire format of a report.
+"""The wire format of a report: a msgpack array of format version, plan digest, question, id and payload.
 
-A report is one msgpack array of five entries: format version, plan digest, question index, report id and
-payload. Its length depends only on the plan and the question. Decoding is strict: it accepts exactly these
-types, no trailing bytes, and only the bytes that packing gives. So a report has one encoding, and two reports
-are equal if their bytes are. A body or a file of reports is one or more of them, concatenated.
+Its length depends only on the plan and the question. Decoding is strict: a report has one encoding, and two
+reports are equal if their bytes are. A body or a file of reports is one or more of them, concatenated.
 """
 
 from __future__ import annotations
@@ -35,15 +33,12 @@ class Report:
     plan_digest: bytes
     """SHA-256 of the plan that the report belongs to, 32 bytes."""
     question: int
-    """Index of the question in the plan."""
     id: bytes
     """16 random bytes, by which the collector counts the report once."""
     payload: bytes
-    """Output of the question's mechanism."""
 
 
 def pack(report: Report) -> bytes:
-    """Return the report's bytes."""
     packed: bytes = msgpack.packb([FORMAT, report.plan_digest, report.question, report.id, report.payload])
     return packed
 
@@ -78,11 +73,7 @@ def _malformed(why: str) -> ReportError:
 
 
 def split(body: bytes) -> list[bytes]:
-    """Split a body into its reports, without checking each.
-
-    Raises ReportError, ``malformed``, if the body is empty, truncated or not a sequence of msgpack arrays of
-    five.
-    """
+    """Split a body into its reports, without checking each; raise ReportError if it has another form."""
     return list(iterate_reports(body))
 
 

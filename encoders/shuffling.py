@@ -29,20 +29,11 @@ _ULP = 2.0**-50
 
 
 def shuffled_delta(ratio: float, reports: int, epsilon: float) -> float:
-    """Return an upper bound on the delta of a shuffled report at an epsilon.
+    """Return an upper bound on the delta of a shuffled report at an epsilon, between 0 and 1.
 
-    The bound is between 0 and 1, and 0 if epsilon is at least the local one.
-    Raises SurveyError if `reports` is below 1.
-
-    Parameters
-    ----------
-    ratio : float
-        The largest likelihood ratio of one report, above 1; e^(local epsilon) is one.
-    reports : int
-        Number of honest reports in the batch, that of the person included. Above MAX_REPORTS, the bound of
-        MAX_REPORTS is returned, because more reports never raise it.
-    epsilon : float
-        Epsilon after shuffling.
+    `ratio`, above 1, is the largest likelihood ratio of one report, e^(local epsilon). `reports` is the
+    number of honest reports in the batch, that of the person included; more than MAX_REPORTS never raise the
+    bound. Raises SurveyError if `reports` is below 1.
     """
     if reports < 1:
         raise SurveyError("must be at least 1", "reports")

@@ -19,7 +19,6 @@ MAX_EPSILON_LOSS = 1e-4
 """The share of epsilon that rounding bit probabilities may cost."""
 
 DESIGN_CONTEXT = Context(prec=60)
-"""Decimal context for the design of tables."""
 _TAIL_PROBABILITY = Decimal(1) / (1 << 32)
 _SCALE_MARGIN = Decimal(1) / (1 << 14)
 _MAX_LAPLACE_SCALE = 512

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
 from encoders.errors import LdpError
 from encoders.survey import Plan
-from ldp_audit.blackbox import ALPHA, compare, required_requests
+from ldp_audit.blackbox import ALPHA, required_requests
 from ldp_audit.device import (
     Device,
     PublicClient,
@@ -41,6 +40,7 @@ from ldp_audit.result import (
     AuditResult,
     BlackBoxResult,
     Check,
+    measure_leak,
     report_epsilon,
 )
 from ldp_audit.series_audit import SeriesDevice, check_series
@@ -170,7 +170,6 @@ class _AuditRun:
     checks: list[Check] = field(default_factory=list)
 
     def collect_forked_reports(self, copies: int) -> dict[str, list[bytes]]:
-        """Return the reports of forked copies of this process, keyed by the way of reporting."""
         reporters = list_reporters(self.device)
         return {
             way: collect_forked_reports(reporter, self.plan, self.people[-1], copies)
@@ -191,7 +190,6 @@ class _AuditRun:
         return {name: Messages.from_bytes(each.first(_REFERENCE_MESSAGES)) for name, each in messages.items()}
 
     def _measure_requests(self, random_people: Sequence[Person]) -> MessagesByPerson:
-        """Audit whole requests; return their bodies."""
         if not isinstance(self.device, RequestDevice):
             self.checks.append(Check(HOMOGENEITY, "requests", None, "not measured: the device has no send()"))
             return {}
@@ -210,7 +208,6 @@ class _AuditRun:
         }
 
     def check_others(self, audited: Plan, timed: int) -> None:
-        """Check sealed messages and whole series, if the audited plan has a relay or waves, and times."""
         if audited.relay:
             self.show_progress(RELAY)
             self.checks += check_relay(replace(audited, waves=None), self.people, self.requests, self.alpha)
@@ -247,10 +244,6 @@ class _AuditRun:
         ]
 
     def measure_each_question(self, messages: MessagesByPerson) -> None:
-        """Audit the messages to each question alone, and reports that are repeated under the same conditions.
-
-        If the plan has one question, `messages` are used, because they were made for it already.
-        """
         plan, people, questions = self.plan, self.people, self.plan.questions
         reporters = list_reporters(self.device)
         widest = max(questions, key=lambda question: (question.mechanism.payload_bytes, question.cells))
@@ -292,14 +285,3 @@ def collect_reports(device: Reporter, plan: Plan, people: Sequence[Person], tria
         )
         for person in people
     }
-
-
-def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> BlackBoxResult:
-    """Compare the messages of every two people; return the largest leak.
-
-    `question` is the name of the question that the messages answer. The bound of any pair exceeds the pair's
-    true epsilon with the probability `alpha`.
-    """
-    pairs = list(combinations(messages, 2))
-    leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]
-    return BlackBoxResult(question, max(leaks, key=lambda leak: leak.epsilon_lower_bound), len(pairs))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,39 +39,15 @@ MessagePair = tuple[Messages, Messages]
 
 @dataclass(frozen=True)
 class Event:
-    """A property of a message, such as "byte 57 is 3"."""
+    """A property of a message."""
 
-    kind: str
-    """One of "length", "byte", "bits" or "word"."""
-    positions: tuple[int, ...]
-    """The position of the byte, of both bits, or of the first byte of the word; empty for a length."""
-    value: int
-    """The length, the byte, the two bits as a number, or the minimum of the word."""
+    text: str
+    """Such as "byte 57 is 3"."""
+    holds: Callable[[Messages], Flags]
 
-    def __str__(self) -> str:
-        if self.kind == "length":
-            return f"{self.value} bytes long"
-        if self.kind == "byte":
-            return f"byte {self.positions[0]} is {self.value}"
-        if self.kind == "bits":
-            return (
-                f"bits {self.positions[0]} and {self.positions[1]} are {self.value >> 1} and {self.value & 1}"
-            )
-        return f"bytes {self.positions[0]} and {self.positions[0] + 1} are {self.value} or more"
 
-    def holds(self, messages: Messages) -> Flags:
-        """Return for each message whether the event occurs, shape (n,)."""
-        holds: Flags
-        if self.kind == "length":
-            holds = messages.lengths == self.value
-        elif self.kind == "byte":
-            holds = messages.data[:, self.positions[0]] == self.value
-        elif self.kind == "bits":
-            one, other = (_read_bits(messages, position) for position in self.positions)
-            holds = (one << 1 | other) == self.value
-        else:
-            holds = _read_words(messages, np.array(self.positions))[:, 0] >= self.value
-        return holds
+EventFamily = tuple[Counts, Counts, Callable[[int], Event]]
+"""Events of one kind: for each person the number of messages with each event; the event at an index."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +63,6 @@ class Leak:
     max_detectable_epsilon: float
     """The greatest lower bound that this number of messages can give."""
     trials: int
-    """Number of messages of each person."""
 
     def __str__(self) -> str:
         return (
@@ -95,10 +72,9 @@ class Leak:
 
 
 def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float) -> Leak:
-    """Return a lower bound on epsilon from the messages of two people.
+    """Return a lower bound on epsilon from equally many independent messages of two people.
 
-    The messages of both people are equally many, and all independent. The bound exceeds the true epsilon with
-    at most the probability `alpha`.
+    The bound exceeds the true epsilon with at most the probability `alpha`.
     """
     width = max(one.data.shape[1], other.data.shape[1])
     one, other = one.pad(width), other.pad(width)
@@ -111,7 +87,7 @@ def compare(names: tuple[str, str], one: Messages, other: Messages, alpha: float
     return Leak(
         likelier_person=names[0],
         other_person=names[1],
-        event=str(event),
+        event=event.text,
         epsilon_lower_bound=epsilon_lower_bound(hits, other_hits, tested, alpha),
         max_detectable_epsilon=epsilon_lower_bound(tested, 0, tested, alpha),
         trials=len(one),
@@ -145,23 +121,18 @@ def clopper_pearson_upper(hits: int, trials: int, alpha: float) -> float:
 
 
 def _select_event(one: Messages, other: Messages) -> tuple[Event, bool]:
-    """Return the event with the highest expected bound, and whether it is likelier for the other person."""
-    best, selected = -math.inf, (Event("length", (), 0), False)
-    for family in _list_families((one, other)):
-        counts, other_counts = family.counts
+    """Return the event that distinguishes two people best, and whether it is likelier for the other."""
+    best = []
+    for counts, other_counts, event in _list_families((one, other)):
         bounds = _expected_bounds(counts, other_counts)
         index = int(bounds.argmax())
-        if bounds[index] > best:
-            swapped = bool(counts[index] < other_counts[index])
-            best, selected = float(bounds[index]), (family.event(index), swapped)
-    return selected
+        best.append((float(bounds[index]), event(index), bool(counts[index] < other_counts[index])))
+    _, found, swapped = max(best, key=itemgetter(0))
+    return found, swapped
 
 
 def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64]:
-    """Return the lower bound of each event that is expected on the messages of the test.
-
-    Each bound is computed for the person for whom the event is likelier.
-    """
+    """Return the bound expected for each event, for the person for whom the event is likelier."""
     shifted = np.arange(max(counts.max(), other_counts.max()) + 1) + 0.5
     logarithms, inverses = np.log(shifted), SELECTION_SHARE / (1 - SELECTION_SHARE) / shifted
     bounds: NDArray[np.float64] = np.abs(logarithms[counts] - logarithms[other_counts])
@@ -169,15 +140,7 @@ def _expected_bounds(counts: Counts, other_counts: Counts) -> NDArray[np.float64
     return bounds
 
 
-@dataclass(frozen=True)
-class _EventFamily:
-    """Events of one kind: for each person the number of messages with each event; the event at an index."""
-
-    counts: tuple[Counts, Counts]
-    event: Callable[[int], Event]
-
-
-def _list_families(pair: MessagePair) -> Iterator[_EventFamily]:
+def _list_families(pair: MessagePair) -> Iterator[EventFamily]:
     yield _length_events(pair)
     first = pair[0].data[0]
     varying = np.flatnonzero(np.any([(each.data != first).any(axis=0) for each in pair], axis=0))
@@ -189,26 +152,32 @@ def _list_families(pair: MessagePair) -> Iterator[_EventFamily]:
         yield _word_events(pair, words)
 
 
-def _length_events(pair: MessagePair) -> _EventFamily:
+def _length_events(pair: MessagePair) -> EventFamily:
     lengths = sorted({int(length) for each in pair for length in np.unique(each.lengths)})
     one, other = (np.array([(each.lengths == length).sum() for length in lengths]) for each in pair)
-    return _EventFamily((one, other), lambda index: Event("length", (), lengths[index]))
+
+    def event(index: int) -> Event:
+        length = lengths[index]
+        return Event(f"{length} bytes long", lambda messages: messages.lengths == length)
+
+    return one, other, event
 
 
-def _byte_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return the events that a byte has a value, for all bytes and values."""
+def _byte_events(pair: MessagePair, positions: Positions) -> EventFamily:
     offsets = 256 * np.arange(len(positions))
     one, other = (
         np.bincount((each.data[:, positions] + offsets).ravel(), minlength=256 * len(positions))
         for each in pair
     )
-    return _EventFamily(
-        (one, other), lambda index: Event("byte", (int(positions[index // 256]),), index % 256)
-    )
+
+    def event(index: int) -> Event:
+        position, value = int(positions[index // 256]), index % 256
+        return Event(f"byte {position} is {value}", lambda messages: messages.data[:, position] == value)
+
+    return one, other, event
 
 
-def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return the events that a word is at least a limit, for limits at quantiles."""
+def _word_events(pair: MessagePair, positions: Positions) -> EventFamily:
     words = [_read_words(each, positions) for each in pair]
     ordered = np.sort(np.concatenate(words), axis=0)
     limits = ordered[np.arange(1, _QUANTILES) * len(ordered) // _QUANTILES]
@@ -216,13 +185,14 @@ def _word_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
     def event(index: int) -> Event:
         quantile, column = divmod(index, len(positions))
-        return Event("word", (int(positions[column]),), int(limits[quantile, column]))
+        position, least = positions[column], int(limits[quantile, column])
+        text = f"bytes {position} and {position + 1} are {least} or more"
+        return Event(text, lambda messages: _read_words(messages, position[None])[:, 0] >= least)
 
-    return _EventFamily((one, other), event)
+    return one, other, event
 
 
-def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
-    """Return the events that a pair of bits is 00, 01, 10 or 11, for all pairs."""
+def _bit_pair_events(pair: MessagePair, positions: Positions) -> EventFamily:
     bits = [np.unpackbits(each.data[:, positions], axis=1) for each in pair]
     distinct = _distinct_columns(np.concatenate(bits))
     differences = np.abs(bits[0][:, distinct].mean(axis=0) - bits[1][:, distinct].mean(axis=0))
@@ -233,31 +203,31 @@ def _bit_pair_events(pair: MessagePair, positions: Positions) -> _EventFamily:
 
     def event(index: int) -> Event:
         value, columns = divmod(index, size * size)
-        return Event("bits", tuple(int(bit_positions[each]) for each in divmod(columns, size)), value)
+        first, second = (int(bit_positions[each]) for each in divmod(columns, size))
+        text = f"bits {first} and {second} are {value >> 1} and {value & 1}"
+        return Event(text, lambda messages: _read_bits(messages, first, second) == value)
 
-    return _EventFamily((one, other), event)
+    return one, other, event
 
 
 def _distinct_columns(bits: NDArray[np.uint8]) -> Positions:
-    """Return the first column of each group of equal ones.
-
-    In whole requests most bits only repeat the length of the body, because it shifts all headers.
-    """
+    """Return the first of equal columns: in requests, most bits repeat the length of the body."""
     columns = np.ascontiguousarray(np.packbits(bits, axis=0).T)
     _, first = np.unique(columns.view(np.dtype((np.void, columns.shape[1]))), return_index=True)
     return np.sort(first)
 
 
 def _count_bit_pairs(bits: NDArray[np.float32]) -> Counts:
-    """Return the counts of 00, 01, 10 and 11 for each pair of columns."""
     both = (bits.T @ bits).astype(np.int64)
     first = np.diag(both)[:, None]
     second = first.T
     return np.stack([len(bits) - first - second + both, second - both, first - both, both]).ravel()
 
 
-def _read_bits(messages: Messages, position: int) -> NDArray[np.int64]:
-    return (messages.data[:, position // 8] >> (7 - position % 8) & 1).astype(np.int64)
+def _read_bits(messages: Messages, *positions: int) -> NDArray[Any]:
+    """Read two bits as a number."""
+    one, other = (messages.data[:, each // 8] >> (7 - each % 8) & 1 for each in positions)
+    return one << 1 | other
 
 
 def _read_words(messages: Messages, positions: Positions) -> NDArray[np.int16]:

@@ -32,14 +32,12 @@ from ldp_client import load_plan
 
 _CURATOR_AUDIT = LateImport("ldp_audit.curator_audit")  # loads scikit-learn
 TIMED_REPORTS = 20_000
-"""Timed reports of each person."""
 
 
 class _AuditCommand(Command):
     """The command; its first argument "central" or "silo" runs the audit of trainings or of silos instead."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the other audits as commands, and then the options."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.get_short_help_str(80)) for name, each in _AUDITS.items()])
         super().format_options(ctx, formatter)
@@ -47,19 +45,16 @@ class _AuditCommand(Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Return the context of the command that the arguments name."""
         command = _AUDITS.get(args[0]) if args else None
         if command:
             return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command of the context."""
         return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
 
 
 def _shared_options(least: int, default: int, counted: str) -> Callable[[Callable[..., None]], Any]:
-    """Return a decorator that passes the context, and adds the options of every audit."""
     options = (
         click.pass_context,
         version_option,
@@ -77,7 +72,6 @@ def _shared_options(least: int, default: int, counted: str) -> Callable[[Callabl
 
 @contextmanager
 def _exit_on_errors(context: click.Context, survey: str | Path) -> Iterator[None]:
-    """Print an error, and exit with 2."""
     try:
         yield
     except LdpError as error:

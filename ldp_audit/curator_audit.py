@@ -1,10 +1,8 @@
 """The audit of trainings by a curator: a lower bound on epsilon from many trainings on two neighbours.
 
-Two sets of made-up rows differ by one row. The results of many trainings on each are sorted into outcomes. On
-half of the trainings the auditor chooses the event whose probabilities differ most, on the other half it
-measures both. A bound below epsilon proves nothing: another pair of data sets, or another event, may reveal
-more. Of "auto", the comparison of learners is audited, under conditions that reveal most: its trial models do
-not depend on the rows, all rows are kept apart, and the choice spends the promised epsilon.
+A bound below epsilon proves nothing: another pair of data sets, or another event, may reveal more. Of "auto",
+the comparison of learners is audited, under conditions that reveal most: its trial models do not depend on
+the rows, all rows are kept apart, and the choice spends the promised epsilon.
 """
 
 from __future__ import annotations
@@ -53,23 +51,9 @@ def audit_trainings(
 ) -> list[MeasuredLeak]:
     """Return a lower bound on what trainings of each learner reveal about one row.
 
-    Raises LdpError if there are too few trials for any bound.
-
-    Parameters
-    ----------
-    survey : Survey
-        The features and labels of the made-up rows.
-    trials : int
-        Number of trainings on each of the two data sets.
-    learners : sequence of str, optional
-        By default all, see :func:`audited_learners`.
-    train_model : callable
-        The training to audit, with the parameters of :func:`ldp_central.learner.train`.
-    advance : callable
-        Called after each pair of trainings.
-    compare : callable
-        The comparison of learners to audit, with the parameters of
-        :func:`ldp_central.learner.compare_learners`.
+    There are `trials` trainings on each of two data sets. `train_model` and `compare` have the parameters of
+    :func:`ldp_central.learner.train` and :func:`ldp_central.learner.compare_learners`. `advance` is called
+    after each pair of trainings. Raises LdpError if there are too few trials for any bound.
     """
     if trials < LEAST_TRIALS:
         raise LdpError(f"an audit of trainings needs at least {LEAST_TRIALS} trials")
@@ -111,8 +95,6 @@ class _KeepAllRows:
 
 @dataclass(frozen=True)
 class _ConstantModel:
-    """A model that predicts one label for every row."""
-
     label: int
 
     def scores(self, codes: IntArray) -> FloatArray:
@@ -146,7 +128,6 @@ def make_neighbours(survey: Survey) -> tuple[CodedRows, CodedRows]:
 
 
 def read_outcome(training: Training, rows: CodedRows, more: CodedRows) -> Hashable:
-    """Return the audited outcome of a training: the facts that depend most on the last row of `more`."""
     row, label = more.codes[-1:], int(more.labels[-1])
     model = training.model
     if isinstance(model, LinearModel):

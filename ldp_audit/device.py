@@ -27,8 +27,6 @@ Row = Mapping[str, object]
 
 
 class Reporter(Protocol):
-    """Makes the report of one person."""
-
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
         """Return the body that one person's device would send; empty if it sends nothing."""
 
@@ -52,10 +50,8 @@ class PublicClient:
     """The client of this project, through its public functions."""
 
     client_class: type[Client] = Client
-    """The class of the clients that `send` and `attempts` make."""
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        """Return the report that :func:`ldp_client.make_report` makes."""
         return make_report(plan, row, label, token=_draw_token(plan))
 
     def send(self, plans: Sequence[Plan], row: Row, label: str | None) -> list[Request]:
@@ -71,7 +67,7 @@ class PublicClient:
 
     def attempts(self, plan: Plan, row: Row, label: str | None) -> list[bytes]:
         """Return the bodies that a client posts while the network fails, and after a restart."""
-        network, journal = _Network(), Journal(":memory:")
+        network, journal = SimulatedNetwork(), Journal(":memory:")
         token = _draw_token(plan)
         for network.works, seconds in ((False, _OFFLINE_SECONDS), (True, _TIMEOUT_SECONDS)):
             with self._client(plan, journal, transport=network, token=token) as client:
@@ -84,7 +80,7 @@ class PublicClient:
     def series(self, plan: Plan, history: History) -> Bodies:
         """Return the bodies that a device sends in each wave, and when its clock was set back after all."""
         assert plan.waves is not None
-        waves, journal, network = plan.waves.list, _NewJournal(":memory:"), _Network()
+        waves, journal, network = plan.waves.list, _NewJournal(":memory:"), SimulatedNetwork()
         network.works = True
         options = {"transport": network, "token": _draw_token(plan), "spread": 0}
         sent: Bodies = [[] for _ in waves]
@@ -106,7 +102,7 @@ class PublicClient:
 
     def standing(self, offers: Sequence[Offer], lifetime: float, person: Person, ends: int) -> Bodies:
         """Return the bodies that a device sends for each plan of a series; see :class:`StandingDevice`."""
-        network, journal = _Network(offers), _NewJournal(":memory:")
+        network, journal = SimulatedNetwork(offers), _NewJournal(":memory:")
         network.works = True
         sent: Bodies = [[] for _ in offers]
         for at, offer in [*enumerate(offers)] * 2:
@@ -132,7 +128,6 @@ class PublicClient:
         return sent
 
     def _client(self, plan: Plan, journal: Journal, **options: Any) -> Client:
-        """Return a client of the device that `journal` belongs to."""
         options = {"token": _draw_token(plan)} | options
         return self.client_class(
             plan,
@@ -145,13 +140,10 @@ class PublicClient:
 
 
 class RequestReporter:
-    """Makes the reports of a device from the requests that it sends."""
-
     def __init__(self, device: RequestDevice) -> None:
         self._device = device
 
     def report(self, plan: Plan, row: Row, label: str | None) -> bytes:
-        """Return the body of the request that the device sends."""
         return request_body(self._device.send([plan], row, label))
 
 
@@ -183,7 +175,6 @@ def collect_requests(
 
 
 def _draw_token(plan: Plan) -> str | None:
-    """Return a token for one person in a survey by invitation; None in other surveys."""
     return draw_invitation(plan, SystemEntropy()) if plan.by_invitation else None
 
 
@@ -191,27 +182,27 @@ class _NewJournal(Journal):
     """The journal of a new device, in memory; it has no queued reports when a client starts."""
 
     def exists(self) -> bool:
-        """Return False: the client that starts need not read this journal."""
         return False
 
 
-class _Network:
-    """A transport that records bodies, and responds only while the simulated network works."""
+class SimulatedNetwork:
+    """A transport that records bodies; while it works, it responds as a collector or relay of the offers."""
 
     def __init__(self, offers: Sequence[Offer] = ()) -> None:
         self.bodies: list[bytes] = []
+        self.refused = 0
         self._pages = {f"{each.url}{end}": each.plan.json for each in offers for end in ("", "/plan")}
         self._pages |= {f"{each.url}/signature": each.signature.encode() for each in offers}
         self.works = False
         self.attempted = threading.Event()
 
     def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Record the body; respond, or raise TransportError while the network fails."""
         if method == "GET" and url in self._pages:
             return Response(200, self._pages[url])
         self.bodies.append(body or b"")
         self.attempted.set()
         if not self.works:
+            self.refused += 1
             raise TransportError("no network")
         status = "recorded" if url.endswith("/reports") else "held"
         return Response(200 if status == "recorded" else 202, f'{{"status": "{status}"}}'.encode())

@@ -18,13 +18,10 @@ from encoders.mechanisms import Mechanism
 from encoders.survey import Plan, Question
 
 _MAX_PROBABILITIES = 1 << 18
-"""Largest number of probabilities to enumerate for a question."""
 
 
 @dataclass(frozen=True)
 class ExactResult:
-    """The epsilon that a question spends."""
-
     question: str
     mechanism: str
     ratio: Fraction
@@ -40,7 +37,6 @@ class ExactResult:
 
 
 def compute_exact(plan: Plan, question: Question) -> ExactResult:
-    """Return the epsilon that a question of the plan spends."""
     mechanism = question.mechanism
     within = mechanism.ratio <= exp_bounds(plan.epsilon)[0]
     payloads = _list_payloads(mechanism)
@@ -57,7 +53,6 @@ def compute_exact(plan: Plan, question: Question) -> ExactResult:
 
 
 def _list_payloads(mechanism: Mechanism) -> list[bytes]:
-    """Return every possible payload; an empty list if there are too many."""
     if mechanism.payload_bytes > 1 or 256 * len(mechanism.corners) > _MAX_PROBABILITIES:
         return []
     payloads = []
@@ -69,7 +64,6 @@ def _list_payloads(mechanism: Mechanism) -> list[bytes]:
 
 
 def _enumerate_ratio(mechanism: Mechanism, payloads: list[bytes]) -> Fraction:
-    """Return the worst likelihood ratio; 0 if probabilities do not add up to one, or one of them is 0."""
     likelihoods = [mechanism.likelihood(payload) for payload in payloads]
     add_up = all(sum(column) == 1 for column in zip(*likelihoods, strict=True))
     if not add_up or min(map(min, likelihoods)) == 0:

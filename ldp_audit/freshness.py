@@ -61,9 +61,8 @@ def check_forks(
 ) -> Check:
     """Check the reports of forked copies: a copied random state causes equal ids, or all payloads equal.
 
-    `sent` are those of :func:`collect_forked_reports`. `reference` are messages of the same person from one
-    process, which show how often a payload occurs by chance. `alpha` is the probability of finding a fault in
-    a client that has none, and `way` the name of the method that made the reports.
+    `reference` are messages of the same person from one process, which show how often a payload occurs by
+    chance. `alpha` is the probability of finding a fault in a client that has none.
     """
     name = f"{way}: {len(sent)} forked copies of a process send different ones"
     if not sent:
@@ -85,9 +84,8 @@ def check_two_surveys(
 ) -> Check:
     """Check that one device's payloads for two surveys are equal no more often than payloads of two devices.
 
-    `plan` is a survey that nearly always asks one question; the second survey asks the same under another id.
-    `reference` are independent messages of the same person. `alpha` is the probability of finding fault where
-    there is none.
+    `plan` nearly always asks one question; the second survey asks the same. For `reference` and `alpha` see
+    :func:`check_forks`.
     """
     name = "requests: the payloads of one device for two surveys are independent"
     second = f"audit-{plan.digest[:16]}"
@@ -115,7 +113,6 @@ class RepeatResult:
     repeats: int
     """Number of reports in a row with the same payload; 0 if a payload differed, or if chance explains it."""
     same_id: bool
-    """Whether all of these reports had the same report id."""
     decided: bool = True
     """False if chance can explain that many equal payloads, so that the test decides nothing."""
 
@@ -139,11 +136,7 @@ def repeat_report(
     reference: Messages,
     alpha: float,
 ) -> RepeatResult:
-    """Make reports of a person under the same conditions until a payload differs, or chance is excluded.
-
-    `reference` are independent messages of the same person, which show how often a payload occurs by chance.
-    `alpha` is the probability of finding repeated noise in a client that never repeats noise.
-    """
+    """Report under the same conditions until a payload differs, or chance is excluded."""
     environment.release_bytes()
     first = device.report(plan, person.row, person.label)
     answer, report_id = parse_answer(first, plan), _parse_id(first)
@@ -172,10 +165,7 @@ def _required_repeats(are_equal: Sequence[bool], alpha: float) -> float:
 
 
 def check_noise_reuse(results: Mapping[str, list[RepeatResult]], way: str) -> Check:
-    """Check that the payloads of each person differed under the same conditions.
-
-    `way` is the name of the method that made the reports.
-    """
+    """Check that the payloads of each person differed under the same conditions."""
     name = f"{way}: answers differ with the same report id at a stopped clock"
     for question, repeated in results.items():
         for each in repeated:
@@ -212,7 +202,6 @@ def _parse_id(message: bytes) -> bytes:
 
 
 def _report_in_fork(device: Reporter, plan: Plan, person: Person) -> bytes:
-    """Return the report of a forked child; empty if it makes no report in time."""
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(

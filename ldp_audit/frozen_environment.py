@@ -45,7 +45,6 @@ class FrozenEnvironment:
                 self._fixed = (call, data.index(part), part)
 
     def urandom(self, size: int) -> bytes:
-        """Return random bytes: the fixed ones at their positions, otherwise fresh ones."""
         data = self._urandom(size)
         if threading.get_ident() != self._owner:
             return data

@@ -21,11 +21,7 @@ ReportsByPerson = dict[str, list[Report]]
 
 
 def check_homogeneity(plan: Plan, messages_by_person: MessagesByPerson, alpha: float) -> list[Check]:
-    """Compare all parts of the messages of several people, except the payload.
-
-    The first 50,000 messages of each person are checked. `alpha` is the probability that any of the
-    statistical tests finds a fault in a client that has none.
-    """
+    """Compare the first 50,000 messages of each person except the payload; `alpha` is for all."""
     messages = {person: each.first(_MAX_MESSAGES) for person, each in messages_by_person.items()}
     reports, malformed = _unpack_reports(messages)
     name = "every person's device sends one well-formed report"

@@ -22,7 +22,6 @@ class Messages:
 
     @classmethod
     def from_bytes(cls, messages: Sequence[bytes]) -> Messages:
-        """Return Messages that hold the given messages as one array."""
         lengths = np.fromiter(map(len, messages), np.int64, len(messages))
         width = int(lengths.max(initial=0))
         joined = b"".join(each.ljust(width, b"\0") for each in messages)
@@ -32,7 +31,6 @@ class Messages:
         return len(self.lengths)
 
     def slice(self, start: int, end: int) -> Messages:
-        """Return the recorded messages with the indices from `start` to `end` - 1."""
         return Messages(self.data[start:end], self.lengths[start:end])
 
     def pad(self, width: int) -> Messages:
@@ -41,10 +39,8 @@ class Messages:
         return Messages(np.pad(self.data, ((0, 0), (0, more))), self.lengths) if more else self
 
     def first(self, count: int) -> list[bytes]:
-        """Return the first `count` messages as bytes, without the zeros after their ends."""
         pairs = zip(self.data[:count], self.lengths[:count], strict=True)
         return [row.tobytes()[:length] for row, length in pairs]
 
 
 MessagesByPerson = dict[str, Messages]
-"""The messages of each person, by name."""

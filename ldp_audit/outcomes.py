@@ -29,15 +29,12 @@ class MeasuredLeak:
     max_detectable_epsilon: float
     """The largest bound that this number of trials can show."""
     trials: int
-    """Number of outcomes of each neighbour."""
 
     @property
     def passed(self) -> bool:
-        """Whether the bound is at most epsilon."""
         return self.epsilon_lower_bound <= self.epsilon
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form of what was measured."""
         return {
             "epsilon_lower_bound": self.epsilon_lower_bound,
             "max_detectable_epsilon": self.max_detectable_epsilon,

@@ -20,22 +20,18 @@ _MISSING_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Person:
-    """One made-up person."""
-
     name: str
     """The property in which this person differs from others, as text."""
     row: dict[str, object]
     label: str | None
-    """None in a survey without a label."""
 
 
 def make_people(plan: Plan, question: Question | None = None) -> list[Person]:
     """Return people who differ in the features of a question or, without a question, in all features.
 
-    The labels are the first, the last and a middle one. The values are at `POSITIONS`, if the feature has
-    them. If a number is a component of a projection, its inputs are chosen so that it is least or greatest.
-    In a validation round, people with other codes than all people before are added, because the model may
-    predict another label for them.
+    The labels are the first, the last and a middle one. The values are at `POSITIONS`. If a number is a
+    component of a projection, its inputs are chosen so that it is least or greatest. A validation round adds
+    people with other codes, because the model may predict another label for them.
     """
     # in a validation round, the whole row decides on the code
     asked = plan.row_schema.features if question is None or plan.validation else question.asked_features
@@ -52,12 +48,10 @@ def make_people(plan: Plan, question: Question | None = None) -> list[Person]:
 
 
 def list_labels(label: Label) -> tuple[str | None, ...]:
-    """Return the values of a label; only None if there is no label."""
     return label.values if label.exists else (None,)
 
 
 def join_names(*names: str | None) -> str:
-    """Return the names that are not empty, separated by commas."""
     return ", ".join(name for name in names if name)
 
 
@@ -125,10 +119,7 @@ def _feature_values(plan: Plan, feature: Feature, position: str) -> Iterator[tup
 
 
 def value_at(feature: Feature, position: str) -> object:
-    """Return the value of a feature at one of `POSITIONS`; its first value if it has none there.
-
-    Of several answers, none is ticked first, all are last, and half of them in the middle.
-    """
+    """Return the value of a feature at one of `POSITIONS`, or else the first; the last ticks all choices."""
     if position == "missing" and feature.missing == "category":
         return None
     if isinstance(feature, ChoiceFeature):

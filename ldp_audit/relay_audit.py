@@ -20,22 +20,20 @@ from encoders.survey import Plan
 from encoders.survey.randomise import read_report
 from encoders.survey.sealing import SealError, column_bytes, outer_bytes
 from encoders.survey.unsealing import PrivateKey, make_private_key, open_inner, open_outer
+from ldp_audit.device import SimulatedNetwork
 from ldp_audit.homogeneity import min_p_value
 from ldp_audit.people import Person
 from ldp_audit.request_capture import Request, capture_requests, check_requests
 from ldp_audit.result import RELAY, Check
-from ldp_client import Client, Journal, Response, TransportError
+from ldp_client import Client, Journal
 
 _HOST = "127.0.0.1"
-"""The address of the audited relay; requests to it are captured."""
 _HELD = b'{"status": "held"}'
 _SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class _AuditedRelay:
-    """A survey whose relay and collector are the auditor's."""
-
     plan: Plan
     collector: PrivateKey
     relay: PrivateKey
@@ -59,11 +57,9 @@ class _AuditedRelay:
         return list(accumulate(column_bytes(self.plan), initial=0))
 
     def cut(self, envelope: bytes) -> list[bytes]:
-        """Return the message of each column."""
         return [envelope[start:end] for start, end in pairwise(self.starts)]
 
     def client(self, journal: Journal, **options: object) -> Client:
-        """Return the client of a device."""
         assert self.plan.relay is not None
         return Client(
             self.plan,
@@ -79,10 +75,9 @@ class _AuditedRelay:
 
 
 def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) -> list[Check]:
-    """Check the requests of devices that answer through a relay.
+    """Check the requests of `count` devices of each person that answer through a relay.
 
-    `count` is the number of devices of each person, and `alpha` the probability of finding a fault in a
-    client that has none.
+    `alpha` is the probability of finding a fault in a client that has none.
     """
     audited = _AuditedRelay.of(plan)
     sent = {person.name: [_send(audited, person) for _ in range(count)] for person in people}
@@ -104,7 +99,6 @@ def check_relay(plan: Plan, people: Sequence[Person], count: int, alpha: float) 
 
 
 def _send(audited: _AuditedRelay, person: Person) -> list[Request]:
-    """Return the requests of a new device."""
     journal = Journal(":memory:")
     captured = capture_requests(_HOST, b"HTTP/1.1 202 Accepted", _HELD)
     with captured as requests, audited.client(journal) as client:
@@ -123,7 +117,6 @@ def _check_paths(plan: Plan, requests: Sequence[Request]) -> Check:
 
 
 def _open(audited: _AuditedRelay, messages: Sequence[bytes]) -> list[bytes]:
-    """Return what is in the envelopes; nothing if the relay cannot open one."""
     try:
         return [open_outer(audited.plan, each, audited.relay) for each in messages]
     except SealError:
@@ -148,17 +141,14 @@ def _check_bytes(
             return Check(RELAY, name, False, "a message names another key")
         # the last byte of an ephemeral key is below 128
         bytes_of = np.delete(data, [start + place for start in starts for place in (0, 32)], axis=1).T
-        counts = np.array([[np.min(found), np.max(found)] for found in map(_count_bytes, bytes_of)])
+        counted = [np.bincount(each, minlength=256) for each in bytes_of]
+        counts = np.array([[np.min(found), np.max(found)] for found in counted])
         p, positions = min(p, min_p_value(counts, len(layer), 1 / 256)), positions + len(bytes_of)
     if len(set(messages)) < len(messages) or len({each[1:33] for each in columns}) < len(columns):
         return Check(RELAY, name, False, "a message or an ephemeral key repeats")
     limit = alpha / (256 * positions)
     finding = f"{len(messages):,} messages, p = {p:.2g} (fails below {limit:.1g})"
     return Check(RELAY, name, p >= limit, finding)
-
-
-def _count_bytes(column: np.ndarray) -> np.ndarray:
-    return np.bincount(column, minlength=256)
 
 
 def _open_reports(audited: _AuditedRelay, inner: Sequence[bytes]) -> list[list[Report]]:
@@ -191,9 +181,8 @@ def _check_opened(
 def _check_columns(reports: Sequence[list[list[Report]]], alpha: float) -> Check:
     """Test whether the noise and the ids of two answers of one person are independent, given the row.
 
-    Each person has one row, and `reports` has those of many devices of each. Two bits of each payload are
-    compared with two bits of the payload in each other column, and a bit of each byte of the ids with that of
-    the same byte, by Fisher's exact test.
+    Two bits of each payload are compared with two bits of the payload in each other column, and a bit of each
+    byte of the ids with that of the same byte, by Fisher's exact test.
     """
     name, p, tests = "the answers of one person have independent noise and ids", 1.0, 0
     for devices in reports:
@@ -217,7 +206,7 @@ def _check_attempts(audited: _AuditedRelay, people: Sequence[Person]) -> Check:
     """Check that a device sends the same bytes while the network fails, and after a restart."""
     name = "a retry sends the same message, and none follows a 202"
     for person in people:
-        network, journal = _Network(), Journal(":memory:")
+        network, journal = SimulatedNetwork(), Journal(":memory:")
         for network.works in (False, True, True):
             with audited.client(journal, transport=network) as client:
                 client.grant()
@@ -229,20 +218,3 @@ def _check_attempts(audited: _AuditedRelay, people: Sequence[Person]) -> Check:
             finding = f"({person.name}) sent {len(network.bodies)} times, {different} different messages"
             return Check(RELAY, name, False, finding)
     return Check(RELAY, name, True, f"{len(people)} people")
-
-
-class _Network:
-    """A transport that records bodies, and takes a message only while the simulated network works."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        self.refused = 0
-        self.works = False
-
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        """Record the body; respond as a relay, or raise TransportError while the network fails."""
-        self.bodies.append(body or b"")
-        if not self.works:
-            self.refused += 1
-            raise TransportError("no network")
-        return Response(202, _HELD)

@@ -32,7 +32,6 @@ class ExplainedTable:
 
 
 def render_text(result: AuditResult) -> str:
-    """Return the result as text for a terminal."""
     lines = [str(_describe_audit(result)), ""]
     for each in _list_tables(result):
         lines += [*wrap(str(each.explanation), _TEXT_WIDTH), ""]
@@ -45,7 +44,6 @@ def render_text(result: AuditResult) -> str:
 
 
 def render_html(result: AuditResult) -> str:
-    """Return the result as one self-contained page."""
     plan = result.plan
     return load_template("ldp_audit", "audit.html").render(
         title=plan.texts.about.get("title") if plan.texts else None,

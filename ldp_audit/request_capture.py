@@ -24,7 +24,6 @@ class Request:
     """One HTTP request."""
 
     head: bytes
-    """Request line and headers."""
     body: bytes
 
 
@@ -32,10 +31,7 @@ class Request:
 def capture_requests(
     captured: str = HOST, status: bytes = b"HTTP/1.1 200 OK", content: bytes = _BODY
 ) -> Iterator[list[Request]]:
-    """Yield a list that receives every request to a host; no connection to it is opened.
-
-    `status` and `content` are the first line and the body of each response.
-    """
+    """Yield a list that receives every request to a host, which gets `status` and `content` as response."""
     response = _RESPONSE % (status, len(content), content)
     requests: list[Request] = []
     connect: Callable[..., object] = transport._connect
@@ -60,12 +56,10 @@ class _Connection:
         """Do nothing: no method of this class waits."""
 
     def send(self, data: memoryview) -> int:
-        """Record the bytes that are written."""
         self._written += data
         return len(data)
 
     def recv_into(self, buffer: bytearray) -> int:
-        """Return the next bytes of the response."""
         part, self._unread = self._unread[: len(buffer)], self._unread[len(buffer) :]
         buffer[: len(part)] = part
         return len(part)

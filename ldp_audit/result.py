@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from itertools import combinations
 from typing import Any
 
 from encoders.epsilon_proof import realised_epsilon
 from encoders.explain.nonresponse import nonresponse_warnings
 from encoders.survey import Plan
 from ldp_aggregator.wording.statement import Texts
-from ldp_audit.blackbox import Leak
+from ldp_audit.blackbox import Leak, compare
 from ldp_audit.exact_epsilon import ExactResult
+from ldp_audit.messages import MessagesByPerson
 
 TEXTS = Texts("ldp_audit")
 HOMOGENEITY = "homogeneity"
@@ -23,12 +25,9 @@ TIMING = "timing"
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, and the result of testing it."""
-
     layer: str
     """The part of the audit that makes the claim."""
     name: str
-    """The claim as text."""
     passed: bool | None
     """Whether the claim holds; None if the result is reported without a decision."""
     finding: str
@@ -46,16 +45,24 @@ class BlackBoxResult:
     question: str
     """The question's name, or `audit.ANY_QUESTION` or `audit.WHOLE_REQUESTS`."""
     leak: Leak
-    """The largest leak of all pairs of people."""
     pairs: int
 
     def exceeds(self, epsilon: Decimal) -> bool:
-        """Return whether the messages prove that epsilon is exceeded."""
         return self.leak.epsilon_lower_bound > float(epsilon)
 
     def can_exceed(self, epsilon: Decimal) -> bool:
         """Return whether this many messages can prove any leak above epsilon."""
         return self.leak.max_detectable_epsilon > float(epsilon)
+
+
+def measure_leak(question: str, messages: MessagesByPerson, alpha: float) -> BlackBoxResult:
+    """Compare the messages of every two people; return the largest leak.
+
+    The bound of any pair exceeds the pair's true epsilon with the probability `alpha`.
+    """
+    pairs = list(combinations(messages, 2))
+    leaks = [compare(pair, messages[pair[0]], messages[pair[1]], alpha / len(pairs)) for pair in pairs]
+    return BlackBoxResult(question, max(leaks, key=lambda leak: leak.epsilon_lower_bound), len(pairs))
 
 
 def report_epsilon(plan: Plan) -> Decimal:
@@ -79,7 +86,6 @@ class AuditResult:
 
     @property
     def epsilon(self) -> Decimal:
-        """What one report may spend: see :func:`report_epsilon`."""
         return report_epsilon(self.plan)
 
     @property
@@ -109,7 +115,6 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the audit found no fault."""
         return not self.faults
 
     def as_dict(self) -> dict[str, Any]:

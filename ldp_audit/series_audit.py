@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Protocol, runtime_checkable
 from unittest.mock import patch
 
@@ -20,16 +19,14 @@ from encoders.errors import ReportError
 from encoders.report import unpack
 from encoders.survey import Plan
 from encoders.survey.waves import NOW
-from ldp_audit.blackbox import compare
 from ldp_audit.homogeneity import min_p_value
 from ldp_audit.messages import Messages
 from ldp_audit.people import Person
-from ldp_audit.result import SERIES, BlackBoxResult, Check, format_p_value
+from ldp_audit.result import SERIES, BlackBoxResult, Check, format_p_value, measure_leak
 
 MOST_VISITED = 12
 """Number of waves, at most, in which a device is visited."""
 Bodies = list[list[bytes]]
-"""The bodies that a device sends, by wave."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +114,13 @@ def _check_histories(
     absent = [None in each.people for each in histories]
     always = [at for at, each in enumerate(histories) if all(absent) or not absent[at]]
     whole = {histories[at].name: _summarise(sent[at]) for at in always}
-    pairs = list(combinations(whole, 2))
-    leaks = [compare(pair, whole[pair[0]], whole[pair[1]], alpha / 2 / len(pairs)) for pair in pairs]
-    leak = max(leaks, key=lambda each: each.epsilon_lower_bound)
+    leak = measure_leak(SERIES, whole, alpha / 2)
     series = [bodies for every in sent.values() for bodies in every]
     most = max(sum(map(len, bodies)) for bodies in series)
     wrong = sum(
         _wave_of(plan, body) != wave for each in series for wave, some in enumerate(each) for body in some
     )
-    return BlackBoxResult(SERIES, leak, len(pairs)), [
+    return leak, [
         Check(SERIES, "at most one report in all waves together", most < 2, f"at most {most}"),
         Check(SERIES, "a report names the wave in which it is sent", not wrong, f"{wrong:,} do not"),
         _check_waves(plan, histories, sent, alpha / 2),

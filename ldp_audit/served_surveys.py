@@ -15,10 +15,7 @@ _MAX_LISTED = 20
 
 
 def describe_served_surveys(url: str, error: LdpError) -> str:
-    """Return a text with the collector's surveys, to append to the error; empty after any other error.
-
-    `error` is that of the request for the plan of a survey at `url`.
-    """
+    """Return the surveys of the collector of `url`, if `error` is that it does not serve this one."""
     if not isinstance(error, TransportError) or error.reason not in (
         Reason.UNKNOWN_SURVEY,
         Reason.NO_SUCH_PAGE,
@@ -46,7 +43,6 @@ def _list_url(url: str) -> str:
 
 
 def _survey_ids(entries: object) -> Iterator[str]:
-    """Yield the ids of a collector's list; entries that have none are left out."""
     for entry in entries if isinstance(entries, list) else []:
         identifier = entry.get("id") if isinstance(entry, dict) else None
         if isinstance(identifier, str) and is_survey_id(identifier):

@@ -1,9 +1,7 @@
 """The audit of a silo's messages: a lower bound on epsilon from many messages of two neighbours.
 
 Two files of made-up rows differ by the rows of one person. Each message is sorted by how many of its tables
-point to the person, and how many of them have an exact class count. On half of the messages the auditor
-chooses the event whose probabilities differ most, on the other half it measures both. A bound below epsilon
-proves nothing: other rows, or another event, may reveal more.
+point to the person. A bound below epsilon proves nothing: other rows, or another event, may reveal more.
 """
 
 from __future__ import annotations
@@ -34,15 +32,12 @@ WHOLE_REPORTS = "whole reports, with retries"
 
 @dataclass(frozen=True)
 class SiloAudit:
-    """The result of an audit of silos."""
-
     leaks: list[MeasuredLeak]
     faults: list[str]
     """What is wrong besides a bound above epsilon: each a sentence."""
 
     @property
     def passed(self) -> bool:
-        """Whether no bound is above epsilon and there are no faults."""
         return not self.faults and all(leak.passed for leak in self.leaks)
 
 
@@ -56,8 +51,7 @@ def audit_silo(
     """Return a lower bound on what the messages of a silo reveal about one person, and other faults.
 
     For each made-up person, `trials` messages are made of each of two files, and `reports` whole reports
-    while the network fails. The device is by default the silo of this project. `advance` is called after each
-    person, and after the whole reports.
+    while the network fails. `advance` is called after each person, and after the whole reports.
     Raises LdpError if there are too few trials for any bound, or the made-up rows do not fit the plan.
     """
     if trials < LEAST_TRIALS:
@@ -89,7 +83,6 @@ def audit_silo(
 
 
 def count_stages(plan: SiloPlan) -> int:
-    """Return the number of times that an audit of a plan calls `advance`."""
     with TemporaryDirectory() as folder:
         return len(make_neighbours(without_tokens(plan), Path(folder))) + 1
 
@@ -97,8 +90,8 @@ def count_stages(plan: SiloPlan) -> int:
 def read_outcome(plan: SiloPlan, bodies: Sequence[bytes], pair: Neighbours) -> Hashable:
     """Return the audited outcome of one report: the number of tables that point to the person.
 
-    The person has rows in one file only. A table points to them if its cells are likelier with these rows
-    than without. The second number counts tables whose total of the class is exact, without noise.
+    A table points to them if its cells are likelier with their rows, which are in one file only, than
+    without. The second number counts tables whose total of the class is exact, without noise.
     """
     revealing = exact = 0
     for body in dict.fromkeys(bodies):
@@ -124,7 +117,6 @@ class _SentMessages:
     outcomes: list[Hashable] = field(default_factory=list)
     ids: set[bytes] = field(default_factory=set)
     first: bytes = b""
-    """The payload of the first message."""
     repeated: int = 0
     """Number of later messages with that payload."""
     malformed: int = 0

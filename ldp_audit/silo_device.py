@@ -13,8 +13,8 @@ from typing import Protocol
 from encoders.randomness import RandomSource, SystemEntropy
 from encoders.survey.compiled_plan import OPEN
 from encoders.survey.silo_plan import SiloPlan
+from ldp_audit.device import SimulatedNetwork
 from ldp_audit.request_capture import SURVEYS_URL
-from ldp_client import Response, TransportError
 from ldp_silo import Silo, SiloJournal
 from ldp_silo.epoch_reports import count_file
 from ldp_silo.message import draw_message_id, make_message
@@ -31,10 +31,7 @@ class SiloDevice(Protocol):
 
 
 class PublicSilo:
-    """The silo of this project.
-
-    `source` gives the noise of `messages`; by default the operating system.
-    """
+    """The silo of this project; `source` gives the noise of `messages`."""
 
     def __init__(self, source: RandomSource | None = None) -> None:
         self._source = source or SystemEntropy()
@@ -48,25 +45,12 @@ class PublicSilo:
 
     def attempts(self, plan: SiloPlan, rows: Path, person: str | None) -> list[bytes]:
         """Return the bodies of two calls of :meth:`Silo.report`; the network fails during the first."""
-        network, journal = _UnreliableNetwork(), SiloJournal(":memory:")
-        for _ in range(2):
+        network, journal = SimulatedNetwork(), SiloJournal(":memory:")
+        for network.works in (False, True):
             silo = Silo(plan, SURVEYS_URL + plan.id, journal=journal, transport=network, strict=True)
             silo.grant()
             silo.report(rows, person=person, timeout=0)
         return network.bodies
-
-
-class _UnreliableNetwork:
-    """A transport that records every body; the first request gets no response."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-
-    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
-        self.bodies.append(body or b"")
-        if len(self.bodies) == 1:
-            raise TransportError("the audit's network failed")
-        return Response(200, b'{"status": "recorded"}')
 
 
 def without_tokens(plan: SiloPlan) -> SiloPlan:

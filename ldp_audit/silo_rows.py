@@ -24,7 +24,6 @@ class Neighbours:
     """Two files of rows; the second also has the rows of one person. No other row has their label, if any."""
 
     name: str
-    """The label and the values of the person."""
     label: int
     """The code of the person's label; 0 in a survey without one."""
     files: tuple[Path, Path]
@@ -36,14 +35,10 @@ class Neighbours:
 
 
 Row = tuple[dict[str, object], str | None]
-"""The entries of a row, and its label, None if there is none."""
 
 
 def make_neighbours(plan: SiloPlan, folder: Path) -> list[Neighbours]:
-    """Write a pair of files for each label, and for other values with the last label.
-
-    Raises LdpError if the survey allows too few rows.
-    """
+    """Write a pair of files for each label; raise LdpError if the survey allows too few rows."""
     labels = list_labels(plan.label)
     chosen = [(label, "first", _row(plan, "first")) for label in labels]
     known = [_codes(plan, chosen[-1][2])]

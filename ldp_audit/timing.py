@@ -25,8 +25,6 @@ from ldp_audit.result import TIMING, Check, format_p_value
 
 @dataclass(frozen=True)
 class Timing:
-    """The times of the two people who differ most."""
-
     people: tuple[str, str]
     median: float
     """Median over all reports of the microseconds that one report takes."""
@@ -35,7 +33,6 @@ class Timing:
     p: float
     """The least p-value of Kolmogorov and Smirnov's test over all pairs."""
     runs: int
-    """Number of timed reports of each person."""
 
 
 def check_timing(device: Device, plan: Plan, people: Sequence[Person], runs: int) -> Check:

@@ -20,12 +20,10 @@ class CentralError(LdpError):
 class CodedRows:
     """Rows of a curator, coded with a survey's public features.
 
-    Any number of rows is valid, also zero, and so are rows of one class only: an error that depended on the
-    rows would reveal them.
+    Any number of rows of any classes is valid: an error that depended on the rows would reveal them.
     """
 
     features: tuple[Feature, ...]
-    """The public features of the survey."""
     k: int
     """The public number of classes; 1 in a survey without a label."""
     codes: IntArray
@@ -49,12 +47,10 @@ class CodedRows:
         return len(self.labels)
 
     def select(self, indices: Sequence[int]) -> CodedRows:
-        """Return the same rows with some of the features, by their indices."""
         features = tuple(self.features[index] for index in indices)
         return CodedRows(features, self.k, self.codes[:, list(indices)], self.labels)
 
     def take(self, rows: BoolArray | IntArray) -> CodedRows:
-        """Return some of the rows, by a mask (m,) or by indices."""
         return CodedRows(self.features, self.k, self.codes[rows], self.labels[rows])
 
 

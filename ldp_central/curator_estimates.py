@@ -28,10 +28,7 @@ LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 
 
 def estimate_training(plan: Plan, training: Training) -> Estimates:
-    """Estimate all features from a training; those that were not measured are unknown.
-
-    A linear model and a tree measure none.
-    """
+    """Estimate all features from a training, if it measured them; a linear model and a tree measure none."""
     k, model = len(plan.label.values), training.model
     prior, pooled, classes = np.full(k, 1 / k), pool_prior([], k), None
     measured: dict[int, tuple[NoisyTable, Gaussian | None]] = {}
@@ -103,7 +100,6 @@ def _estimate_feature(
 def _describe_unmeasured(
     feature: Feature, pooled: PooledPrior, prior: FloatArray
 ) -> FeatureResult | NumberResult:
-    """Return the result of a feature of which nothing is known."""
     if not isinstance(feature, NumericFeature):
         return FeatureResult.from_estimates(feature, None, prior)
     k = len(prior)

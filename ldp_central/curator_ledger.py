@@ -37,17 +37,12 @@ class TrainingRequest:
     """A digest of everything else that determines the training."""
     epsilon: Fraction
     delta: Fraction
-    """What the training spends."""
 
     def has_rows_of(self, other: TrainingRequest) -> bool:
-        """Return whether two trainings have the same rows."""
         return any(one == another for one, another in zip(self.rows, other.rows, strict=True))
 
     def is_repetition_of(self, other: TrainingRequest) -> bool:
-        """Return whether two requests are one training, and so get the same model.
-
-        No learner depends on the order of rows, so fresh noise for rows in another order would spend again.
-        """
+        """Return whether two requests are one training, whatever the order of rows, and get one model."""
         return self.has_rows_of(other) and replace(self, rows=other.rows) == other
 
 
@@ -60,7 +55,6 @@ class Entry:
     model: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
         request = self.request
         return {
             "rows": list(request.rows),
@@ -73,7 +67,6 @@ class Entry:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """Return the entry of the JSON form."""
         epsilon, delta = parse_amount(document["epsilon"]), parse_amount(document["delta"])
         file, content = document["rows"]
         request = TrainingRequest((file, content), document["command"], epsilon, delta)
@@ -82,8 +75,6 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The content of a ledger."""
-
     name: str
     """The curator's name for the rows."""
     adjacency: str
@@ -91,17 +82,14 @@ class Ledger:
     """Amounts add up for these neighbours only, so all trainings share them."""
     cap: Fraction
     delta_cap: Fraction
-    """The total epsilon and the total delta that may be spent."""
     entries: tuple[Entry, ...] = ()
 
     @property
     def spent(self) -> Fraction:
-        """The sum of the epsilons of all entries, finished or not."""
         return sum((entry.request.epsilon for entry in self.entries), Fraction(0))
 
     @property
     def spent_delta(self) -> Fraction:
-        """The sum of the deltas."""
         return sum((entry.request.delta for entry in self.entries), Fraction(0))
 
     @property
@@ -118,7 +106,6 @@ class Ledger:
         return None if found is None else found.encode()
 
     def add(self, entry: Entry) -> Self:
-        """Return the ledger with one more entry."""
         return replace(self, entries=(*self.entries, entry))
 
     def check_caps(self, request: TrainingRequest) -> None:
@@ -139,11 +126,9 @@ class Ledger:
             )
 
     def finish(self, model: bytes) -> Self:
-        """Return the ledger with the model of the last entry."""
         return replace(self, entries=(*self.entries[:-1], replace(self.entries[-1], model=model.decode())))
 
     def dump(self) -> bytes:
-        """Return the bytes of the file."""
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -158,10 +143,7 @@ class Ledger:
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
-        """Return the ledger in the bytes of a file.
-
-        Raises LedgerError if another release wrote it; ValueError, TypeError or KeyError if it is damaged.
-        """
+        """Return the ledger in the bytes of a file; raise LedgerError for another version."""
         content = json.loads(data)
         if content["format"] != FORMAT or content.pop("checksum") != _compute_checksum(content):
             raise ValueError("it is not a ledger, or it was edited or damaged")

@@ -35,10 +35,7 @@ from ldp_central.noise import draw_gaussian_array, draw_laplace_array, find_rho
 
 
 def count_cells(feature: Feature, indices: IntArray, labels: IntArray, k: int) -> tuple[IntArray, int]:
-    """Return the exact table of a feature, (A, k), and its unit. It is private: add noise.
-
-    `indices`, (m,), are the feature's codes, from :func:`place_columns`; `labels` has the shape (m,).
-    """
+    """Return the exact table of a feature, (A, k), from its codes (m,), and its unit. It is private."""
     if isinstance(feature, NumericFeature):
         parts = soft_cells(feature.missing == "category")
         counts = np.bincount(indices * k + labels, minlength=len(parts) * k).reshape(-1, k)
@@ -58,10 +55,7 @@ def exact_tables(rows: CodedRows) -> list[tuple[IntArray, int]]:
 def measure_tables(
     rows: CodedRows, epsilon: Fraction, source: RandomSource, delta: Fraction = Fraction(0)
 ) -> list[NoisyTable]:
-    """Return the noisy tables of all features; together they are (epsilon, delta)-differentially private.
-
-    With delta 0 the noise is discrete Laplace, otherwise discrete Gaussian.
-    """
+    """Return (epsilon, delta)-private tables; the noise is Laplace or, with a delta, Gaussian."""
     tables = exact_tables(rows)
     if not delta:
         scale = len(tables) / epsilon
@@ -84,10 +78,7 @@ def _add_noise(cells: IntArray, unit: int, noise: IntArray, scale: Fraction) -> 
 
 @lru_cache(maxsize=2)
 def soft_cells(can_be_missing: bool) -> IntArray:
-    """Return the parts of each grid step, (STEPS + 1, 3).
-
-    If the number can be missing, one more cell and one more step stand for that: (STEPS + 2, 4).
-    """
+    """Return the parts of each grid step, (STEPS + 1, 3), or (STEPS + 2, 4) if numbers can be missing."""
     steps = range(STEPS + 1 + can_be_missing)
     parts = np.array([soft_parts(step, can_be_missing) for step in steps], dtype=np.int64)
     parts.setflags(write=False)
@@ -102,19 +93,15 @@ SELECTION_SHARE = Fraction(3, 10)
 
 @dataclass(frozen=True)
 class CentralNaiveBayes:
-    """A Naive Bayes classifier from noisy tables."""
-
     prior: FloatArray
     """P(label). Shape (k,)."""
     conditionals: tuple[ClassConditional, ...]
     """P(value | label) of each feature; it is the same for all labels if the feature was not selected.
     Tuple of (A_i, k) arrays and Gaussians."""
     selected: tuple[int, ...]
-    """Indices of the features that were measured."""
     tables: tuple[NoisyTable, ...]
     """Their tables, which may be released too."""
     classes: ClassCounts
-    """The class counts, with the variance of their noise."""
 
 
 def fit_naive_bayes(
@@ -127,8 +114,7 @@ def fit_naive_bayes(
     """Return a classifier and what it spent.
 
     `expected_rows` is a public number; with the epsilon it determines how many features are used. Without a
-    label, all are. `epsilon` and `delta` are for one row that is added or removed. With delta 0 the noise is
-    discrete Laplace.
+    label, all are. `epsilon` and `delta` are for one row that is added or removed.
     """
     count = len(rows.features)
     if rows.k > 1:  # a feature is selected by how well it predicts the label
@@ -177,7 +163,6 @@ ROWS_PER_FEATURE = 100
 
 
 def feature_count(features: int, expected_rows: int, epsilon: Fraction) -> int:
-    """Return the number of features to use, from public numbers only."""
     return min(max(round(expected_rows * epsilon / ROWS_PER_FEATURE), 1), features)
 
 
@@ -190,7 +175,7 @@ def select_features(rows: CodedRows, count: int, epsilon: Fraction, source: Rand
     """Return the sorted indices of `count` features with many hits; epsilon-differentially private.
 
     Each of `count` rounds of permute-and-flip spends epsilon / count. Hits never fall when a row is added, so
-    the rate is epsilon / count and not half of it.
+    this is the rate, and not half of it.
     """
     hits = count_hits(rows)
     left, chosen = list(range(len(hits))), []

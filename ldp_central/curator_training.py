@@ -42,11 +42,8 @@ MAX_TAIL_DELTA = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class CuratorRows:
-    """Coded rows with the plan that coded them."""
-
     plan: Plan
     users: int | None
-    """The survey's public number of rows."""
     rows: CodedRows
     digests: tuple[str, str]
     """The SHA-256 digests of the file and of the sorted rows. They must not leave the ledger."""
@@ -59,10 +56,9 @@ def read_curator_rows(
 ) -> CuratorRows:
     """Read and code the rows of a CSV file. It is read once, so all of it is of one moment.
 
-    The file must have at least one row, and each row must fit the survey. Nothing else about the rows is
-    checked: a refusal of rows of one class only would reveal that somebody of another class is among them.
-    `rows_per_person` is the most rows of one person; if the column `person` names the person of each row,
-    this is checked. `multiline` allows line breaks in quoted cells.
+    Nothing else is checked than that rows exist and fit the survey: a refusal of rows of one class only would
+    reveal that somebody of another class is among them. If the column `person` names the person of each row,
+    nobody may have more than `rows_per_person`.
     Raises CentralError if there are no rows, or a person has too many, and TableError or RowError, which
     names the rows, if the file is not a valid table or a row does not fit the survey.
     """
@@ -93,11 +89,7 @@ def read_curator_rows(
 
 
 def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
-    """Return a digest of all texts of a table, in Unicode normal form C.
-
-    It does not depend on the order of rows or columns. Digests of rows are sorted instead of their texts, to
-    save memory.
-    """
+    """Return a digest of a table in NFC, whatever the order of rows and columns."""
     names = sorted(columns, key=to_nfc)
     rows = zip(*(map(to_nfc, columns[name]) for name in names), strict=True)
     digests = sorted(hashlib.sha256(msgpack.packb(row)).digest() for row in rows)
@@ -106,8 +98,6 @@ def digest_rows(columns: Mapping[str, Sequence[str]]) -> str:
 
 @dataclass(frozen=True)
 class CuratorTraining:
-    """A training that can be run."""
-
     data: CuratorRows
     promise: Promise
     learner: str
@@ -158,10 +148,7 @@ class CuratorTraining:
         return 2 * bound if self.learner == AUTO else bound  # a trial model, and the released one
 
     def run(self, source: RandomSource | None = None) -> bytes:
-        """Train, and return the bytes of the model file.
-
-        A seeded source, in place of the operating system's, is for tests: its models are not private.
-        """
+        """Train, and return the bytes of the model file; a model from a seeded source is not private."""
         users = self.data.users
         try:
             training = train(self.data.rows, self.promise, users=users, learner=self.learner, source=source)
@@ -181,7 +168,6 @@ class CuratorTraining:
 
 
 def _make_results(plan: Plan, training: Training, *, are_rows_public: bool) -> Results:
-    """Return what a training releases; the number of rows is public if it is the survey's."""
     model, promise = training.model, training.promise
     privacy = CuratorPrivacy(
         adjacency=promise.adjacency,
@@ -203,10 +189,7 @@ def _make_results(plan: Plan, training: Training, *, are_rows_public: bool) -> R
 
 
 def _require_rows_per_person(people: Sequence[str], most: int, column: str) -> None:
-    """Raise CentralError if a person has more than `most` rows; the message names the first row too many.
-
-    An empty cell in the column of people is an error too: nobody can count that person's rows.
-    """
+    """Raise CentralError, with the first row too many, if a person has more than `most`, or no name."""
     seen: Counter[str] = Counter()
     for number, person in enumerate(map(normalise_person, people), 1):
         if not person:

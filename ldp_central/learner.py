@@ -46,8 +46,6 @@ CentralModel = CentralNaiveBayes | LinearModel | DecisionTree
 
 @dataclass(frozen=True)
 class Training:
-    """The result of a training."""
-
     learner: str
     """One of "nb", "linear" or "tree"."""
     model: CentralModel
@@ -55,11 +53,9 @@ class Training:
     spendings: tuple[Spending, ...]
     """What each step spent, for the promise's neighbours; their epsilons add up to its epsilon exactly."""
     expected_rows: int
-    """The public or noisy number of rows."""
 
     @property
     def delta(self) -> Fraction:
-        """The sum of the deltas of the steps."""
         return sum((each.delta for each in self.spendings), Fraction(0))
 
 
@@ -74,10 +70,9 @@ def train(
     """Train a classifier that may be published under the promise.
 
     With a delta above zero, the tables of Naive Bayes have discrete Gaussian noise. Other learners need no
-    delta but that of the tail of a linear model's noise, see :attr:`Training.delta`. `users` is the public
-    number of expected rows. Without it, 2% of epsilon are spent on a noisy number, unless there is only one
-    class. The learner "auto" is that of :func:`choose_learner`. A seeded source, in place of the operating
-    system's, is for tests: its models are not private.
+    delta but that of the tail of a linear model's noise, see :attr:`Training.delta`. Without `users`, the
+    public number of expected rows, 2% of epsilon are spent on a noisy number, unless there is only one class.
+    A model from a seeded source is not private.
     Raises CentralError if an argument is invalid, or a solver did not converge; nothing may then be released.
     """
     if learner not in LEARNERS:
@@ -108,10 +103,7 @@ def train(
 
 
 def require_learner(learner: str, k: int) -> str:
-    """Return the learner for k classes: with one class, auto is Naive Bayes, whose tables are the estimates.
-
-    Raises CentralError if there is one class, and the learner makes only predictions.
-    """
+    """Return the learner for k classes; raise CentralError if only tables are possible, and it has none."""
     if k == 1 and learner in (LINEAR, TREE):
         raise CentralError(
             f"the survey has no label, so the learner {learner} cannot predict one: use --learner nb, which "
@@ -148,14 +140,11 @@ def choose_learner(
 
 
 class TrialModel(Protocol):
-    """A model whose hits are counted."""
-
     def scores(self, codes: IntArray) -> FloatArray:
         """Return a score for each row and label; the largest one is predicted."""
 
 
 Fit = Callable[[str, CodedRows, int, Fraction, RandomSource], tuple[TrialModel, list[Spending]]]
-"""Takes a learner, rows, their expected number, epsilon and a source."""
 
 
 def compare_learners(

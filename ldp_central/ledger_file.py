@@ -35,8 +35,6 @@ _DAMAGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, Zer
 
 @dataclass(frozen=True)
 class LedgerTerms:
-    """What a command states about a ledger."""
-
     name: str
     adjacency: str
     rows_per_person: int
@@ -51,8 +49,6 @@ class LedgerTerms:
 
 
 class Trained(NamedTuple):
-    """What a training released."""
-
     model: bytes
     ledger: Ledger
     is_repetition: bool
@@ -60,11 +56,7 @@ class Trained(NamedTuple):
 
 
 def find_ledger(rows: Path, name: str | None) -> tuple[Path, str]:
-    """Return the path of the ledger beside a file of rows, and the name of the rows.
-
-    If `rows` is a symbolic link, the ledger is beside the file that it points to. `name` is the curator's
-    name for the rows; by default that of the file.
-    """
+    """Return the path of the ledger beside a file of rows, with links resolved, and the name of the rows."""
     try:
         target = rows.resolve()
     except (OSError, RuntimeError) as error:  # RuntimeError until Python 3.12
@@ -87,8 +79,8 @@ def train_once(
 ) -> Trained:
     """Return the model of a request; train it only if the ledger has no such model.
 
-    `make_model` trains, and returns the UTF-8 bytes of a model file. It is called after the amount was
-    committed. If it fails, the amount stays spent.
+    `make_model` returns the UTF-8 bytes of a model file. It is called after the amount was committed, and if
+    it fails, the amount stays spent.
     Raises LedgerError if the ledger is damaged, lost, read-only, in use or of other rows, if another ledger
     in the folder is of the same rows, or if the amount exceeds a cap.
     """

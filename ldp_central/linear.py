@@ -29,10 +29,9 @@ from ldp_aggregator.prediction.linear_model import (
 from ldp_aggregator.privacy_statement import Spending
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.noise import add_cover_noise, bound_tail_delta, draw_ball_noise
-from ldp_central.solver import TOLERANCE, Loss, Objective, choose_loss, minimise
+from ldp_central.solver import TOLERANCE, Objective, SoftHinge, minimise
 
 COVER_SHARE = Fraction(1, 100)
-"""The share of epsilon that covers the error of floats."""
 _ERROR = Fraction(1, 1 << 21)
 _ERROR_ROWS = 1 << 16
 _ERROR_EPSILON = 4
@@ -55,7 +54,7 @@ def fit_linear(
     cover = COVER_SHARE * epsilon
     of_noise = epsilon - cover
     degree = choose_degree(rows.features, rows.k, expected_rows, epsilon)
-    design, loss = Design.from_features(rows.features, degree), choose_loss(rows.k)
+    design, loss = Design.from_features(rows.features, degree), SoftHinge(rows.k)
     ridge, rate = choose_constants(rows.k, of_noise)
     size = design.columns * loss.scores
     linear = draw_ball_noise(size, rate, source).reshape(design.columns, loss.scores)
@@ -77,7 +76,6 @@ def fit_linear(
 
 
 def count_weights(features: Sequence[Feature], k: int, degree: int) -> int:
-    """Return the number of weights of a linear model."""
     return (1 + sum(count_coordinates(feature, degree) for feature in features)) * (k - 1)
 
 
@@ -96,10 +94,7 @@ def choose_constants(k: int, epsilon: Fraction) -> tuple[float, float]:
 
 
 def covered_error(expected_rows: int, epsilon: Fraction) -> Fraction:
-    """Return the error of the weights that the cover noise covers, from public numbers only.
-
-    Rounding errors of the gradient grow with the rows, and lambda falls with epsilon.
-    """
+    """Return the error of weights that the cover noise covers: rounding errors grow with the rows."""
     return _ERROR * max(-(-expected_rows // _ERROR_ROWS), 1) * max(math.ceil(epsilon / _ERROR_EPSILON), 1)
 
 
@@ -109,7 +104,7 @@ def bound_error(objective: Objective, weights: FloatArray) -> float:
     The distance is at most the length of the ideal gradient, divided by lambda. This adds up the computed
     gradient, the rounding of scores, residuals and sums, and that of the noise b.
     """
-    loss: Loss = objective.loss
+    loss = objective.loss
     rows, size = len(objective.labels), weights.size
     blocks = objective.design.blocks
     coordinates = max(int(block.shape[1]) for block in blocks)

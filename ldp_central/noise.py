@@ -31,11 +31,9 @@ _DELTA_TOO_SMALL = (
 
 
 def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> IntArray:
-    """Return `count` independent draws of discrete Laplace noise, shape (count,).
+    """Return `count` draws from the law of :func:`~encoders.exact_samplers.draw_laplace`.
 
-    P[z] is proportional to e^(-|z| / scale). It is the sampler of
-    :func:`encoders.exact_samplers.draw_laplace`. Many draws run in lanes; a lane that rejects its draw starts
-    again.
+    Many draws run in lanes; a lane that rejects its draw starts again.
     """
     if count <= _FEW_DRAWS or max(scale.numerator, scale.denominator) > _MAX_NUMERATOR:
         return np.array([draw_laplace(scale, source) for _ in range(count)], dtype=np.int64)
@@ -49,7 +47,6 @@ def draw_laplace_array(scale: Fraction, count: int, source: RandomSource) -> Int
 
 
 def _draw_laplace_once(scale: Fraction, count: int, source: RandomSource) -> tuple[IntArray, BoolArray]:
-    """Return proposed draws, and which of them are accepted."""
     t, u = scale.numerator, scale.denominator
     rest = _draw_below_array(t, count, source)
     accepted = _draw_short_exp_array(rest, t, source)
@@ -97,10 +94,7 @@ def _draw_words(count: int, source: RandomSource) -> NDArray[np.uint64]:
 
 
 def draw_gaussian(variance: Fraction, source: RandomSource) -> int:
-    """Return discrete Gaussian noise: P[z] is proportional to e^(-z^2 / (2 variance)) on all integers.
-
-    Rejection from discrete Laplace noise (Canonne, Kamath and Steinke 2020, algorithm 3).
-    """
+    """Return z with P[z] proportional to e^(-z^2 / (2 variance)) (Canonne et al. 2020, algorithm 3)."""
     t = math.isqrt(math.floor(variance)) + 1
     while True:
         drawn = draw_laplace(Fraction(t), source)

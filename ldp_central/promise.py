@@ -20,15 +20,12 @@ _MAX_EXPONENT = 700
 
 @dataclass(frozen=True)
 class Promise:
-    """The privacy that a training promises to a person."""
-
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     adjacency: str = ADD_REMOVE
     """"add-remove": two neighbouring data sets differ by the rows of one person. "replace": they differ in
     the content of these rows."""
     rows_per_person: int = 1
-    """Most rows of one person."""
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon <= MAX_CURATOR_EPSILON:
@@ -57,10 +54,7 @@ class Promise:
 
     @property
     def row_delta(self) -> Fraction:
-        """The delta of one row that is added or removed.
-
-        A group of g rows has (g epsilon, g e^((g - 1) epsilon) delta)-differential privacy.
-        """
+        """The delta of one row: a group of g has (g epsilon, g e^((g - 1) epsilon) delta)-privacy."""
         return self.delta / self.delta_growth if self.delta else self.delta
 
     @property

@@ -17,47 +17,19 @@ from ldp_aggregator.arrays import FloatArray, IntArray
 from ldp_aggregator.prediction.linear_model import SHARPNESS, Design, find_class_basis
 from ldp_central.coded_rows import CentralError
 
-# -- losses -----------------------------------------------------------------------------------------
-# The convex losses of linear models: the soft hinge for two classes, and its form for more.
-#
-# Both are functions of a row's scores. A row's gradient has a length below `max_gradient`, and its curvature
-# is bounded by the sharpness tau, which the proof of epsilon uses.
+# -- the loss ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SoftHinge:
-    """The loss ln(1 + e^(-tau (y s - 1))) / tau of a row with the label y of -1 or 1 and the score s."""
+    """The loss ln(sum_j e^(tau (s_j - s_y + [j != y]))) / tau of a row with the label y and k class scores.
 
-    scores = 1
-    lipschitz = SHARPNESS / 4
-
-    def loss(self, scores: FloatArray, labels: IntArray) -> float:
-        """Return the sum of the losses of m rows, given scores (m, 1)."""
-        signs = 2 * labels - 1
-        return float(np.logaddexp(0.0, -SHARPNESS * (signs * scores[:, 0] - 1)).sum()) / SHARPNESS
-
-    def residuals(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the derivatives with respect to the scores, (m, 1)."""
-        signs = 2 * labels - 1
-        slopes: FloatArray = -signs * _sigmoid(-SHARPNESS * (signs * scores[:, 0] - 1))
-        return slopes.reshape(-1, 1)
-
-    def curvatures(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the second derivatives, (m, 1, 1)."""
-        slope = np.abs(self.residuals(scores, labels))
-        curvatures: FloatArray = SHARPNESS * slope * (1 - slope)
-        return curvatures.reshape(-1, 1, 1)
-
-
-@dataclass(frozen=True)
-class SoftMaxHinge:
-    """The loss ln(sum_j e^(tau (s_j - s_y + [j != y]))) / tau of a row with the label y and k scores.
-
-    The scores of the classes add up to zero; they have k - 1 coordinates in an orthonormal basis.
+    The scores of the classes add up to zero; they have k - 1 coordinates. With two classes, the coordinate is
+    the difference of both scores. A row's gradient has at most the length 1 with two classes and sqrt(2) with
+    more, and its curvature is bounded by the sharpness tau, which the proof of epsilon uses.
     """
 
     k: int
-    lipschitz = SHARPNESS / 2
 
     @property
     def scores(self) -> int:
@@ -65,54 +37,44 @@ class SoftMaxHinge:
         return self.k - 1
 
     @property
+    def lipschitz(self) -> float:
+        return SHARPNESS / (4 if self.k == 2 else 2)
+
+    @cached_property
     def basis(self) -> FloatArray:
-        """An orthonormal basis of the vectors that add up to zero, (k - 1, k)."""
+        """The class scores of each coordinate, (k - 1, k)."""
         return find_class_basis(self.k)
 
     def _exponents(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        exponents = SHARPNESS * (scores @ self.basis + 1)
-        everyone = np.arange(len(labels))
-        exponents[everyone, labels] -= SHARPNESS
-        return exponents - exponents[everyone, labels][:, None]
+        """Return tau (s_j - s_y + [j != y]) for each class and row, (k, m)."""
+        exponents: FloatArray = SHARPNESS * (self.basis.T @ scores.T)
+        own = labels, np.arange(len(labels))
+        exponents += SHARPNESS - exponents[own]
+        exponents[own] = 0
+        return exponents
 
     def loss(self, scores: FloatArray, labels: IntArray) -> float:
-        """Return the sum of the losses of m rows, given scores (m, k - 1)."""
         exponents = self._exponents(scores, labels)
-        peak = exponents.max(axis=1, keepdims=True)
-        return float((peak[:, 0] + np.log(np.exp(exponents - peak).sum(axis=1))).sum()) / SHARPNESS
+        peak = exponents.max(axis=0)
+        return float((peak + np.log(np.exp(exponents - peak).sum(axis=0))).sum()) / SHARPNESS
 
     def _shares(self, scores: FloatArray, labels: IntArray) -> FloatArray:
         exponents = self._exponents(scores, labels)
-        weights = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-        shares: FloatArray = weights / weights.sum(axis=1, keepdims=True)
+        weights = np.exp(exponents - exponents.max(axis=0))
+        shares: FloatArray = weights / weights.sum(axis=0)
         return shares
 
     def residuals(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the derivatives with respect to the scores, (m, k - 1)."""
         shares = self._shares(scores, labels)
-        shares[np.arange(len(labels)), labels] -= 1
-        return shares @ self.basis.T
+        shares[labels, np.arange(len(labels))] -= 1
+        return shares.T @ self.basis.T
 
     def curvatures(self, scores: FloatArray, labels: IntArray) -> FloatArray:
-        """Return the second derivatives, (m, k - 1, k - 1)."""
         shares = self._shares(scores, labels)
-        means = shares @ self.basis.T
-        squares = np.einsum("mj,aj,bj->mab", shares, self.basis, self.basis, optimize=True)
+        means = shares.T @ self.basis.T
+        squares = np.einsum("jm,aj,bj->mab", shares, self.basis, self.basis, optimize=True)
         curvatures: FloatArray = SHARPNESS * (squares - means[:, :, None] * means[:, None, :])
         return curvatures
-
-
-Loss = SoftHinge | SoftMaxHinge
-
-
-def choose_loss(k: int) -> Loss:
-    """Return the loss for k classes."""
-    return SoftHinge() if k == 2 else SoftMaxHinge(k)
-
-
-def _sigmoid(x: FloatArray) -> FloatArray:
-    tail = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + tail), tail / (1 + tail))
 
 
 # -- the solver -------------------------------------------------------------------------------------
@@ -147,14 +109,13 @@ class Objective:
     """Codes of the features. Sequence of (m,) arrays."""
     labels: IntArray
     """Shape (m,)."""
-    loss: Loss
+    loss: SoftHinge
     ridge: float
     """lambda."""
     linear: FloatArray
     """The noise b. Shape (columns, scores)."""
 
     def value(self, weights: FloatArray, scores: FloatArray) -> float:
-        """Return the objective at weights with these scores."""
         penalty = 0.5 * self.ridge * (weights**2).sum() + (self.linear * weights).sum()
         return self.loss.loss(scores, self.labels) + float(penalty)
 
@@ -171,16 +132,13 @@ class Objective:
         return self.design.scores(self.columns, weights)
 
     def gradient(self, weights: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the gradient at weights with these scores, with such rounding errors."""
         residuals = self.loss.residuals(scores, self.labels)
         return self.design.pull_back(self.columns, residuals) + self.ridge * weights + self.linear
 
     def fast_scores(self, weights: FloatArray) -> FloatArray:
-        """Return the scores of all rows by a matrix product."""
         return self.scores(weights) if self.matrix is None else self.matrix @ weights
 
     def fast_gradient(self, weights: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the gradient by a matrix product."""
         residuals = self.loss.residuals(scores, self.labels)
         if self.matrix is None:
             pulled = self.design.fast_pull_back(self.columns, residuals)
@@ -215,10 +173,7 @@ class Objective:
 
 
 def minimise(objective: Objective) -> FloatArray:
-    """Return the minimum W, with ||gradient|| at most TOLERANCE times lambda.
-
-    Raises CentralError if the solver did not get there: its result is not covered by any epsilon.
-    """
+    """Return W with ||gradient|| at most TOLERANCE lambda; raise CentralError if there is none."""
     point = _Point.at(objective, np.zeros_like(objective.linear))
     curvature, age, hessians = _Curvature(objective.inverse_hessian(point.scores)), 0, 1
     for _ in range(_MAX_STEPS):
@@ -265,8 +220,6 @@ class _Curvature:
 
 @dataclass(frozen=True)
 class _Point:
-    """Weights with their scores, objective and gradient."""
-
     weights: FloatArray
     scores: FloatArray
     value: float

@@ -51,8 +51,8 @@ def cut_points(feature: Feature) -> list[int]:
 def list_splits(features: Sequence[Feature]) -> list[Split]:
     """Return all tests, feature by feature.
 
-    Of a category: "is this value"; with two values one test, with one value none. Of a number: "is below this
-    edge". A missing number is after the last interval.
+    Of a category: "is this value", of two values one test. Of a number: "is below this edge"; a missing
+    number is after the last interval.
     """
     splits = []
     for index, feature in enumerate(features):
@@ -85,10 +85,9 @@ class SplitScores:
 def split_scores(
     rows: CodedRows, columns: Sequence[IntArray], node: IntArray, nodes: int, by_hits: bool
 ) -> list[SplitScores]:
-    """Return the scores of all tests at each of `nodes` nodes of a level. They are private.
+    """Return the private scores of all tests at each of `nodes` nodes of a level.
 
-    The Gini score is sum_c n_c^2 / n, summed over the sides: minus the impurity, plus the node's rows, which
-    all of its tests share.
+    The Gini score is sum_c n_c^2 / n, summed over the sides: minus the impurity, plus the node's rows.
     """
     inside = [
         _count_inside(feature, column, rows, node, nodes)
@@ -126,9 +125,8 @@ def _count_inside(
 def choose_split(scores: SplitScores, epsilon: Fraction, by_hits: bool, source: RandomSource) -> int:
     """Return the index of a good test; epsilon-differentially private.
 
-    Permute-and-flip as in :func:`encoders.exact_samplers.permute_and_flip`, with fractions that are not
-    reduced. Both scores are monotone, so the rate is epsilon / sensitivity: epsilon for hits, epsilon / 2
-    for Gini.
+    Permute-and-flip as in :func:`encoders.exact_samplers.permute_and_flip`. Both scores are monotone, so the
+    rate is epsilon / sensitivity: epsilon for hits, epsilon / 2 for Gini.
     """
     rate = epsilon if by_hits else epsilon / 2
     tops, bottoms = scores.tops, scores.bottoms
@@ -152,7 +150,6 @@ ROWS_PER_LEAF = 60
 """Product of rows and epsilon for which a tree has one leaf."""
 MAX_DEPTH = 8
 LEAF_SHARE = Fraction(1, 4)
-"""The share of epsilon that the counts of the leaves spend."""
 HITS_BELOW = 2500
 """Product of rows and epsilon below which splits between two classes are scored by hits, not by Gini."""
 _LEAST_WEIGHT = 0.001
@@ -167,10 +164,9 @@ def tree_depth(expected_rows: int, epsilon: Fraction) -> int:
 def fit_tree(
     rows: CodedRows, expected_rows: int, epsilon: Fraction, source: RandomSource
 ) -> tuple[DecisionTree, list[Spending]]:
-    """Return a tree and what it spent.
+    """Return a tree and what it spent; `epsilon` is for one row that is added or removed.
 
     `expected_rows` is a public number; with the epsilon it determines the depth and the score of splits.
-    `epsilon` is for one row that is added or removed.
     """
     depth = tree_depth(expected_rows, epsilon)
     of_leaves = LEAF_SHARE * epsilon
@@ -195,7 +191,6 @@ def fit_tree(
 
 
 def _descend(rows: CodedRows, node: IntArray, splits: Sequence[Split]) -> IntArray:
-    """Return each row's node in the next level; nodes are numbered from zero in each level."""
     features, low, high = (
         np.array(each) for each in zip(*((s.feature, s.low, s.high) for s in splits), strict=True)
     )

@@ -40,7 +40,6 @@ from ldp_design.authoring.toml_edit import (
 )
 
 VALIDATION_SHARE = 0.2
-"""Share of the people who validate, in simulations."""
 _MIN_RELEVANCE = 1e-9
 _HUNDREDTH = Decimal("0.01")
 
@@ -82,9 +81,8 @@ class ValidationError(LdpError):
 def build_validation(plan: Plan, prior: FloatArray, conditionals: Sequence[ClassConditional]) -> Validation:
     """Return the Validation that devices need: the model's scores as integers, and the top-k sizes to test.
 
-    `plan` is the plan that the model was trained on, `prior` has the shape (k,), and `conditionals`, (A_i, k)
-    arrays and Gaussians, are P(value | label) of each of its features, as the classifier uses it.
-    Raises ValidationError if fewer than two of its features are informative about the label.
+    `prior`, (k,), and `conditionals`, (A_i, k) arrays and Gaussians, are those of the classifier. Raises
+    ValidationError if fewer than two of its features are informative about the label.
     """
     relevances = np.array([compute_relevance(each, prior) for each in conditionals])
     by_relevance = np.argsort(-relevances, kind="stable")
@@ -117,12 +115,10 @@ def top_k_sizes(count: int) -> tuple[int, ...]:
 def write_validation_round(text: str, model: Results, source: str) -> str:
     """Return the text of a round in which devices validate a model.
 
-    `text` is the authored survey of any round that the model was trained on, and `source` the name of the
-    model in comments. The result is TOML that :func:`encoders.survey.read_survey` accepts: the same text with
-    another id, its family, and the model's scores.
+    `text` is the authored survey of any round that the model was trained on; the result has another id, its
+    family, and the model's scores. `source` is the name of the model in comments.
     Raises ValidationError if there is nothing to compare, or the model belongs to another survey, and
-    SurveyError or LdpError if the text is not a survey or has no label, or the scores are too many for a
-    plan.
+    SurveyError or LdpError if the text has no label, or the scores are too many for a plan.
     """
     text, survey = read_editable_survey(text)
     if not survey.label.exists:
@@ -218,7 +214,6 @@ def _expected_stderrs(plan: Plan) -> tuple[float, float]:
 
 
 def _round_prior(prior: FloatArray) -> tuple[int, ...]:
-    """Return the integer scores of P(label)."""
     [scores] = _round_logs(_log(prior)[None, :])
     return scores
 
@@ -226,7 +221,6 @@ def _round_prior(prior: FloatArray) -> tuple[int, ...]:
 def _round_conditionals(
     features: Sequence[Feature], conditionals: Sequence[ClassConditional]
 ) -> tuple[Scores, ...]:
-    """Return the integer scores of P(value | label) of each feature, a row per value."""
     pairs = zip(features, conditionals, strict=True)
     return tuple(_round_logs(_compute_log_scores(feature, each)) for feature, each in pairs)
 

@@ -62,7 +62,6 @@ in the journal, and 130 if the command was stopped by Ctrl-C, when a message may
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the subcommand that the arguments name."""
     options = _parser().parse_args(arguments)
     try:
         sys.exit(options.run(options))
@@ -136,7 +135,6 @@ def _add_command(commands: Any, name: str, arguments: str, **texts: str) -> Argu
 
 
 def _add_advanced(parser: ArgumentParser, *, reads: bool, sends: bool) -> None:
-    """Add the options on which plans are accepted, how rows are read, and how long sending may take."""
     group = parser.add_argument_group("Advanced options")
     group.add_argument("--public-key", metavar="KEY", help="Accept only a plan signed with this key.")
     group.add_argument("--digest", help="Accept only the plan with this digest.")
@@ -226,7 +224,6 @@ def _flush(options: argparse.Namespace) -> int:
 
 
 def _require_known(silo: Silo) -> None:
-    """Raise ConsentError if the organisation never agreed to this survey in this journal."""
     entries = silo.journal.entries() if silo.journal.exists() else []
     if silo.journal.exists() and silo.journal.find(silo.identity):
         return
@@ -238,7 +235,6 @@ def _require_known(silo: Silo) -> None:
 
 
 def _print_outcome(receipt: Receipt, what: str) -> int:
-    """Print the outcome of a message; return the exit code."""
     _print(f"{what}: {_STATE_TEXTS[receipt.state]}{_describe_cause(receipt)}")
     if receipt.epsilon:
         _print(f"spent: epsilon {receipt.epsilon:g} for each person in these rows, in total over all epochs")

@@ -24,7 +24,7 @@ from encoders.survey.row_cells import (
     set_missing_codes,
 )
 from encoders.survey.silo_plan import SiloPlan
-from ldp_silo.column_counts import ColumnCounts, UnfitTextError, count_column
+from ldp_silo.column_counts import ColumnCounts, UnfitTextError
 from ldp_silo.rows_file import Chunk, FileDigest, RowsFile
 
 MissingCodes = Mapping[str, Sequence[object]]
@@ -36,8 +36,6 @@ MAX_CHUNK_ROWS = 2048
 
 @dataclass(frozen=True)
 class CountedRows:
-    """The exact counts of a file's rows."""
-
     counts: list[int] = field(repr=False)
     """The cells of all tables, in the order and the units of the plan's mechanism."""
     rows: int
@@ -46,7 +44,6 @@ class CountedRows:
     """The number of rows of each person, by their name in Unicode NFC; it is empty if no column names the
     persons."""
     clipped: tuple[str, ...]
-    """Names of the features with a number beyond the public bounds."""
     notes: tuple[str, ...] = field(repr=False)
     """How many cells were clipped and how many rows left out: only for those who hold the rows."""
 
@@ -54,10 +51,9 @@ class CountedRows:
 def count_rows(
     plan: SiloPlan, file: RowsFile, person: str | None = None, codes: MissingCodes = NO_CODES
 ) -> CountedRows:
-    """Read and count all rows of a file.
+    """Read and count all rows of a file that is open and not read yet.
 
-    The file is open, and not read yet. `person` is the column that names the person of each row, and `codes`
-    are codes for missing answers, by feature.
+    `person` is the column that names the person of each row, and `codes` are codes for missing answers.
     Raises RowError if a row does not fit the survey, there are no rows or more than the survey allows, a
     person has more rows than the survey allows, or the file changes while it is read. It names the column and
     the row, and contains no value.
@@ -79,7 +75,6 @@ def count_rows(
 
 
 def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
-    """Return the numbers of the rows of some persons."""
     index = file.find_column(person)
     return [
         number
@@ -90,10 +85,7 @@ def find_rows(file: RowsFile, person: str, names: Collection[str]) -> list[int]:
 
 
 class _RowCounter:
-    """Counts chunks of rows.
-
-    The rows of a chunk are divided by label, so that one call of `Counter.update` counts a column of a label.
-    """
+    """Counts chunks of rows, divided by label: one call of `Counter.update` counts a column of a label."""
 
     def __init__(self, plan: SiloPlan, file: RowsFile, person: str | None, codes: MissingCodes) -> None:
         self._plan, self._file = plan, file
@@ -104,14 +96,11 @@ class _RowCounter:
         self._person_name = person or ""
         self._person_place = file.find_column(person) if person is not None else None
         self._label_codes: dict[str, int] = {}
-        self.columns: list[ColumnCounts] = [
-            count_column(feature, len(plan.label.values)) for feature in plan.features
-        ]
+        self.columns = [ColumnCounts(feature, len(plan.label.values)) for feature in plan.features]
         self.persons: Counter[str] = Counter()
         self.rows = self.dropped = 0
 
     def add(self, chunk: Chunk) -> None:
-        """Count the rows of a chunk."""
         kept = [row for row in chunk.rows if self._blank_codes(row)] if self._coded else chunk.rows
         self.rows += len(kept)
         self.dropped += len(chunk.rows) - len(kept)
@@ -177,7 +166,6 @@ class _RowCounter:
                 )
 
     def finish(self) -> list[int]:
-        """Return the cells of all tables."""
         mechanism = self._plan.mechanism
         cells = [0] * mechanism.cells
         for feature, column, table in zip(self._plan.features, self.columns, mechanism.tables, strict=True):
@@ -189,7 +177,6 @@ class _RowCounter:
 
 
 def _parts(feature: Feature, index: int) -> Sequence[tuple[int, int]]:
-    """Return the values of a table to which a row adds, and what it adds, in parts of the table's unit."""
     if isinstance(feature, NumericFeature):
         return list(enumerate(soft_parts(index, feature.missing == "category")))
     return [(index, 1)]

@@ -40,11 +40,7 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
     journal: SiloJournal
 
     def require_permission(self) -> None:
-        """Raise ConsentError if ``LDP_CLIENT_OFF`` is set.
-
-        ``DO_NOT_TRACK`` is the wish of a person at their device. A silo sends only when its operator starts
-        it, so the variable does not stop it.
-        """
+        """Raise ConsentError if ``LDP_CLIENT_OFF`` is set; ``DO_NOT_TRACK`` is for people's devices."""
         if is_variable_set(OFF_VARIABLE):
             raise ConsentError(
                 f"the environment variable {OFF_VARIABLE} is set, so nothing is sent: unset it", "client-off"
@@ -53,48 +49,53 @@ class SiloSurveyBinding(BoundSurvey[SiloPlan]):
 
 @dataclass(frozen=True)
 class EpochReports:
-    """Makes and sends the messages of a survey's epochs."""
-
     survey: SiloSurveyBinding
     show: Callable[[str], object]
-    """Called with a line of text when a step takes time."""
     show_rows: Callable[[str], object]
     """Called with sentences about the rows, see :class:`~ldp_silo.silo.Silo`."""
     codes: MissingCodes
-    """Codes for missing answers, by feature."""
 
     def report(
         self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool, timeout: float
     ) -> Receipt:
-        """Report the rows of a file as an epoch; see :meth:`~ldp_silo.silo.Silo.report`."""
+        """Report the rows of a file as an epoch, or rehearse it; see :meth:`~ldp_silo.silo.Silo.report`."""
         check_name(name)
         timeout = parse_seconds(timeout, "timeout")
         self.survey.require_permission()
+        rehearses = is_variable_set(REHEARSAL_VARIABLE)
+        if rehearses and self.describe_consent().state is State.NO_CONSENT:
+            counted = self.count_alone(self.survey.plan, rows, person, multiline)
+            return _describe_rehearsal(self.survey.plan, counted, "the survey")
         plan, journal = self._require_agreed_plan(), self.survey.journal
         # 1. an epoch that is recorded is never counted again
         key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
         if known := find_named(earlier, plan.id, name):
             require_same_file(known, hash_file(rows, key))
-            return self.finish(self._change_token(known, plan), timeout, is_repeat=True)
+            known = known if rehearses else self._change_token(known, plan)
+            return self.finish(known, timeout, is_repeat=True)
         # 2. every row is checked and counted before anything is drawn
         require_person_column(plan, person)
-        message_id = draw_message_id(plan, self.survey.token, SystemEntropy())
+        token, message_id = self.survey.token, b""
+        if not rehearses or token is not None:
+            message_id = draw_message_id(plan, token, SystemEntropy())
         self.show(f"counting the rows of {Path(rows).name}")
         with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
             counted = self._count(plan, file, person)
+
+        def make() -> bytes:
+            return make_message(plan, counted.counts, message_id, SystemEntropy())
+
         # 3. one transaction records the epoch, its epsilon and the noisy message
         new = describe_epoch(name, counted, person, new_rows, earlier)
+        identity, total = self.survey.identity, self.survey.policy.max_total_epsilon
         try:
             recorded, created = journal.commit_epoch(
-                self.survey.identity,
-                plan,
-                new,
-                message_id,
-                lambda: make_message(plan, counted.counts, message_id, SystemEntropy()),
-                self.survey.policy.max_total_epsilon,
+                identity, plan, new, message_id, None if rehearses else make, total
             )
         except RepeatedPersonsError as error:
             raise explain_repeated_persons(plan, rows, new.person_column, error.names, multiline) from None
+        if rehearses:
+            return _describe_rehearsal(plan, counted, "the survey and the ledger")
         # 4. send the bytes that the journal holds, until the collector has answered
         return self.finish(recorded, timeout, is_repeat=not created, clipped=counted.clipped)
 
@@ -110,46 +111,8 @@ class EpochReports:
                     return receipt
         return None
 
-    def rehearse(
-        self, rows: RowsPath, name: str, person: str | None, new_rows: bool, multiline: bool
-    ) -> Receipt:
-        """Check and count the rows of a file, and forget the counts.
-
-        If the organisation has agreed to the survey, the rows are compared with the ledger too.
-        """
-        check_name(name)
-        self.survey.require_permission()
-        if self.describe_consent().state is State.NO_CONSENT:
-            plan = self.survey.plan
-            require_person_column(plan, person)
-            counted, fits = self.count_alone(plan, rows, person, multiline), "the survey"
-        else:
-            plan, journal = self._require_agreed_plan(), self.survey.journal
-            key, earlier = journal.read_key(), journal.find_epochs(self.survey.identity, plan.family)
-            if known := find_named(earlier, plan.id, name):
-                require_same_file(known, hash_file(rows, key))
-                return self.finish(known, timeout=0, is_repeat=True)
-            require_person_column(plan, person)
-            message_id = (
-                draw_message_id(plan, self.survey.token, SystemEntropy())
-                if self.survey.token is not None
-                else b""
-            )
-            with open_rows(rows, key, [each.file for each in earlier], multiline) as file:
-                counted, fits = self._count(plan, file, person), "the survey and the ledger"
-            new = describe_epoch(name, counted, person, new_rows, earlier)
-            total = self.survey.policy.max_total_epsilon
-            try:
-                journal.check_epoch(self.survey.identity, plan, new, message_id, total)
-            except RepeatedPersonsError as error:
-                raise explain_repeated_persons(
-                    plan, rows, new.person_column, error.names, multiline
-                ) from None
-        why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
-        return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
-
     def count_alone(self, plan: SiloPlan, rows: RowsPath, person: str | None, multiline: bool) -> CountedRows:
-        """Count the rows of a file, without a ledger."""
+        require_person_column(plan, person)
         with open_rows(rows, secrets.token_bytes(KEY_BYTES), multiline=multiline) as file:
             return self._count(plan, file, person)
 
@@ -183,7 +146,6 @@ class EpochReports:
         )
 
     def describe(self, epoch: Epoch, is_repeat: bool = False) -> Receipt:
-        """Return the receipt of an epoch in the ledger."""
         if is_repeat and epoch.state in (State.SENT, State.DUPLICATE):
             why = f"epoch {epoch.name} was counted before, with the same file"
             return Receipt(State.ALREADY_REPORTED, epoch.survey, why=why)
@@ -191,14 +153,12 @@ class EpochReports:
         return Receipt(epoch.state, epoch.survey, reason=epoch.reason, why=why)
 
     def describe_consent(self) -> Receipt:
-        """Return the receipt of the consent."""
         entry = self.survey.journal.find(self.survey.identity)
         if entry is None or entry.state is State.NO_CONSENT:
             return Receipt(State.NO_CONSENT, self.survey.identity.survey, reason="no-consent")
         return Receipt(State.READY, entry.survey)
 
     def _change_token(self, epoch: Epoch, plan: SiloPlan) -> Epoch:
-        """Let a message whose token was used by another silo wait under this silo's new token."""
         if not epoch.is_token_reused or self.survey.token is None:
             return epoch
         self.survey.policy.check_queued_report(epoch.digest, epoch.epsilon, epoch.signer)
@@ -215,8 +175,12 @@ class EpochReports:
         return self.survey.pinned_plan(entry)
 
 
+def _describe_rehearsal(plan: SiloPlan, counted: CountedRows, fits: str) -> Receipt:
+    why = f"the rows fit {fits}; nothing was drawn, recorded or sent"
+    return Receipt(State.READY, plan.id, reason="rehearsal", why=why, clipped=counted.clipped)
+
+
 def check_name(name: object) -> None:
-    """Raise OptionError unless this can be the name of an epoch."""
     if not (isinstance(name, str) and _EPOCH.fullmatch(name)):
         raise OptionError("epoch must be 1 to 64 of the characters A-Z, a-z, 0-9, '.', '-' and '_'")
 
@@ -237,7 +201,6 @@ def describe_epoch(
 
 
 def count_file(plan: SiloPlan, rows: RowsPath, person: str | None) -> CountedRows:
-    """Count the rows of a file without a ledger."""
     with open_rows(rows, secrets.token_bytes(KEY_BYTES)) as file:
         return count_rows(plan, file, person)
 

@@ -26,7 +26,6 @@ class RepeatedPersonsError(Exception):
 
 
 def require_same_file(known: Epoch, file: FileDigest) -> None:
-    """Raise EpochError if an epoch was reported with another file."""
     if known.file != file:
         raise EpochError(
             f"epoch {known.name} was recorded with another file, and its message is final. Report new rows "
@@ -60,7 +59,7 @@ def sum_epsilon(epochs: Sequence[Epoch]) -> Fraction:
     """Return the most that the messages spend of one person's budget.
 
     A person spends epsilon once in epochs that all match each other. The epochs are divided into such groups,
-    and each group counts once. The sum can be too large, because another division may have fewer groups.
+    each of which counts once. The sum can be too large, because another division may be better.
     """
     groups: list[list[Epoch]] = []
     for epoch in epochs:
@@ -74,10 +73,7 @@ def sum_epsilon(epochs: Sequence[Epoch]) -> Fraction:
 
 
 def require_total(connection: sqlite3.Connection, epoch: Epoch, max_total: Fraction | None) -> None:
-    """Raise BudgetError if a new epoch would make a person spend more, and in all more than the total.
-
-    An epoch of a family that has spent as much already adds nothing, because each row is in one epoch.
-    """
+    """Raise BudgetError if a new epoch would make a person spend more, and in all more than the total."""
     epochs = read_epochs(connection)
     spent, total = sum_epsilon(epochs), sum_epsilon([*epochs, epoch])
     if max_total is not None and spent < total > max_total:

@@ -12,15 +12,11 @@ from encoders.survey.silo_plan import SiloPlan
 
 
 def draw_message_id(plan: SiloPlan, token: str | None, rng: RandomSource) -> bytes:
-    """Return the id of a message: the token's id, or a random one.
-
-    Raises TokenError if the survey needs a token and this is not one of its tokens, or if it needs none.
-    """
+    """Return the id of a message: the token's id, or a random one; raise TokenError for a wrong token."""
     invited = read_invitation(plan, token)
     return invited[1] if invited else draw_report_id(plan, plan.question, rng)
 
 
 def make_message(plan: SiloPlan, counts: Sequence[int], message_id: bytes, rng: RandomSource) -> bytes:
-    """Add noise to exact counts, and return the bytes of the message."""
     payload = plan.mechanism.perturb(counts, rng)  # the last line that reads exact counts
     return pack(Report(plan.digest_bytes, plan.question.index, message_id, payload))

@@ -23,7 +23,6 @@ class SiloPreview:
 
     plan: SiloPlan = field(repr=False)
     counted: CountedRows = field(repr=False)
-    """The exact counts. They stay with the silo."""
     example: bytes = field(repr=False)
     """A message as it could be sent. Its noise is drawn for the preview only: never send it."""
     person: str | None = None

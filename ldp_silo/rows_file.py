@@ -34,8 +34,6 @@ class RepeatedRowsError(ClientError, reason="repeated-rows"):
 
 @dataclass(frozen=True, slots=True)
 class FileDigest:
-    """A file's length in bytes and its keyed digest."""
-
     size: int
     digest: bytes
 
@@ -69,7 +67,6 @@ class RowsFile:
         self._lines_read = records.line_num
 
     def find_column(self, name: str) -> int:
-        """Return the index of a column; raise RowError if no column or several have the name."""
         name = to_nfc(name)
         found = self.header.count(name)
         if found != 1:
@@ -143,13 +140,11 @@ class RowsFile:
 def open_rows(
     path: str | os.PathLike[str], key: bytes, earlier: Sequence[FileDigest] = (), multiline: bool = False
 ) -> Iterator[RowsFile]:
-    """Open a CSV file.
+    """Open a CSV file in UTF-8, a regular one.
 
-    The file is in UTF-8, with or without a byte order mark, and a regular file. `key`, 32 bytes, is that of
-    the digests of `earlier`, files of earlier epochs: a file that begins with one of them is refused.
-    `multiline` allows line breaks in quoted cells.
-    Raises RowError, without a value of a row, if the file cannot be read or is not a CSV file with a header,
-    and RepeatedRowsError if it begins with an earlier file; also while the rows are read.
+    `key`, 32 bytes, is that of the digests of `earlier`, files of earlier epochs: a file that begins with one
+    of them is refused. Raises RowError, without a value of a row, if the file cannot be read or is not a CSV
+    file with a header, and RepeatedRowsError if it begins with an earlier file; also while the rows are read.
     """
     with _open_reader(Path(path), key, earlier) as raw:
         if other := describe_other(Path(path), "csv", "empty", "text"):
@@ -158,7 +153,6 @@ def open_rows(
 
 
 def hash_file(path: str | os.PathLike[str], key: bytes) -> FileDigest:
-    """Return the digest of a file without reading its rows."""
     with _open_reader(Path(path), key) as raw:
         buffer = bytearray(BUFFER_BYTES)
         while raw.readinto(buffer):
@@ -181,8 +175,6 @@ def _open_reader(path: Path, key: bytes, earlier: Sequence[FileDigest] = ()) -> 
 
 
 class _HashingReader(io.FileIO):
-    """A file that is hashed while it is read."""
-
     def __init__(self, path: Path, key: bytes, earlier: Sequence[FileDigest]) -> None:
         super().__init__(path)
         self._hash = hashlib.blake2b(key=key, person=b"silo rows")
@@ -191,7 +183,6 @@ class _HashingReader(io.FileIO):
 
     @property
     def digest(self) -> FileDigest:
-        """The digest of what was read until now."""
         return FileDigest(self._size, self._hash.copy().digest())
 
     def readinto(self, buffer: WriteableBuffer) -> int:

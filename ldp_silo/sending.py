@@ -42,8 +42,7 @@ def send_message(
 ) -> tuple[str, str]:
     """Send the message of an epoch until the collector has answered for it, or `timeout` seconds are over.
 
-    Returns the reason and why the message still waits; both are empty if it does not. The journal has its
-    outcome.
+    Returns the reason and why the message still waits; both are empty if it does not.
     """
     end, failures = time.monotonic() + timeout, 0
     while True:
@@ -61,7 +60,6 @@ def send_message(
 
 
 def _attempt(journal: SiloJournal, epoch: Epoch, transport: Transport) -> tuple[str, str, Response | None]:
-    """Send the message once and record its outcome; return why it waits, and the response."""
     known = journal.find_epoch(epoch.number)
     if known is None or known.state is not State.QUEUED or known.message is None:
         return "", "", None  # another process has delivered or withdrawn it

@@ -18,7 +18,7 @@ from ldp_client.survey_identity import SurveyIdentity, origin_of_url
 from ldp_client.traceback_redaction import redact_traceback
 from ldp_client.transport import HttpTransport, Transport
 from ldp_silo.count_rows import NO_CODES, MissingCodes
-from ldp_silo.epoch_reports import EpochReports, SiloSurveyBinding, require_person_column
+from ldp_silo.epoch_reports import EpochReports, SiloSurveyBinding
 from ldp_silo.message import make_message
 from ldp_silo.message_preview import SiloPreview
 from ldp_silo.silo_journal import SiloJournal
@@ -230,8 +230,6 @@ class Silo:
             ``sent`` once the collector has counted the message; ``queued`` while it waits;
             ``already_reported`` if the epoch was counted before.
         """
-        if self.rehearsal:
-            return self._reports.rehearse(rows, epoch, person, new_rows, multiline)
         return self._reports.report(rows, epoch, person, new_rows, multiline, timeout)
 
     @return_errors
@@ -264,7 +262,6 @@ class Silo:
             If the rows do not fit the survey, or the plan cannot be fetched.
         """
         plan = self.plan
-        require_person_column(plan, person)
         counted = self._reports.count_alone(plan, rows, person, multiline)
         example = make_message(plan, counted.counts, bytes(16), SystemEntropy())
         return SiloPreview(plan, counted, example, person)

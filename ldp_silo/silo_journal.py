@@ -8,7 +8,7 @@ recorded was never sent. Only the id of a message can change, after its token wa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -24,17 +24,13 @@ from ldp_silo.silo_ledger import Epoch, NewEpoch
 
 
 class SiloJournal(Journal):
-    """One SQLite file, readable only by its owner; keep it with the rows, and as secret as they are.
-
-    Every method raises :class:`~ldp_client.errors.JournalError` if the file cannot be used.
-    """
+    """One SQLite file, readable only by its owner; JournalError if it cannot be used."""
 
     def _create_tables(self, connection: sqlite3.Connection) -> None:
         super()._create_tables(connection)
         silo_ledger.create_tables(connection)
 
     def read_key(self) -> bytes:
-        """Return the key of this journal's hashes; draw it on first use."""
         with self._transaction() as connection:
             return silo_ledger.read_key(connection)
 
@@ -44,16 +40,13 @@ class SiloJournal(Journal):
             return silo_ledger.find_epochs(connection, identity, family)
 
     def find_epoch(self, number: int) -> Epoch | None:
-        """Return the epoch with this number; None if there is no such epoch."""
         return next((epoch for epoch in self.epochs() if epoch.number == number), None)
 
     def epochs(self) -> list[Epoch]:
-        """Return the epochs of all surveys."""
         with self._transaction(writes=False) as connection:
             return silo_ledger.read_epochs(connection)
 
     def _end_consent(self, connection: sqlite3.Connection, identity: SurveyIdentity, family: str) -> None:
-        """Record that the silo no longer agrees; delete the messages of the survey that wait."""
         super()._end_consent(connection, identity, family)
         silo_ledger.withdraw_epochs(connection, silo_ledger.find_epochs(connection, identity))
 
@@ -63,38 +56,18 @@ class SiloJournal(Journal):
         plan: SiloPlan,
         new: NewEpoch,
         message_id: bytes,
-        make_message: Callable[[], bytes],
+        make_message: Callable[[], bytes] | None,
         max_total: Fraction | None = None,
     ) -> tuple[Epoch, bool]:
-        """Make and record the message of an epoch, unless the epoch has one already.
+        """Make and record the message of an epoch, unless the epoch has one already; return if it was made.
 
-        Parameters
-        ----------
-        plan : SiloPlan
-            The plan that the silo agreed to.
-        message_id : bytes
-            The id by which the collector counts the message once.
-        make_message : callable
-            Draws the noise and returns the bytes of the message. Called at most once, while the journal is
-            locked, and only if its result will be recorded in the same transaction.
-        max_total : Fraction, optional
-            The epsilon that all surveys of this journal may spend of one person's budget.
-
-        Returns
-        -------
-        epoch : Epoch
-        created : bool
-            False if the epoch was recorded before, with the same file; nothing was drawn.
-
-        Raises
-        ------
-        ConsentError, PlanError, BudgetError, EpochError, TokenError
-            If the silo has not agreed, the plan is another one, or the rows do not fit the ledger; nothing is
-            recorded, and what was drawn is discarded unsent.
-        RepeatedPersonsError
-            If a person has too many rows over all epochs.
-        JournalError
-            If the journal cannot be written; a message, if made, is discarded unsent.
+        `make_message` draws the noise. It is called at most once, while the journal is locked, and only if
+        its result will be recorded in the same transaction. None is for a rehearsal, which checks everything
+        and records nothing. `max_total` is the epsilon that all surveys of this journal may spend of one
+        person's budget.
+        Raises ConsentError, PlanError, BudgetError, EpochError, TokenError or RepeatedPersonsError if the
+        silo has not agreed, the plan is another one, or the rows do not fit the ledger, and JournalError if
+        the journal cannot be written. Nothing is then recorded, and what was drawn is discarded unsent.
         """
         with self._transaction() as connection:
             agreed = _require_agreed(connection, identity, plan)
@@ -106,32 +79,24 @@ class SiloJournal(Journal):
                 raise JournalError(
                     "another process has recorded an epoch in the meantime: run the command again"
                 )
-            epoch = _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
+            epoch = _queued_epoch(agreed, plan, new, message_id)
+            connection.execute("SAVEPOINT before_epoch")
+            ledger_checks.require_one_plan(earlier, epoch)
+            ledger_checks.require_new_rows(earlier, new)
+            if new.persons:
+                ledger_checks.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
+            ledger_checks.require_unused_token(connection, message_id)
+            ledger_checks.require_total(connection, epoch, max_total)
+            if make_message is None:
+                connection.execute("ROLLBACK TO before_epoch")
+                return epoch, False
             return silo_ledger.insert_epoch(connection, replace(epoch, message=make_message())), True
-
-    def check_epoch(
-        self,
-        identity: SurveyIdentity,
-        plan: SiloPlan,
-        new: NewEpoch,
-        message_id: bytes,
-        max_total: Fraction | None = None,
-    ) -> None:
-        """Raise what :meth:`commit_epoch` would raise for a new epoch; draw and record nothing."""
-        with self._transaction() as connection:
-            agreed = _require_agreed(connection, identity, plan)
-            earlier = silo_ledger.find_epochs(connection, identity, plan.family)
-            connection.execute("SAVEPOINT check_epoch")
-            try:
-                _check_epoch(connection, agreed, earlier, plan, new, message_id, max_total)
-            finally:
-                connection.execute("ROLLBACK TO check_epoch")
 
     def change_token(self, epoch: Epoch, plan: SiloPlan, message_id: bytes) -> Epoch:
         """Let a message wait under the id of another token, if its own token was reused; return its epoch.
 
-        A message that was counted, or whose outcome is unknown, stays as it is: under another id, its rows
-        could be counted twice. Raises ConsentError, PlanError, or TokenError if the other token was used.
+        Under another id, the rows of a message that may have been counted could be counted twice, so it stays
+        as it is. Raises ConsentError, PlanError, or TokenError if the other token was used.
         """
         with self._transaction() as connection:
             agreed = _require_agreed(connection, epoch.identity, plan)
@@ -149,10 +114,7 @@ class SiloJournal(Journal):
             silo_ledger.end_epoch(connection, epoch, state, reason)
 
     def record_epoch_closed(self, epoch: Epoch, now: float) -> bool:
-        """Record that the collector says that the survey is closed; after a day of this, the message expires.
-
-        See :meth:`~ldp_client.journal.journal.Journal.record_closed`.
-        """
+        """Record that the collector says that the survey is closed; after a day, the message expires."""
         with self._transaction() as connection:
             row = connection.execute(
                 "SELECT closed_at FROM silo_epochs WHERE number = ?", (epoch.number,)
@@ -180,28 +142,7 @@ def _require_agreed(connection: sqlite3.Connection, identity: SurveyIdentity, pl
     return agreed
 
 
-def _check_epoch(
-    connection: sqlite3.Connection,
-    agreed: JournalEntry,
-    earlier: Sequence[Epoch],
-    plan: SiloPlan,
-    new: NewEpoch,
-    message_id: bytes,
-    max_total: Fraction | None,
-) -> Epoch:
-    """Compare a new epoch with the earlier ones, and add its persons; return it without its message."""
-    epoch = _queued_epoch(agreed, plan, new, message_id)
-    ledger_checks.require_one_plan(earlier, epoch)
-    ledger_checks.require_new_rows(earlier, new)
-    if new.persons:
-        ledger_checks.add_persons(connection, earlier, epoch, new, plan.rows_per_person)
-    ledger_checks.require_unused_token(connection, message_id)
-    ledger_checks.require_total(connection, epoch, max_total)
-    return epoch
-
-
 def _queued_epoch(agreed: JournalEntry, plan: SiloPlan, new: NewEpoch, message_id: bytes) -> Epoch:
-    """Return a new epoch without its message."""
     return Epoch(
         number=0,  # the database chooses it
         survey=agreed.survey,

@@ -89,7 +89,6 @@ class NewEpoch:
     rows: int
     file: FileDigest
     person_column: str
-    """Empty if persons are not known."""
     persons: Counter[str] = field(repr=False)
     """The number of rows of each person, by their name in Unicode NFC."""
     rows_are_new: bool
@@ -103,7 +102,6 @@ class Epoch:
     """One epoch in the ledger: the rows that one message has counted."""
 
     number: int
-    """Its position in the ledger."""
     survey: str
     origin: str
     signer: str
@@ -117,14 +115,11 @@ class Epoch:
     """What the message spends of the budget of each person in it."""
     rows: int
     file: FileDigest
-    """Keyed digest of the rows' file."""
     person_column: str
-    """The column that named the persons, or ""."""
     state: State
     """QUEUED while the message waits, or its outcome."""
     reason: str
     message_id: bytes
-    """The id by which the collector counts the message once."""
     message: bytes | None = field(repr=False)
     """The bytes that are sent; None after they were withdrawn."""
     counted_at: int | None = None
@@ -132,7 +127,6 @@ class Epoch:
 
     @property
     def identity(self) -> SurveyIdentity:
-        """The identity of the epoch's survey."""
         return SurveyIdentity(self.survey, self.origin, self.signer)
 
     @property
@@ -147,13 +141,11 @@ class Epoch:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of the ledger, unless they exist."""
     for statement in _TABLES:
         connection.execute(statement)
 
 
 def read_key(connection: sqlite3.Connection) -> bytes:
-    """Return the key of the hashes; draw it if there is none yet."""
     found = connection.execute("SELECT key FROM silo_key").fetchone()
     if found:
         return bytes(found[0])
@@ -163,10 +155,7 @@ def read_key(connection: sqlite3.Connection) -> bytes:
 
 
 def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family: str = "") -> list[Epoch]:
-    """Return the epochs of a survey, and of the other surveys of its publisher's family, in their order.
-
-    A publisher has the same origin, or the author's key that the caller or the consent pins.
-    """
+    """Return the epochs of a survey and of its publisher's family: one origin, or one pinned author's key."""
     entry = find_entry(connection, identity)
     if entry and entry.signer and entry.origin == identity.origin:
         identity = identity._replace(signer=entry.signer)
@@ -179,7 +168,6 @@ def find_epochs(connection: sqlite3.Connection, identity: SurveyIdentity, family
 
 
 def read_epochs(connection: sqlite3.Connection) -> list[Epoch]:
-    """Return all epochs, in their order."""
     rows = connection.execute(f"{_SELECT} ORDER BY number")
     return [_parse_row(row) for row in rows]
 
@@ -190,7 +178,6 @@ def find_named(epochs: Sequence[Epoch], survey: str, name: str) -> Epoch | None:
 
 
 def insert_epoch(connection: sqlite3.Connection, epoch: Epoch) -> Epoch:
-    """Insert an epoch; return it with its number."""
     cursor = connection.execute(
         f"INSERT INTO silo_epochs ({_COLUMNS}) VALUES (NULL{', ?' * 16})",  # noqa: S608
         (
@@ -228,7 +215,6 @@ def change_message_id(connection: sqlite3.Connection, epoch: Epoch, message_id: 
 
 
 def withdraw_epochs(connection: sqlite3.Connection, epochs: Sequence[Epoch]) -> None:
-    """Delete the messages that wait."""
     connection.executemany(
         "UPDATE silo_epochs SET state = ?, reason = '', message = NULL WHERE number = ? AND state = ?",
         [(State.WITHDRAWN, epoch.number, State.QUEUED) for epoch in epochs],

@@ -41,7 +41,7 @@ from ldp_aggregator.prediction.linear_model import Design, place_columns
 from ldp_central import solver
 from ldp_central.curator_naive_bayes import exact_tables, fit_naive_bayes
 from ldp_central.linear import choose_constants
-from ldp_central.solver import choose_loss
+from ldp_central.solver import SoftHinge
 from ldp_central.tree import list_splits, split_columns, split_scores
 
 ROOT = Path(__file__).parent.parent
@@ -315,7 +315,7 @@ class TestPerturbedObjective:
             place_columns(rows.coded.features, rows.coded.codes),
         )
         linear = np.random.default_rng(2).normal(0, 5, (design.columns, 1))
-        objective = solver.Objective(design, columns, rows.labels, choose_loss(2), 4.0, linear)
+        objective = solver.Objective(design, columns, rows.labels, SoftHinge(2), 4.0, linear)
         ours = solver.minimise(objective)[:, 0]
         x = design.matrix(columns, slice(None))
         found = minimise(x, 2.0 * rows.labels - 1, SOFT_HINGE, 4.0, linear[:, 0])

@@ -38,20 +38,15 @@ def is_complete(values: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class NonresponseCauses:
-    """Who cannot answer a survey, by the cause."""
-
     incomplete: tuple[str, ...]
     """The features whose values may not cover every answer."""
     required: tuple[str, ...]
-    """The entries of the row without which there is no report."""
     is_label_incomplete: bool
-    """Whether the values of the label may not cover every answer."""
     is_label_required: bool
     """Whether the label has no value for people without an answer."""
 
 
 def find_nonresponse_causes(plan: Plan) -> NonresponseCauses:
-    """Return the people who cannot answer a survey, grouped by the cause."""
     label = plan.row_label
     listed = [each for each in plan.entries if isinstance(each, CategoricalFeature)]
     is_label_complete = is_complete(label.values)

@@ -21,7 +21,6 @@ MAX_LISTED_ANSWERS = 16
 
 
 def describe_payload(question: Question, payload: bytes, wording: Wording) -> list[str]:
-    """Return the content of a payload as lines of text."""
     cells, mechanism = question.mechanism.contribution(payload), question.mechanism
     if isinstance(mechanism, NumericMechanism):
         return _describe_numeric_payload(question, mechanism, cells)

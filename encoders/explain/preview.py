@@ -57,7 +57,6 @@ class Preview:
 
     @property
     def question(self) -> str:
-        """Name of the question."""
         return self.randomised.question.name
 
     @property
@@ -67,12 +66,10 @@ class Preview:
 
     @property
     def report(self) -> bytes:
-        """The bytes that would be sent."""
         return self.randomised.report
 
     @property
     def epsilon(self) -> float:
-        """The privacy budget that sending all of it would spend."""
         return float(self.plan.epsilon)
 
     def as_dict(self) -> dict[str, Any]:
@@ -299,7 +296,6 @@ def describe_square(question: Question) -> list[str]:
 
 
 def describe_relay(plan: Plan) -> list[str]:
-    """Return the lines that a person reads about the relay; none for a survey without one."""
     relay = plan.relay
     if relay is None:
         return []
@@ -322,5 +318,4 @@ def describe_relay(plan: Plan) -> list[str]:
 
 
 def _factor(epsilon: Decimal) -> str:
-    """Return e^epsilon with two digits, rounded up."""
     return format(_TWO_DIGITS.plus(epsilon.exp()), "f")

@@ -16,7 +16,6 @@ class Counted(int):
     many: str
 
     def __new__(cls, number: int, one: str, many: str = "") -> Counted:
-        """Take the singular and the plural of what is counted; the plural has an s more by default."""
         found = super().__new__(cls, number)
         found.one, found.many = one, many or f"{one}s"
         return found
@@ -50,15 +49,11 @@ def wrap_text(text: str, indent: str = "") -> list[str]:
 
 
 def format_answer(answer: Mapping[str, str]) -> str:
-    """Return an answer as ``age = young, paid = no``."""
     return ", ".join(f"{name} = {value}" for name, value in answer.items())
 
 
 def format_table(rows: Sequence[Sequence[str]], alignment: str) -> list[str]:
-    """Return one line for each row, with its cells in aligned columns.
-
-    All rows have the same length; `alignment` has "<" (left) or ">" (right) for each column.
-    """
+    """Return the lines of a table; `alignment` has "<" (left) or ">" (right) for each column."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -26,7 +26,6 @@ class Wording:
 
     @classmethod
     def from_plan(cls, plan: Plan, language: str = "") -> Wording:
-        """Return the wording of a plan, with its texts in a language if they are at hand."""
         if not plan.texts:
             return cls({})
         texts = _DISPLAY_TEXTS.load()(plan, language)
@@ -35,7 +34,6 @@ class Wording:
         return cls(label | choices | dict(texts.features))
 
     def answer(self, answer: Mapping[str, str]) -> str:
-        """Return an answer as ``age = young, paid = no``; texts of values are in quotes."""
         return format_answer({name: self._value(name, value) for name, value in answer.items()})
 
     def titled_answer(self, answer: Mapping[str, str]) -> str:

@@ -23,7 +23,6 @@ from encoders.mechanisms.subset import MAX_SUBSET_DOMAIN
 from encoders.table_design import DESIGN_CONTEXT
 
 AUTO = "auto"
-"""The name for which this module chooses the mechanism."""
 _ORACLE_NAME = re.compile(r"([A-Z]+)(?:\(([01](?:\.[0-9]{1,6})?)\))?")
 _AUTO_CANDIDATES = (("DE",), ("SUE", "OUE"), ("SS",))
 """The oracles that "auto" compares, the simplest first. Each is the best for some domain and epsilon. SHE
@@ -34,13 +33,7 @@ most one more report per hundred, which does not justify one more payload to por
 
 
 def check_name(name: str) -> str:
-    """Return `name` if `design` accepts it: "auto", a key of MECHANISMS, or "THE(0.25)".
-
-    Raises
-    ------
-    SurveyError
-        With the possible names, if it does not.
-    """
+    """Return "auto", a key of MECHANISMS, or a name such as "THE(0.25)"; raise SurveyError for any other."""
     match = _ORACLE_NAME.fullmatch(name)
     if name != AUTO and not (match and match[1] in MECHANISMS and (match[2] is None or match[1] == THE.name)):
         raise SurveyError(f'choose one of "auto", {", ".join(MECHANISMS)}, or a threshold as in THE(0.25)')
@@ -48,13 +41,7 @@ def check_name(name: str) -> str:
 
 
 def check_numeric_name(name: str) -> str:
-    """Return `name` if `design_numeric` accepts it: "auto", or a key of NUMERIC_MECHANISMS.
-
-    Raises
-    ------
-    SurveyError
-        With the possible names, if it does not.
-    """
+    """Return "auto" or a key of NUMERIC_MECHANISMS; raise SurveyError for any other name."""
     if name != AUTO and name not in NUMERIC_MECHANISMS:
         raise SurveyError(f'choose one of "auto", {", ".join(NUMERIC_MECHANISMS)}')
     return name
@@ -82,10 +69,7 @@ def design(name: str, domain: int, epsilon: Decimal) -> FrequencyOracle:
 
 
 def auto_choose_oracle(domain: int, epsilon: Decimal) -> FrequencyOracle:
-    """Return the oracle with the least closed-form variance of the estimate of a frequency of 1/d.
-
-    If two variances differ by less than 1 %, the simpler oracle is chosen.
-    """
+    """Return the oracle of least variance for a frequency of 1/d, or a simpler one within 1 %."""
     chosen, least_variance = [], math.inf
     for names in _AUTO_CANDIDATES if domain <= MAX_SUBSET_DOMAIN else _AUTO_CANDIDATES[:-1]:
         candidates = [design(name, domain, epsilon) for name in names]
@@ -99,15 +83,8 @@ def auto_choose_oracle(domain: int, epsilon: Decimal) -> FrequencyOracle:
 def design_numeric(name: str, domain: NumericDomain, epsilon: Decimal) -> NumericMechanism:
     """Return a mechanism for numbers that is proved to spend at most `epsilon`.
 
-    Parameters
-    ----------
-    name : str
-        A key of NUMERIC_MECHANISMS, or "auto": the first of `numeric_candidates`. For both moments of a
-        number, it is always piecewise.
-
-    Raises
-    ------
-    SurveyError, PrivacyError
+    "auto" is the first of `numeric_candidates`. For both moments of a number, it is always piecewise. Raises
+    SurveyError or PrivacyError.
     """
     check_epsilon(epsilon)
     if check_numeric_name(name) == AUTO and not domain.both:
@@ -121,13 +98,7 @@ def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericM
     """Return every mechanism that can ask for one number, in the order of their closed-form variances.
 
     For squares of several classes, only mechanisms whose reports estimate the class prior are returned, so
-    that the prior needs no separate question. A mechanism that cannot ask for this number of classes is left
-    out.
-
-    Raises
-    ------
-    SurveyError
-        If no mechanism can.
+    that the prior needs no separate question. Raises SurveyError if there are too many classes for all.
     """
     candidates, needs_prior = [], domain.labels > 1 and not domain.low
     for name, kind in NUMERIC_MECHANISMS.items():
@@ -149,10 +120,7 @@ def numeric_candidates(domain: NumericDomain, epsilon: Decimal) -> list[NumericM
 def estimates_both_better(
     one: NumericMechanism, mean: NumericMechanism, square: NumericMechanism, share: float
 ) -> bool:
-    """Return whether one question estimates both moments with less variance than two questions.
-
-    Each of the two questions has this share of the people of the one question.
-    """
+    """Return whether one question estimates both moments better than two with a `share` of its people."""
     return (
         one.reference_variance < mean.reference_variance / share
         and one.second_reference_variance < square.reference_variance / share

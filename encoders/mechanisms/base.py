@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from encoders.mechanisms.support_counters import SupportCounters
 
 TABLE_DESIGN = LateImport("encoders.table_design")  # for authors
-_PERTURB_MANY = LateImport("encoders.mechanisms.populations:perturb_many")  # for simulations
 _SUPPORT_COUNTERS = LateImport("encoders.mechanisms.support_counters:SupportCounters")  # for collectors
 MechanismParameters = Mapping[str, object]
 """Parameters of a mechanism as a plan stores them: integers and lists of integers, as decimal strings."""
+BitsLaw = tuple[int, Fraction, tuple[Fraction, Fraction], int | None]
+"""The fields of :class:`~encoders.mechanisms.support_counters.SupportCounters`."""
 _CANONICAL_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
@@ -62,18 +63,6 @@ def _parse_weights(texts: tuple[str, ...], what: str) -> tuple[int, ...]:
     return weights
 
 
-def check_keys(parameters: MechanismParameters, keys: set[str], name: str) -> None:
-    """Raise SurveyError unless the parameters have exactly these keys."""
-    if set(parameters) != keys:
-        raise SurveyError(f"{name} tables need exactly the keys {sorted(keys)}")
-
-
-def load_support_counters() -> type[SupportCounters]:
-    """Load the class, which devices do not need."""
-    kind: type[SupportCounters] = _SUPPORT_COUNTERS.load()
-    return kind
-
-
 Number = TypeVar("Number", float, "FloatArray")
 
 
@@ -84,12 +73,9 @@ class CountedMechanism(ABC):
     """As in the literature: DE, SUE, OUE, SHE, THE, SS for frequencies; laplace, onebit, ... for numbers;
     count_table for the message of a silo."""
     cells: int
-    """Number of counters that a report adds to."""
     payload_bytes: int
-    """Exact length of a payload."""
 
     def check(self, payload: bytes) -> None:
-        """Raise :class:`~encoders.errors.ReportError` if no device can have sent this payload."""
         if len(payload) != self.payload_bytes:
             why = f"{self.name} payloads have {self.payload_bytes} bytes: send the client's bytes"
             raise ReportError(Reason.BAD_PAYLOAD, why)
@@ -119,7 +105,12 @@ class CountedMechanism(ABC):
 
     @property
     def support_counters(self) -> SupportCounters | None:
-        """Describes the support counters of a payload of bits; None for other payloads."""
+        """The support counters of a payload of bits; None for other payloads."""
+        described = self._describe_bits()
+        found: SupportCounters | None = _SUPPORT_COUNTERS.load()(*described) if described else None
+        return found
+
+    def _describe_bits(self) -> BitsLaw | None:
         return None
 
     @abstractmethod
@@ -146,7 +137,6 @@ class Mechanism(CountedMechanism):
     # -- the survey's author ---------------------------------------------------------------
 
     def prove(self, epsilon: Decimal) -> None:
-        """Raise :class:`~encoders.errors.PrivacyError` unless the exact ratio is <= e^epsilon."""
         require_private(self.ratio, epsilon)
 
     @property
@@ -158,56 +148,31 @@ class Mechanism(CountedMechanism):
 
     @abstractmethod
     def perturb(self, value: Any, rng: RandomSource) -> bytes:
-        """Randomise an answer, without a branch on the value.
+        """Randomise an answer, without a branch on the value; return the payload.
 
-        Parameters
-        ----------
-        value : int or tuple of int
-            For a frequency oracle, an index below its domain. For a number, code * k + c, where c is the
-            label's code; for several numbers at once, a tuple of these.
-        rng : RandomSource
-            `random_bytes` bytes are taken.
-
-        Returns
-        -------
-        bytes
-            The payload, `payload_bytes` long.
+        For a frequency oracle, `value` is an index below its domain. For a number, it is code * k + c, where
+        c is the label's code; for several numbers at once, a tuple of these. `random_bytes` bytes are taken.
         """
 
     @abstractmethod
     def describe_output(self, value: Any) -> str:
-        """Describe in words, with probabilities, what may be sent if `value` is the true answer.
-
-        Only the person may see the text: for a number it reveals the true answer.
-        """
+        """Describe in words what may be sent for `value`; only the person may see it."""
 
     # -- simulated populations -------------------------------------------------------------
 
+    @abstractmethod
     def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
-        """Randomise a population; the payloads equal those of `perturb` for each value in turn.
+        """Randomise a population, (m,) or (m, numbers); return the payloads, uint8 (m, payload_bytes).
 
-        Parameters
-        ----------
-        values : int array, shape (m,), or (m, numbers) for several numbers at once
-        rng : RandomSource
-            ``m * random_bytes`` bytes are taken.
-
-        Returns
-        -------
-        uint8 array, shape (m, payload_bytes)
+        They equal those of `perturb` for each value in turn.
         """
-        payloads: ByteArray = _PERTURB_MANY.load()(self, values, rng)
-        return payloads
 
     # -- the auditor -----------------------------------------------------------------------
 
     @property
     @abstractmethod
     def corners(self) -> Sequence[Any]:
-        """Values such that the output distribution of any other value is a mixture of their distributions.
-
-        So the worst likelihood ratio occurs between two corners.
-        """
+        """Values of whose distributions that of any other value is a mixture; two have the worst ratio."""
 
     @abstractmethod
     def likelihood(self, payload: bytes) -> list[Fraction]:
@@ -215,8 +180,11 @@ class Mechanism(CountedMechanism):
 
     # -- helpers ---------------------------------------------------------------------------
 
+    def _require_keys(self, *keys: str) -> None:
+        if set(self.parameters) != set(keys):
+            raise SurveyError(f"{self.name} tables need exactly the keys {sorted(keys)}")
+
     def _integer(self, key: str, low: int, high: int) -> int:
-        """Return one integer of the parameters, between `low` and `high`, from its decimal string."""
         return read_integer(self.parameters.get(key), f"{self.name} table {key!r}", low, high)
 
 
@@ -229,8 +197,40 @@ class IndexPayload(Mechanism):
         return int.from_bytes(payload, "little") < self.indices
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return unpack_indices(payloads) < self.indices
+        return self._unpack(payloads) < self.indices
+
+    def _set_indices(self, indices: int) -> None:
+        self.indices = indices
+        self.payload_bytes = 1 if indices <= 256 else 2
+
+    def _unpack(self, payloads: ByteArray) -> NDArray[Any]:
+        return np.ascontiguousarray(payloads).view(f"<u{self.payload_bytes}").ravel()
+
+
+class BitsPayload(Mechanism):
+    """A mechanism whose payload is `cells` bits: bit i % 8 of byte i // 8; unused bits are 0."""
+
+    def _set_length(self, length: int) -> None:
+        self.cells = length
+        self.payload_bytes = (length + 7) // 8
+        self._mask = (1 << length) - 1
+
+    def _is_valid(self, payload: bytes) -> bool:
+        return int.from_bytes(payload, "little") <= self._mask
+
+    def are_valid(self, payloads: ByteArray) -> BoolArray:
+        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
+
+    def _count_ones(self, payloads: ByteArray) -> IntArray:
+        """Return the number of ones at every position, computed from a histogram of each byte."""
+        table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+        bits_of = table.astype(np.int64)
+        columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
+        return np.concatenate(columns)[: self.cells].astype(np.int64, copy=False)
+
+    def _unpack(self, payload: bytes) -> list[int]:
+        vector = int.from_bytes(payload, "little")
+        return [vector >> index & 1 for index in range(self.cells)]
 
 
 class IntegerVectorPayload(Mechanism):
@@ -238,31 +238,21 @@ class IntegerVectorPayload(Mechanism):
 
     component_range: tuple[int, int]
 
+    def _read_weights(self) -> tuple[int, ...]:
+        return read_weights(self.parameters["weights"], f"{self.name} table 'weights'")
+
     def _is_valid(self, payload: bytes) -> bool:
         low, high = self.component_range
         vector = self.contribution(payload)
         return low <= min(vector) and max(vector) <= high
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         low, high = self.component_range
         vectors = np.ascontiguousarray(payloads).view("<i2")
         return np.asarray(((low <= vectors) & (vectors <= high)).all(axis=1))
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the sums of the components; see :meth:`Mechanism.tally`."""
         return np.asarray(np.ascontiguousarray(payloads).view("<i2").sum(axis=0, dtype=np.int64))
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return the components as a list; see :meth:`Mechanism.contribution`."""
         return list(struct.unpack(f"<{self.cells}h", payload))
-
-
-def index_bytes(domain: int) -> int:
-    """Return the number of bytes of an index below `domain`: 1 or 2."""
-    return 1 if domain <= 256 else 2
-
-
-def unpack_indices(payloads: ByteArray) -> NDArray[Any]:
-    """Decode payloads of one little-endian number each, shape (m, 1 or 2); return numbers, shape (m,)."""
-    return np.ascontiguousarray(payloads).view(f"<u{payloads.shape[1]}").ravel()

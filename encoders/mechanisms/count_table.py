@@ -1,10 +1,9 @@
 """The mechanism of silos: exact discrete Laplace noise in every cell of the tables (value, label).
 
-A silo is an organisation that holds many rows. Its message has one table of counts for each feature. A row
-adds one unit to the cells of its label in each table: to one cell, or to three soft cells of a number, see
-:mod:`encoders.mechanisms.counted_table`. So F tables change by F units in all, and by F R units with the R
-rows of one person. Noise of scale F R / epsilon in every cell makes the message epsilon-differentially
-private; neighbours are all rows of one person, added or removed.
+A message has one table of counts for each feature. A row adds one unit to the cells of its label in each
+table: to one cell, or to three soft cells of a number. F tables change by F R units with the R rows of one
+person, so noise of scale F R / epsilon in every cell makes the message epsilon-differentially private;
+neighbours are all rows of one person, added or removed.
 """
 
 from __future__ import annotations
@@ -83,7 +82,6 @@ class CountTable(CountedMechanism):
 
     @property
     def safe_messages(self) -> int:
-        """The number of messages that surely add up within 64 bits."""
         return ((1 << 63) - 1) // self.largest_cell
 
     @property
@@ -103,10 +101,7 @@ class CountTable(CountedMechanism):
     # -- the silo ----------------------------------------------------------------------------
 
     def perturb(self, counts: Sequence[int], rng: RandomSource) -> bytes:
-        """Add noise to each cell, clamp it, and pack the message.
-
-        `counts` are the exact counts of all tables, in parts of a unit; it has `cells` entries.
-        """
+        """Add noise to each of the exact counts, which are in parts of a unit; clamp and pack them."""
         if len(counts) != self.cells:
             raise ValueError(f"needs {self.cells} counts, not {len(counts)}")
         noisy: list[int] = []
@@ -120,7 +115,6 @@ class CountTable(CountedMechanism):
 
     @property
     def refusal(self) -> str:
-        """Why a message of the right length is refused, without a number of the message."""
         return (
             "the cells contradict the survey or one another: all tables of a message count the same rows "
             "with the same labels, at most as many as the survey allows"
@@ -143,14 +137,10 @@ class CountTable(CountedMechanism):
         return all(least <= most for least, most in ranges)
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`CountedMechanism.are_valid`."""
         return np.array([self._is_valid(payload.tobytes()) for payload in payloads], dtype=bool)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the sums of the cells; see :meth:`CountedMechanism.tally`.
-
-        Raises ReportError if a sum exceeds 64 bits, which only a flood of false messages reaches.
-        """
+        """Return the sums of the cells; raise ReportError above 64 bits, which only false messages reach."""
         messages = np.ascontiguousarray(payloads).view("<i8").astype(np.int64, copy=False)
         sums = messages.sum(axis=0, dtype=np.int64)
         if len(messages) > self.safe_messages and (messages.astype(object).sum(axis=0) != sums).any():
@@ -158,15 +148,10 @@ class CountTable(CountedMechanism):
         return np.asarray(sums)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return the cells as a list; see :meth:`CountedMechanism.contribution`."""
         return list(struct.unpack(f"<{self.cells}q", payload))
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return bounds of the amount; see :meth:`CountedMechanism.contribution_range`.
-
-        They hold for all messages whose cells and totals pass. The check of the rows of each label is not
-        used, so they may be wider than necessary.
-        """
+        """Return bounds for messages whose cells and totals pass; the rows of each label are not used."""
         weights = np.asarray(weights, dtype=float)
         return -greatest_amount(self.tables, self.rows, -weights), greatest_amount(
             self.tables, self.rows, weights

@@ -51,7 +51,6 @@ class CountedTable:
     values: int
     """Number of values of the feature, or of soft cells of a number."""
     labels: int
-    """Number of labels, k."""
     unit: int
     """What a row adds to the cells of its label in total: 1, or SOFT_UNIT for a number."""
     scale: Fraction
@@ -76,7 +75,6 @@ class CountedTable:
 
     @property
     def end(self) -> int:
-        """Index after its last cell in the message."""
         return self.start + self.values * self.labels
 
 
@@ -135,24 +133,20 @@ class _Fill:
         self._best = self._width * (weights > 0).sum(axis=-1)
 
     def _range(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest filling: the table's total minus its least possible total."""
         empty, full = self._low * self._count, self._width * self._count
         least, most = ((rows + error) / self._parts - empty for error in (-self._error, self._error))
         return np.clip(least, 0.0, full), np.clip(most, 0.0, full)
 
     def _place(self, filling: FloatArray) -> IntArray:
-        """Return the index of the cell, by descending weight, that is filled in part."""
         return np.clip(filling // self._width, 0, self._count - 1).astype(np.int64)
 
     def slope(self, rows: FloatArray) -> FloatArray:
-        """Return the increase of the sum for one more part of a row."""
         least, most = self._range(rows)
         filling = np.clip(self._best, least, most)
         marginal = np.take_along_axis(self._descending, self._place(filling)[..., None], axis=-1)[..., 0]
         return np.where(filling == self._best, 0.0, marginal / self._parts)
 
     def amount(self, rows: FloatArray) -> FloatArray:
-        """Return the greatest weighted sum."""
         least, most = self._range(rows)
         filling = np.clip(self._best, least, most)
         index = self._place(filling)

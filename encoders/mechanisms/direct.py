@@ -8,15 +8,8 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from encoders.composition import Message, round_up
-from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import (
-    TABLE_DESIGN,
-    IndexPayload,
-    MechanismParameters,
-    check_keys,
-    index_bytes,
-    unpack_indices,
-)
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.mechanisms.base import TABLE_DESIGN, IndexPayload, MechanismParameters
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import others_text, percent
 from encoders.probability_tables import WORD
@@ -42,10 +35,9 @@ class DE(IndexPayload, FrequencyOracle):
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"keep"}, self.name)
+        self._require_keys("keep")
         self._keep = self._integer("keep", 1, WORD - 1)
-        self.indices = domain
-        self.payload_bytes = index_bytes(domain)
+        self._set_indices(domain)
         self._one_byte = self.payload_bytes == 1
         self._others = others = domain - 1
         small, large = WORD // others, -(-WORD // others)
@@ -56,7 +48,7 @@ class DE(IndexPayload, FrequencyOracle):
 
     @property
     def message(self) -> Message:
-        """Bound the report by two values, or by the exact cells of more; see :meth:`Mechanism.message`.
+        """Bound the report by two values, or by the exact cells of more.
 
         With p, any two probabilities of one output add up to at most p + 1 times the least one.
         """
@@ -74,25 +66,29 @@ class DE(IndexPayload, FrequencyOracle):
         return cls(domain, {"keep": str(TABLE_DESIGN.load().keep_threshold(domain, epsilon))})
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one value; both draws are always used."""
         keep_draw, other_draw = _DRAWS.unpack(rng.take(16))
         other = other_draw * self._others >> 64
         reported = (value, other + (other >= value))[keep_draw >= self._keep]
         return _BYTES[reported] if self._one_byte else int(reported).to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         kept, others = Fraction(self._keep, WORD), self._others
         moved = percent((1 - kept) / others)
         return f"the true answer with probability {percent(kept)}, {others_text(others)} with {moved}"
 
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        values = np.asarray(values, dtype=np.int64)
+        draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
+        other = multiply_shift(draws[:, 1], self._others).astype(np.int64)
+        other += other >= values
+        reported = np.where(draws[:, 0] < np.uint64(self._keep), values, other)
+        return reported.astype(f"<u{self.payload_bytes}").view(np.uint8).reshape(-1, self.payload_bytes)
+
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the number of reports of each value; see :meth:`Mechanism.tally`."""
-        reported = unpack_indices(payloads)
+        reported = self._unpack(payloads)
         return np.bincount(reported, minlength=self.domain).astype(np.int64, copy=False)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return 1 for the reported value, 0 for all others; see :meth:`Mechanism.contribution`."""
         counts = [0] * self.domain
         counts[int.from_bytes(payload, "little")] = 1
         return counts
@@ -102,7 +98,6 @@ class DE(IndexPayload, FrequencyOracle):
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the greatest weight; see :meth:`Mechanism.contribution_range`."""
         there = True if times is None else np.asarray(times) > 0
         least = np.min(weights, axis=-1, where=there, initial=np.inf)
         return least, np.max(weights, axis=-1, where=there, initial=-np.inf)
@@ -118,5 +113,11 @@ class DE(IndexPayload, FrequencyOracle):
 
 
 def cell_size(index: int, cells: int) -> int:
-    """Return the number of 64-bit draws r with (r * cells) >> 64 == index."""
     return -(-(index + 1) * WORD // cells) - -(-index * WORD // cells)
+
+
+def multiply_shift(draws: NDArray[np.uint64], cells: int) -> NDArray[np.uint64]:
+    """Return (draw * cells) >> 64 exactly, in 32-bit halves (cells < 2^32)."""
+    half, low_mask, factor = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(cells)
+    carry = ((draws & low_mask) * factor) >> half
+    return ((draws >> half) * factor + carry) >> half

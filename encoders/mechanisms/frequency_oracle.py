@@ -10,7 +10,8 @@ from typing import ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import Mechanism, MechanismParameters, Number
+from encoders.mechanisms.base import BitsPayload, Mechanism, MechanismParameters, Number
+from encoders.randomness import RandomSource
 
 MAX_DOMAIN = 1 << 16
 """Largest domain of a question; the estimates of a larger one would be noise."""
@@ -49,18 +50,10 @@ class FrequencyOracle(Mechanism):
     # -- the trainer -----------------------------------------------------------------------
 
     def estimate(self, totals: IntArray, n: int) -> tuple[FloatArray, FloatArray]:
-        """Estimate how many of `n` people hold each value.
+        """Estimate how many of `n` people hold each value, (domain,), and the standard errors.
 
-        Parameters
-        ----------
-        totals : int array, shape (domain,)
-            Sum of the tallies of `n` reports.
-
-        Returns
-        -------
-        counts, stderr : float arrays, shape (domain,)
-            Unbiased counts, (c_v - n q)/(p - q) for pure protocols (Yilmaz et al. 2019, section 2.2.1),
-            possibly negative, and their standard errors at the estimated frequencies.
+        `totals`, (domain,), is the sum of the tallies of their reports. The counts are unbiased, (c_v - n
+        q)/(p - q) for pure protocols (Yilmaz et al. 2019, section 2.2.1), and possibly negative.
         """
         slope = self.on_mean - self.off_mean
         counts = np.asarray((totals - n * self.off_mean) / slope, dtype=np.float64)
@@ -84,14 +77,10 @@ class FrequencyOracle(Mechanism):
         return shared + slope * (one + other) - one * other
 
     def sums(self, size: int = 1) -> tuple[float, float, float, float]:
-        """Return the noise of sums of `size` frequencies, given the true value, in units of a frequency.
+        """Return (on, off, shared, slope): the noise of sums of `size` frequencies, in units of a frequency.
 
-        Returns
-        -------
-        on, off : float
-            Variance of a sum that includes the true value's frequency, and of a sum that does not.
-        shared, slope : float
-            Covariance of two sums that do not include it, and by how much it changes if one sum does.
+        on and off are the variances of a sum that includes the true value's frequency, and of one that does
+        not. shared is the covariance of two sums without it, and slope its change if one sum includes it.
         """
         unit = (self.on_mean - self.off_mean) ** 2
         on, off, (shared, slope) = self.on_var / unit, self.off_var / unit, self.pair_covariances
@@ -127,7 +116,6 @@ class FrequencyOracle(Mechanism):
 
     @property
     def corners(self) -> range:
-        """Every value of the domain."""
         return range(self.domain)
 
     # -- helpers ---------------------------------------------------------------------------
@@ -140,16 +128,7 @@ class FrequencyOracle(Mechanism):
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the range of what one payload can add to weighted sums; see :class:`Mechanism`.
-
-        This is the range of counters that do not constrain each other.
-
-        Parameters
-        ----------
-        weights : float array, shape (..., cells)
-        times : int array, optional
-            Number of counters that each weight represents, if not 1.
-        """
+        """Return the range for independent counters; `times` is how many each weight represents."""
         low, high = self.cell_range
         ends = np.stack([weights * low, weights * high])
         if times is not None:
@@ -157,7 +136,6 @@ class FrequencyOracle(Mechanism):
         return ends.min(axis=0).sum(axis=-1), ends.max(axis=0).sum(axis=-1)
 
     def _set_moments(self, on: tuple[Fraction, Fraction], off: tuple[Fraction, Fraction]) -> None:
-        """Set the moments from exact (mean, variance) pairs."""
         self.on_mean, self.on_var = float(on[0]), float(on[1])
         self.off_mean, self.off_var = float(off[0]), float(off[1])
         if self.on_mean <= self.off_mean:
@@ -166,38 +144,36 @@ class FrequencyOracle(Mechanism):
             )
 
     def _set_probabilities(self, p: Fraction, q: Fraction) -> None:
-        """Set the moments of a pure protocol."""
         self._set_moments((p, p * (1 - p)), (q, q * (1 - q)))
 
 
-class BitVector(FrequencyOracle):
-    """An oracle whose payload is a vector of bits: value i is bit i % 8 of byte i // 8; unused bits are 0."""
+_BLOCK_ROWS = 4096
+"""Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
 
-    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
-        super().__init__(domain, parameters)
-        self.payload_bytes = (domain + 7) // 8
-        self._mask = (1 << domain) - 1
 
-    def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the number of ones at every position; see :meth:`Mechanism.tally`."""
-        return count_bits(payloads, self.domain)
-
-    def contribution(self, payload: bytes) -> list[int]:
-        """Return the bits as a list; see :meth:`Mechanism.contribution`."""
-        return unpack_bits(payload, self.domain)
+class BitVector(BitsPayload, FrequencyOracle):
+    """An oracle whose payload has one bit for each value of the domain."""
 
     cell_range = (0, 1)
 
+    def __init__(self, domain: int, parameters: MechanismParameters) -> None:
+        super().__init__(domain, parameters)
+        self._set_length(domain)
 
-def count_bits(payloads: ByteArray, length: int) -> IntArray:
-    """Return the number of ones at every position, computed from a histogram of each byte."""
-    table = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-    bits_of = table.astype(np.int64)
-    columns = [np.bincount(column, minlength=256) @ bits_of for column in payloads.T]
-    return np.concatenate(columns)[:length].astype(np.int64, copy=False)
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        values = np.asarray(values, dtype=np.int64)
+        payloads = np.empty((len(values), self.payload_bytes), dtype=np.uint8)
+        for start in range(0, len(values), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            payloads[block] = self._perturb_block(values[block], rng)
+        return payloads
 
+    @abstractmethod
+    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        """Randomise one block of values."""
 
-def unpack_bits(payload: bytes, length: int) -> list[int]:
-    """Return the bits of one payload in the order of positions."""
-    vector = int.from_bytes(payload, "little")
-    return [vector >> index & 1 for index in range(length)]
+    def tally(self, payloads: ByteArray) -> IntArray:
+        return self._count_ones(payloads)
+
+    def contribution(self, payload: bytes) -> list[int]:
+        return self._unpack(payload)

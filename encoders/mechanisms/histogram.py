@@ -14,18 +14,16 @@ from typing import ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
-from encoders.mechanisms.base import (
-    TABLE_DESIGN,
-    IntegerVectorPayload,
-    MechanismParameters,
-    check_keys,
-    read_weights,
-)
+from encoders.lazy_numpy import ByteArray, IntArray, np
+from encoders.mechanisms.base import TABLE_DESIGN, IntegerVectorPayload, MechanismParameters
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.probability_text import noise_text
 from encoders.mechanisms.unary import Unary
 from encoders.probability_tables import WORD, laplace_cumulative, shifted_cells
 from encoders.randomness import RandomSource
+
+_BLOCK_ROWS = 2048
+"""Number of reports that are randomised at a time, so that their draws stay in the processor's cache."""
 
 
 class SHE(IntegerVectorPayload, FrequencyOracle):
@@ -42,8 +40,8 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"weights"}, self.name)
-        weights = read_weights(parameters["weights"], "SHE table 'weights'")
+        self._require_keys("weights")
+        weights = self._read_weights()
         self._steps = len(weights) - 1
         self.component_range = (1 - self._steps, self._steps)
         noise = _LaplaceNoise.from_weights(weights)
@@ -60,23 +58,32 @@ class SHE(IntegerVectorPayload, FrequencyOracle):
         return cls(domain, {"weights": [str(weight) for weight in weights]})
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one value; every component is treated alike."""
         ends, clamped = self._ends, self._clamped
         noise = [bisect_right(ends, draw) for draw in self._draws.unpack(rng.take(self.random_bytes))]
         noise[value] += 1
         return self._vector.pack(*[clamped[index] for index in noise])
 
     def describe_output(self, value: int) -> str:
-        """Describe the noise of a component; see :meth:`Mechanism.describe_output`."""
         empty = noise_text(self._zero, self._steps - 1)
         return (
             f"a whole number for each of the {self.domain} possible answers: 1 plus noise for the true one, "
             f"only noise for every other. The noise is {empty}"
         )
 
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        values = np.asarray(values, dtype=np.int64)
+        ends, clamped = np.array(self._ends, dtype=np.uint64), np.array(self._clamped, dtype="<i2")
+        payloads = np.empty((len(values), self.domain), dtype="<i2")
+        for start in range(0, len(values), _BLOCK_ROWS):
+            block = values[start : start + _BLOCK_ROWS]
+            draws = np.frombuffer(rng.take(len(block) * self.random_bytes), "<u8")
+            index = np.searchsorted(ends, draws, side="right").reshape(-1, self.domain)
+            index[np.arange(len(block)), block] += 1
+            payloads[start : start + _BLOCK_ROWS] = clamped[index]
+        return payloads.view(np.uint8)
+
     @property
     def cell_range(self) -> tuple[int, int]:
-        """The range to which each component is clamped; see :attr:`FrequencyOracle.cell_range`."""
         return self.component_range
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
@@ -107,7 +114,6 @@ class THE(Unary):
 
     @classmethod
     def design(cls, domain: int, epsilon: Decimal, option: Decimal | None = None) -> Self:
-        """Return the mechanism with p and q for the threshold `option`."""
         theta = _best_threshold(float(epsilon)) if option is None else option
         if not 0 <= theta <= 1:
             raise SurveyError("THE's threshold must be between 0 and 1, for example THE(0.25)")
@@ -117,8 +123,6 @@ class THE(Unary):
 
 
 def _best_threshold(epsilon: float) -> Decimal:
-    """Return the theta of 0.00, 0.01, ..., 1.00 with the least variance at frequency 0, q(1-q)/(p-q)^2."""
-
     def variance(theta: float) -> float:
         p, q = 1 - math.exp(-epsilon * (1 - theta) / 2) / 2, math.exp(-epsilon * theta / 2) / 2
         return q * (1 - q) / (p - q) ** 2
@@ -141,7 +145,6 @@ class _LaplaceNoise:
     @classmethod
     @lru_cache(maxsize=8)
     def from_weights(cls, weights: tuple[int, ...]) -> _LaplaceNoise:
-        """Compute the noise of a table, once for all questions that share it."""
         steps, (zero, one) = len(weights) - 1, shifted_cells(weights)
         odds = [Fraction(a, b) for a, b in zip(one, zero, strict=True)]
         # index: z + K for a zero, one more for a one
@@ -151,7 +154,6 @@ class _LaplaceNoise:
 
 
 def _law_moments(law: list[int]) -> tuple[Fraction, Fraction]:
-    """Return the exact mean and variance of a distribution, out of 2^64, on 1-K, ..., K."""
     low = 1 - len(law) // 2
     mean = Fraction(sum(y * weight for y, weight in enumerate(law, low)), WORD)
     square = Fraction(sum(y * y * weight for y, weight in enumerate(law, low)), WORD)

@@ -12,25 +12,9 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from encoders.errors import SurveyError
-from encoders.lazy_numpy import FloatArray, IntArray
-from encoders.mechanisms.base import (
-    TABLE_DESIGN,
-    IntegerVectorPayload,
-    MechanismParameters,
-    Number,
-    check_keys,
-    read_weights,
-)
-from encoders.mechanisms.numeric_base import (
-    GRID,
-    GRID_BITS,
-    ROUNDING,
-    NumericDomain,
-    NumericMechanism,
-    arrange_by_slot,
-    independent_slot_covariance,
-    split_value,
-)
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
+from encoders.mechanisms.base import TABLE_DESIGN, IntegerVectorPayload, MechanismParameters, Number
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, ROUNDING, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import noise_text, percent
 from encoders.probability_tables import WORD, laplace_cells, laplace_cumulative
 from encoders.randomness import RandomSource
@@ -65,11 +49,11 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"steps", "weights"}, self.name)
+        self._require_keys("steps", "weights")
         if not 1 <= len(domain.missing) <= MAX_NUMBERS:
             raise SurveyError(f"{self.name} asks for 1 to {MAX_NUMBERS} numbers at once")
         self._steps_per_unit = self._integer("steps", 1, _MAX_GRID_STEPS)
-        weights = read_weights(parameters["weights"], f"{self.name} table 'weights'")
+        weights = self._read_weights()
         self._max_output = len(weights) - 1 - self._steps_per_unit
         if self._steps_per_unit.bit_count() != 1 or not 0 < self._max_output < 1 << 15:
             raise SurveyError(f"{self.name} tables need a power of two of steps, and more weights than steps")
@@ -109,7 +93,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         numbers = len(self.domain.missing)
         vector = [0] * self.domain.slots
         for each, start, draw in zip(self._as_tuple(value), self._slot_starts, draws, strict=False):
-            slot, code = split_value(each, self.domain.labels)
+            slot, code = self.domain.split(each)
             up = draw >> 64 - self._fraction_bits < code & (1 << self._fraction_bits) - 1
             vector[start + slot] = (code >> self._fraction_bits) + up - self._steps_per_unit
         far, size = len(self._weights) - 1, self._max_output
@@ -118,10 +102,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return self._vector.pack(*noisy)
 
     def describe_output(self, value: Any) -> str:
-        """Describe the contents of the slots and the noise; see :meth:`Mechanism.describe_output`."""
-        held = [
-            self._describe_slot(split_value(each, self.domain.labels)[1]) for each in self._as_tuple(value)
-        ]
+        held = [self._describe_slot(self.domain.split(each)[1]) for each in self._as_tuple(value)]
         empty = noise_text(self._slot_laws[0], self._max_output)
         return (
             f"a whole number for each of {self.domain.slots_text}: {', '.join(held)} plus noise in the true "
@@ -131,17 +112,31 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         )
 
     def _describe_slot(self, code: int) -> str:
-        """Describe the content of a slot before the noise: a grid point, or possibly the next one."""
         x, rest = self._rounded(code)
         return f"{x} (or {x + 1}, with probability {percent(rest)})" if rest else f"{x}"
 
     def _as_tuple(self, value: Any) -> tuple[int, ...]:
         return tuple(value)
 
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        numbers, slots = len(self.domain.missing), self.domain.slots
+        values = np.asarray(values, dtype=np.int64).reshape(-1, numbers)
+        draws = np.frombuffer(rng.take(len(values) * self.random_bytes), "<u8").reshape(-1, numbers + slots)
+        own, code = self.domain.split_many(values)
+        rest = (draws[:, :numbers] >> np.uint64(64 - self._fraction_bits)).astype(np.int64)
+        up = rest < (code & (1 << self._fraction_bits) - 1)
+        vectors = np.searchsorted(np.array(self._ends, dtype=np.uint64), draws[:, numbers:], side="right")
+        vectors -= len(self._weights) - 1
+        rows = np.arange(len(values))[:, None]
+        vectors[rows, own + np.array(self._slot_starts)] += (
+            (code >> self._fraction_bits) + up - self._steps_per_unit
+        )
+        clamped = np.clip(vectors, -self._max_output, self._max_output).astype("<i2")
+        return clamped.view(np.uint8).reshape(-1, self.payload_bytes)
+
     # -- the collector and the trainer -----------------------------------------------------
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the sums if every slot is at a limit; see :meth:`Mechanism.contribution_range`."""
         most = self._max_output * abs(weights).sum(axis=-1)
         return -most, most
 
@@ -152,7 +147,6 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
     @cached_property
     def _noise_variance(self) -> float:
-        """Variance of an empty slot's estimate."""
         return float(self._moment(0, 2)) / self._slot_scale**2
 
     def _moment(self, x: int, power: int) -> Fraction:
@@ -160,19 +154,11 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return Fraction(sum(y**power * weight for y, weight in law), WORD)
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Divide the slots' means by the steps per unit; see :meth:`NumericMechanism.moments`."""
-        return arrange_by_slot(self.domain, totals / (self._slot_scale * n))
+        return self.domain.arrange(totals / (self._slot_scale * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return noise + rounding + E[x^2 1(class)] - first^2; see :meth:`NumericMechanism.slot_variance`."""
         return self._noise_variance + share * (ROUNDING / self._slot_scale**2) + second - first**2
-
-    def covariance(
-        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
-    ) -> FloatArray:
-        """Add the variances of noise, rounding and sampling; see :meth:`NumericMechanism.covariance`."""
-        absent = self._noise_variance + missing - missing**2
-        return independent_slot_covariance(self.slot_variance(share, first, second), absent, first, missing)
 
     # -- the auditor -----------------------------------------------------------------------
 
@@ -192,12 +178,11 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
         return tuple(values)
 
     def probability(self, payload: bytes, value: Any) -> Fraction:
-        """Return P[payload | value], exactly: the product over the slots."""
         vector = self._vector.unpack(payload)
         empty = prod(self._slot_laws[0][y + self._max_output] for y in vector)
         found = Fraction(empty, WORD ** len(vector))
         for each, start in zip(self._as_tuple(value), self._slot_starts, strict=True):
-            slot, code = split_value(each, self.domain.labels)
+            slot, code = self.domain.split(each)
             cell = vector[start + slot] + self._max_output
             x, rest = self._rounded(code)
             held = (1 - rest) * self._slot_laws[x][cell] + (
@@ -213,10 +198,7 @@ class Laplace(IntegerVectorPayload, NumericMechanism):
 
 
 class SampledLaplace(Laplace):
-    """Reports one number of the row, drawn independently of the row, with noise of scale 2/eps.
-
-    Approach 3 of Yilmaz et al. 2019, section 2.2.3.
-    """
+    """One number of the row, drawn independently of it; approach 3 of Yilmaz et al. 2019, section 2.2.3."""
 
     name: ClassVar[str] = "sampled-laplace"
     multivariate: ClassVar[bool] = False

@@ -1,9 +1,8 @@
-"""The interface of the mechanisms that randomise numbers together with the class.
+"""The interface of the mechanisms that randomise a number x in [-1, 1], or its square, with the class.
 
-The question asks for a number x in [-1, 1], or its square in [0, 1], together with the class. Every
-mechanism hides both. The answer is a vector with one slot per class: x in the slot of the person's class, and
-0 in all others (Yilmaz et al. 2019, section 3.2). A number that may be missing has k more slots; if it is
-missing, one of these is 1. Numbers are codes on a grid, see :mod:`encoders.survey.features`.
+The answer is a vector with one slot per class: x in the slot of the person's class, and 0 in all others
+(Yilmaz et al. 2019, section 3.2). A number that may be missing has k more slots; if it is missing, one of
+these is 1. Numbers are codes on a grid, see :mod:`encoders.survey.features`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ class NumericDomain:
     labels: int
     """Number of classes k; 1 in a survey without a label."""
     missing: tuple[bool, ...] = (False,)
-    """For each number, whether it may be missing."""
     low: int = -1
     """-1 for numbers, which lie in [-1, 1]; 0 for squares, which lie in [0, 1]."""
     both: bool = False
@@ -50,11 +48,34 @@ class NumericDomain:
 
     @property
     def slots_text(self) -> str:
-        """The number of slots and their meaning, as a phrase for people."""
         several = ["number"] * (len(self.missing) > 1) + ["label"] * (self.labels > 1)
         each = f"each {' and '.join(several)}" if several else "the number"
         absent = ", and another in case the number is missing" * any(self.missing)
         return f"{self.slots} {'place' if self.slots == 1 else 'places'} (one for {each}{absent})"
+
+    def split(self, value: int) -> tuple[int, int]:
+        """Return the index of the slot that is not zero, and its code: the code of 1 for a missing number."""
+        code, label = divmod(int(value), self.labels)  # a numpy integer would overflow what follows
+        absent = code > 2 * GRID
+        return label + self.labels * absent, code - absent
+
+    def split_many(self, values: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the arrays of slots and codes of an array of values, see :meth:`split`."""
+        code, label = np.divmod(np.asarray(values, dtype=np.int64), self.labels)
+        absent = (code > 2 * GRID).astype(np.int64)
+        return label + self.labels * absent, code - absent
+
+    def arrange(self, estimates: FloatArray, label_share: FloatArray | None = None) -> FloatArray:
+        """Arrange estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
+        k, index = self.labels, 0
+        laid = np.full((len(self.missing), 3, k), np.nan)
+        for number, absent in enumerate(self.missing):
+            laid[number, 0] = estimates[index : index + k]
+            laid[number, 1] = estimates[index + k : index + 2 * k] if absent else 0.0
+            index += k * (1 + absent)
+        if label_share is not None:
+            laid[0, 2] = label_share
+        return laid
 
 
 class NumericMechanism(Mechanism):
@@ -88,36 +109,27 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Return unbiased estimates of the moments from `n` > 0 reports.
+        """Return unbiased estimates from the sums `totals`, (cells,), of `n` > 0 reports: (numbers, 3, k).
 
-        Parameters
-        ----------
-        totals : int array, shape (cells,)
-
-        Returns
-        -------
-        float array, shape (numbers, 3, k)
-            For each number and class: E[x 1(class)]; P(missing, class), which is 0 if the number cannot be
-            missing; and P(class), which is NaN unless the mechanism estimates it.
+        For each number and class: E[x 1(class)]; P(missing, class), which is 0 if the number cannot be
+        missing; and P(class), which is NaN unless the mechanism estimates it.
         """
 
-    @abstractmethod
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Return the covariance of one report's estimate of the `moments` of one number.
+        """Return the covariance of one report's estimate of the `moments` of one number, (3, 3, k).
 
-        Parameters
-        ----------
-        share, first, second, missing : float arrays, shape (k,)
-            The population: P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class),
-            where x is the number or the square that is asked for.
-
-        Returns
-        -------
-        float array, shape (3, 3, k)
-            In closed form, including the variance of sampling a person.
+        The arguments, (k,), are P(present, class), E[x 1(class)], E[x^2 1(class)] and P(missing, class),
+        where x is the number or the square that is asked for. The variance of sampling a person is included.
+        Here the slots have independent noise, and at most one slot of the true answer is not zero, so the
+        covariance of two is minus the product of their means. The prior is not estimated.
         """
+        laid = np.full((3, 3, len(first)), np.nan)
+        laid[0, 0] = self.slot_variance(share, first, second)
+        laid[1, 1] = self.slot_variance(0 * share, missing, missing)  # a 1 in a slot, without rounding
+        laid[0, 1] = laid[1, 0] = -first * missing
+        return laid
 
     @cached_property
     def class_offsets(self) -> FloatArray:
@@ -151,13 +163,7 @@ class NumericMechanism(Mechanism):
 
     @abstractmethod
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
-        """Return the variance of one report's estimate of E[x 1(class)], in closed form.
-
-        Parameters
-        ----------
-        share, first, second : float or array
-            P(present, class), E[x 1(class)] and E[x^2 1(class)], see `covariance`.
-        """
+        """Return the variance of one report's estimate of E[x 1(class)]; arguments as of `covariance`."""
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
         """Return a name of each counter, for people, made from the names of the numbers and classes."""
@@ -172,7 +178,6 @@ class NumericMechanism(Mechanism):
 
     @property
     def corners(self) -> Sequence[Any]:
-        """The codes of the least and the greatest number, and of a missing number, in every class."""
         return [
             code * self.domain.labels + c for code in self._corner_codes() for c in range(self.domain.labels)
         ]
@@ -186,41 +191,4 @@ class NumericMechanism(Mechanism):
         """Return P[payload | value], exactly."""
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
-        """Return P[payload | value] exactly, for each of the `corners`."""
         return [self.probability(payload, value) for value in self.corners]
-
-
-def split_value(value: int, labels: int) -> tuple[int, int]:
-    """Return the index of the slot that is not zero, and its code: the code of 1 for a missing number."""
-    code, label = divmod(int(value), labels)  # a numpy integer would overflow what follows
-    absent = code > 2 * GRID
-    return label + labels * absent, code - absent
-
-
-def arrange_by_slot(
-    domain: NumericDomain, estimates: FloatArray, label_share: FloatArray | None = None
-) -> FloatArray:
-    """Arrange estimates per slot, shape (slots,), as :meth:`NumericMechanism.moments` returns them."""
-    k, index = domain.labels, 0
-    laid = np.full((len(domain.missing), 3, k), np.nan)
-    for number, absent in enumerate(domain.missing):
-        laid[number, 0] = estimates[index : index + k]
-        laid[number, 1] = estimates[index + k : index + 2 * k] if absent else 0.0
-        index += k * (1 + absent)
-    if label_share is not None:
-        laid[0, 2] = label_share
-    return laid
-
-
-def independent_slot_covariance(
-    number: FloatArray, absent: FloatArray, first: FloatArray, missing: FloatArray
-) -> FloatArray:
-    """Return the (3, 3, k) covariance of slots with independent noise, without an estimate of the prior.
-
-    `number` and `absent` are the variances of one report's estimates of `first` and `missing`. At most
-    one slot of the true answer is not zero, so the covariance of two is minus the product of their means.
-    """
-    laid = np.full((3, 3, len(first)), np.nan)
-    laid[0, 0], laid[1, 1] = number, absent
-    laid[0, 1] = laid[1, 0] = -first * missing
-    return laid

@@ -10,36 +10,16 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import (
-    IndexPayload,
-    MechanismParameters,
-    Number,
-    check_keys,
-    index_bytes,
-    load_support_counters,
-    unpack_indices,
-)
-from encoders.mechanisms.direct import cell_size
-from encoders.mechanisms.frequency_oracle import count_bits, unpack_bits
-from encoders.mechanisms.numeric_base import (
-    GRID,
-    GRID_BITS,
-    NumericDomain,
-    NumericMechanism,
-    arrange_by_slot,
-    independent_slot_covariance,
-    split_value,
-)
+from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, NDArray, np
+from encoders.mechanisms.base import BitsLaw, BitsPayload, IndexPayload, MechanismParameters, Number
+from encoders.mechanisms.direct import cell_size, multiply_shift
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
 
 
 class _Coin(NumericMechanism):
@@ -47,7 +27,7 @@ class _Coin(NumericMechanism):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"q"}, self.name)
+        self._require_keys("q")
         self._q = self._integer("q", 1, WORD // 2 - 1)
         self._span = WORD - 2 * self._q
         self.ratio = Fraction(WORD - self._q, self._q)
@@ -56,27 +36,24 @@ class _Coin(NumericMechanism):
 
     @classmethod
     def design(cls, domain: NumericDomain, epsilon: Decimal) -> Self:
-        """Return the mechanism with the largest bias that `epsilon` allows."""
         return cls(domain, {"q": str(math.ceil(WORD / (exp_bounds(epsilon)[0] + 1)))})
 
     def _threshold(self, code: int) -> int:
         return self._q + (self._span * code >> GRID_BITS)
 
-    def covariance(
-        self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
-    ) -> FloatArray:
-        """Return the variance of a coin for every slot; see :meth:`NumericMechanism.covariance`."""
-        number = self.slot_variance(share, first, second)
-        absent = self.slot_variance(missing, missing, missing)
-        return independent_slot_covariance(number, absent, first, missing)
+    def _threshold_array(self, codes: IntArray) -> NDArray[np.uint64]:
+        """Return the thresholds of an array of codes; the product is computed in two halves of 32 bits."""
+        high, low = np.uint64(self._span >> 32), np.uint64(self._span & 0xFFFFFFFF)
+        code, shift = codes.astype(np.uint64), np.uint64(GRID_BITS)
+        scaled = (high * code << np.uint64(32 - GRID_BITS)) + (low * code >> shift)
+        return np.uint64(self._q) + scaled
 
     def _coin_probability(self, bit: int, code: int) -> Fraction:
         ones = self._threshold(code)
         return Fraction(ones if bit else WORD - ones, WORD)
 
     def _describe_coins(self, value: int) -> str:
-        """Describe the probability of a yes in the slot of the true answer and in any other."""
-        _, code = split_value(value, self.domain.labels)
+        _, code = self.domain.split(value)
         own, other = (percent(self._coin_probability(1, each)) for each in (code, GRID))
         return f"a yes has probability {own} in the true place, {other} in every other"
 
@@ -96,14 +73,12 @@ class OneBit(IndexPayload, _Coin):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        self.indices = 2 * domain.slots
-        self.payload_bytes = index_bytes(self.indices)
+        self._set_indices(2 * domain.slots)
         if domain.low == 0:  # a square's coin is never worse than fair, so less than epsilon is spent
             self.ratio = Fraction(WORD // 2, self._q)
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one number and its class."""
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         draws = rng.take(16)
         slot = int.from_bytes(draws[:8], "little") * self.domain.slots >> 64
         asked = (GRID, code)[slot == own]
@@ -111,47 +86,49 @@ class OneBit(IndexPayload, _Coin):
         return (2 * slot + bit).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe how the coin is biased; see :meth:`Mechanism.describe_output`."""
         return (
             f"a yes or a no for only one of {self.domain.slots_text}, which is drawn without looking at the "
             f"answer; {self._describe_coins(value)}"
         )
 
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        own, codes = self.domain.split_many(values)
+        draws = np.frombuffer(rng.take(16 * len(own)), "<u8").reshape(-1, 2)
+        slots = multiply_shift(draws[:, 0], self.domain.slots).astype(np.int64)
+        bits = draws[:, 1] < self._threshold_array(np.where(slots == own, codes, GRID))
+        reported = (2 * slots + bits).astype(f"<u{self.payload_bytes}")
+        return reported.view(np.uint8).reshape(-1, self.payload_bytes)
+
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the sums over the payloads of +1 or -1 for the drawn slot."""
-        reported = unpack_indices(payloads)
+        reported = self._unpack(payloads)
         counts = np.bincount(reported, minlength=2 * self.domain.slots).astype(np.int64, copy=False)
         return counts[1::2] - counts[::2]
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return +1 or -1 for the drawn slot, 0 for all others; see :meth:`Mechanism.contribution`."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
         counts = [0] * self.domain.slots
         counts[slot] = 2 * bit - 1
         return counts
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return minus and plus the greatest absolute weight; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).max(axis=-1)
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Divide the slots' means by the coin's bias; see :meth:`NumericMechanism.moments`."""
-        return arrange_by_slot(self.domain, totals / (self._bias * n / self.domain.slots))
+        return self.domain.arrange(totals / (self._bias * n / self.domain.slots))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return slots / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
         return self.domain.slots / self._bias**2 - first**2
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        """Return P[payload | value], exactly."""
         slot, bit = divmod(int.from_bytes(payload, "little"), 2)
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         drawn = Fraction(cell_size(slot, self.domain.slots), WORD)
         return drawn * self._coin_probability(bit, code if slot == own else GRID)
 
 
-class SignVector(_Coin):
+class SignVector(BitsPayload, _Coin):
     """Reports a coin for every slot: biased by x in the slot of the true class, fair in all others.
 
     The fair coins hide the class and spend no epsilon, as in the L-infinity mechanism of Duchi, Jordan and
@@ -167,13 +144,11 @@ class SignVector(_Coin):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        self.payload_bytes = (domain.slots + 7) // 8
+        self._set_length(domain.slots)
         self.random_bytes = self.payload_bytes + 8
-        self._mask = (1 << domain.slots) - 1
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one number and its class."""
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         draws = rng.take(self.random_bytes)
         coins = int.from_bytes(draws[:-8], "little") & self._mask
         bit = int.from_bytes(draws[-8:], "little") < self._threshold(code)
@@ -181,45 +156,41 @@ class SignVector(_Coin):
         return vector.to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe how the coins are biased; see :meth:`Mechanism.describe_output`."""
         return f"a yes or a no for each of {self.domain.slots_text}; {self._describe_coins(value)}"
 
-    def _is_valid(self, payload: bytes) -> bool:
-        return int.from_bytes(payload, "little") <= self._mask
-
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        own, codes = self.domain.split_many(values)
+        draws = np.frombuffer(rng.take(self.random_bytes * len(own)), np.uint8).reshape(-1, self.random_bytes)
+        bits = np.ascontiguousarray(draws[:, -8:]).view("<u8").ravel() < self._threshold_array(codes)
+        vectors, rows = draws[:, :-8].copy(), np.arange(len(own))
+        vectors[:, -1] &= self._mask >> 8 * (self.payload_bytes - 1)
+        byte, index = own >> 3, (own & 7).astype(np.uint8)
+        kept = vectors[rows, byte] & ~(np.uint8(1) << index)
+        vectors[rows, byte] = kept | bits.astype(np.uint8) << index
+        return vectors
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the sums over the payloads of +1 or -1 for every slot."""
-        return 2 * count_bits(payloads, self.domain.slots) - len(payloads)
+        return 2 * self._count_ones(payloads) - len(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return +1 or -1 for every slot, for the bit 1 or 0; see :meth:`Mechanism.contribution`."""
-        return [2 * bit - 1 for bit in unpack_bits(payload, self.domain.slots)]
+        return [2 * bit - 1 for bit in self._unpack(payload)]
 
-    @property
-    def support_counters(self) -> SupportCounters:
-        """Describes fair coins and one biased coin; see :attr:`Mechanism.support_counters`."""
+    def _describe_bits(self) -> BitsLaw:
         biased = Fraction(self._q, WORD)
-        return load_support_counters()(self.domain.slots, Fraction(1, 2), (biased, 1 - biased))
+        return self.domain.slots, Fraction(1, 2), (biased, 1 - biased), None
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return minus and plus the sum of absolute weights; see :meth:`Mechanism.contribution_range`."""
         most = abs(weights).sum(axis=-1)
         return -most, most
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Divide the slots' means by the coin's bias; see :meth:`NumericMechanism.moments`."""
-        return arrange_by_slot(self.domain, totals / (self._bias * n))
+        return self.domain.arrange(totals / (self._bias * n))
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
         """Return 1 / bias^2 - first^2; see :meth:`NumericMechanism.slot_variance`."""
         return 1 / self._bias**2 - first**2
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        """Return P[payload | value], exactly."""
-        own, code = split_value(value, self.domain.labels)
+        own, code = self.domain.split(value)
         bit = int.from_bytes(payload, "little") >> own & 1
         return self._coin_probability(bit, code) / (1 << self.domain.slots - 1)

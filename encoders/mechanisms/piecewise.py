@@ -13,18 +13,10 @@ from typing import ClassVar, Self
 from encoders.epsilon_proof import exp_bounds
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number, check_keys, unpack_indices
-from encoders.mechanisms.direct import cell_size
+from encoders.mechanisms.base import IndexPayload, MechanismParameters, Number
+from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
-from encoders.mechanisms.numeric_base import (
-    GRID,
-    GRID_BITS,
-    ROUNDING,
-    NumericDomain,
-    NumericMechanism,
-    arrange_by_slot,
-    split_value,
-)
+from encoders.mechanisms.numeric_base import GRID, GRID_BITS, ROUNDING, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
@@ -56,7 +48,7 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, {"near", "reach"}, self.name)
+        self._require_keys("near", "reach")
         self._half_width = self._integer("reach", 0, POSITIONS)
         self._near = self._integer("near", 1, WORD - 1)
         self._line_end = POSITIONS + self._half_width
@@ -94,7 +86,6 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     @property
     def _cost(self) -> float:
-        """What the half-width of the window minimises."""
         return self.reference_variance
 
     @cached_property
@@ -125,7 +116,7 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
         """Randomise one number and its class; all three draws are always used."""
-        slot, code = split_value(value, self.domain.labels)
+        slot, code = self.domain.split(value)
         code = code - self._lowest_code << self._doubled
         rounding, decision, choice = _DRAWS.unpack(rng.take(24))
         up = rounding >> 64 - _POSITION_BITS < code & (1 << _POSITION_BITS) - 1
@@ -135,7 +126,6 @@ class Piecewise(IndexPayload, NumericMechanism):
         return reported.to_bytes(2, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the window and its probability; see :meth:`Mechanism.describe_output`."""
         near, window, cells = percent(Fraction(self._near, WORD)), self._window_points, self.indices
         return (
             f"one of {cells} points, {self._line_points} for each of {self.domain.slots_text}; with "
@@ -143,52 +133,57 @@ class Piecewise(IndexPayload, NumericMechanism):
             f"{cells}, all with equal probability"
         )
 
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        slot, code = self.domain.split_many(values)
+        code = code - self._lowest_code << self._doubled
+        draws = np.frombuffer(rng.take(24 * len(slot)), "<u8").reshape(-1, 3)
+        rest = (draws[:, 0] >> np.uint64(64 - _POSITION_BITS)).astype(np.int64)
+        up = rest < (code & (1 << _POSITION_BITS) - 1)
+        near = multiply_shift(draws[:, 2], self._window_points).astype(np.int64)
+        near += slot * self._line_points + (code >> _POSITION_BITS) + up
+        anywhere = multiply_shift(draws[:, 2], self.indices).astype(np.int64)
+        reported = np.where(draws[:, 1] < np.uint64(self._near), near, anywhere)
+        return reported.astype("<u2").view(np.uint8).reshape(-1, 2)
+
     # -- the collector and the trainer -----------------------------------------------------
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the number of reports on each line, and the sum of their positions."""
-        line, cell = np.divmod(unpack_indices(payloads).astype(np.int64), self._line_points)
+        line, cell = np.divmod(self._unpack(payloads).astype(np.int64), self._line_points)
         counts = np.bincount(line, minlength=self.domain.slots)
         positions = np.zeros(self.domain.slots, dtype=np.int64)
         np.add.at(positions, line, cell - self._line_end)
         return np.concatenate([counts.astype(np.int64, copy=False), positions])
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return 1 and the position for the reported line, else 0; see :meth:`Mechanism.contribution`."""
         line, cell = divmod(int.from_bytes(payload, "little"), self._line_points)
         counts, positions = [0] * self.domain.slots, [0] * self.domain.slots
         counts[line], positions[line] = 1, cell - self._line_end
         return counts + positions
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compare the two ends of every line; see :meth:`Mechanism.contribution_range`."""
         lines = weights[..., : self.domain.slots]
         ends = self._line_end * abs(weights[..., self.domain.slots :])
         return (lines - ends).min(axis=-1), (lines + ends).max(axis=-1)
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Return names of the lines and positions; see :meth:`NumericMechanism.counter_names`."""
         lines = super().counter_names(numbers, labels)
         return [*lines, *(f"position of {line}" for line in lines)]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Scale the sums of positions, debias the counts of lines; see :meth:`NumericMechanism.moments`."""
         slots, k = self.domain.slots, self.domain.labels
         shares = (totals[:slots] / n - (1 - self._near_probability) / slots) / self._near_probability
         numbers = totals[slots:] / (self._position_scale * n)
         if self._doubled:
             numbers = (numbers + shares) / 2
         numbers[k:] = shares[k:]  # only the line of a missing number is informative
-        return arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
+        return self.domain.arrange(numbers, shares.reshape(-1, k).sum(axis=0))
 
     @property
     def label_variance(self) -> float:
-        """Variance of the debiased count of a line; see :attr:`NumericMechanism.label_variance`."""
         share = 1 / self.domain.labels
         return share * (1 - share) / self._near_probability**2
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
-        """Combine the variances of position and line; see :meth:`NumericMechanism.slot_variance`."""
         if not self._doubled:
             return self._position_variance(share, first, second)
         first, second = 2 * first - share, 4 * second - 4 * first + share
@@ -198,7 +193,6 @@ class Piecewise(IndexPayload, NumericMechanism):
         return (self._position_variance(share, first, second) + line + 2 * both) / 4
 
     def _line_probability(self, share: Number) -> Number:
-        """Return the probability that a report is on a line, from the share of people whose line it is."""
         return self._near_probability * share + (1 - self._near_probability) / self.domain.slots
 
     def _position_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -212,7 +206,6 @@ class Piecewise(IndexPayload, NumericMechanism):
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Combine the covariances of positions and lines; see :meth:`NumericMechanism.covariance`."""
         drawn, gone = self._line_probability(share), self._line_probability(missing) * self.domain.missing[0]
         blank = 1 - drawn - gone
         position = 2 * first - share if self._doubled else first
@@ -231,10 +224,7 @@ class Piecewise(IndexPayload, NumericMechanism):
 
     @cached_property
     def class_offsets(self) -> FloatArray:
-        """Return the mean that debiasing subtracts; see :attr:`NumericMechanism.class_offsets`.
-
-        A report is on one line, so before debiasing the product of two lines' estimates is 0.
-        """
+        """The mean that debiasing subtracts: before it, the product of two lines' estimates is 0."""
         slots = self.domain.slots
         line = (1 - self._near_probability) / slots / self._near_probability
         return np.array([line / 2 if self._doubled else 0.0, line, line * slots / self.domain.labels])
@@ -246,8 +236,7 @@ class Piecewise(IndexPayload, NumericMechanism):
         return [*range(self._lowest_code, 2 * GRID + 1, step)] + [2 * GRID + 1] * self.domain.missing[0]
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        """Return P[payload | value], exactly."""
-        slot, code = split_value(value, self.domain.labels)
+        slot, code = self.domain.split(value)
         code, cell = code - self._lowest_code << self._doubled, int.from_bytes(payload, "little")
         rest = Fraction(code & (1 << _POSITION_BITS) - 1, 1 << _POSITION_BITS)
         first = slot * self._line_points + (code >> _POSITION_BITS)

@@ -8,8 +8,8 @@ from math import comb
 from operator import mul
 
 from encoders.lazy_numpy import ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import MechanismParameters, unpack_indices
-from encoders.mechanisms.numeric_base import ROUNDING, NumericDomain, NumericMechanism, arrange_by_slot
+from encoders.mechanisms.base import MechanismParameters
+from encoders.mechanisms.numeric_base import ROUNDING, NumericDomain, NumericMechanism
 from encoders.mechanisms.piecewise import POSITIONS, Piecewise
 
 _POWERS = 5
@@ -33,8 +33,7 @@ class PiecewiseMoments(Piecewise):
         near * sum over i of binom(j, i) E[(e / 64)^(j - i)] E[x^i 1(class)] + (1 - near) / slots E[u^j]
 
     with 64 u uniform on the line. Solved for j = 0 to 4, they give the class shares and four moments of x.
-    The
-    first two are estimates; the others determine the covariance of these two, whatever the law of x.
+    The first two are estimates; the others determine the covariance of these two, whatever the law of x.
     """
 
     def __init__(self, domain: NumericDomain, parameters: MechanismParameters) -> None:
@@ -50,7 +49,7 @@ class PiecewiseMoments(Piecewise):
 
     def tally(self, payloads: ByteArray) -> IntArray:
         """Return the number of reports on each line, and the sums of four powers of their positions."""
-        counts = np.bincount(unpack_indices(payloads), minlength=self.indices)
+        counts = np.bincount(self._unpack(payloads), minlength=self.indices)
         lines = counts.astype(np.int64, copy=False).reshape(-1, self._line_points)
         return np.asarray((self._position_powers @ lines.T).ravel())
 
@@ -62,7 +61,6 @@ class PiecewiseMoments(Piecewise):
         return sums
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compare all cells of all lines; see :meth:`Mechanism.contribution_range`."""
         by_power = weights.reshape(*weights.shape[:-1], _POWERS, self.domain.slots)
         added = np.einsum("...js,jp->...sp", by_power, self._position_powers)
         return added.min(axis=(-2, -1)), added.max(axis=(-2, -1))
@@ -74,7 +72,6 @@ class PiecewiseMoments(Piecewise):
         return np.asarray(positions ** np.arange(_POWERS)[:, None])
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Return names of the lines and of the powers; see :meth:`NumericMechanism.counter_names`."""
         lines = NumericMechanism.counter_names(self, numbers, labels)
         powers = [
             f"position{f'^{power}' * (power > 1)} of {line}" for power in (1, 2, 3, 4) for line in lines
@@ -96,15 +93,12 @@ class PiecewiseMoments(Piecewise):
         return [share * each for each in _in_units(_uniform_powers(self._line_end))]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Return six moments per class, (1, 6, k): the usual three, then those of x^2, x^3 and x^4.
-
-        See :meth:`NumericMechanism.moments`.
-        """
+        """Return six moments per class, (1, 6, k): the usual three, then those of x^2, x^3 and x^4."""
         sums = totals.reshape(_POWERS, -1) * np.array(_in_units([1 / n] * _POWERS))[:, None]
         found = np.linalg.solve(self._mixing, sums - np.array(self._background)[:, None])
         k, shares = self.domain.labels, found[0]
         numbers = np.concatenate([found[1, :k], shares[k:]])
-        laid = arrange_by_slot(self.domain, numbers, shares.reshape(-1, k).sum(axis=0))
+        laid = self.domain.arrange(numbers, shares.reshape(-1, k).sum(axis=0))
         return np.concatenate([laid, found[None, 2:, :k]], axis=1)
 
     @cached_property
@@ -126,10 +120,7 @@ class PiecewiseMoments(Piecewise):
         missing: FloatArray,
         *higher: FloatArray,
     ) -> FloatArray:
-        """Return the (4, 4, k) covariance; the fourth estimate is E[x^2 1(class)].
-
-        `higher` are E[x^3 1(class)] and E[x^4 1(class)]. See :meth:`NumericMechanism.covariance`.
-        """
+        """Return (4, 4, k), also for E[x^2 1(class)]; `higher` are E[x^3 1(class)] and E[x^4 1(class)]."""
         sums = np.array(self._mixing) @ np.stack([share, first, second, *higher])
         sums += np.array(self._background)[:, None]
         reports = np.concatenate([sums[:3], self._line_probability(missing)[None]])
@@ -148,10 +139,7 @@ class PiecewiseMoments(Piecewise):
 
     @cached_property
     def second_reference_variance(self) -> float:
-        """See :attr:`NumericMechanism.second_reference_variance`; without numpy.
-
-        For numbers that are symmetric around 0, a report on the line estimates ((y / 64)^2 - shift) / unit.
-        """
+        """Variance of ((y / 64)^2 - shift) / unit for numbers that are symmetric around 0; without numpy."""
         share = 1 / self.domain.labels
         powers = [share, 0.0, share / 3, 0.0, share / 5]
         rows = zip(self._mixing, self._background, strict=True)
@@ -162,7 +150,6 @@ class PiecewiseMoments(Piecewise):
 
 
 def _in_units(powers: Sequence[float]) -> list[float]:
-    """Return E[(y / 64)^j], j = 0 to 4, given E[y^j]."""
     return [each / POSITIONS**power for power, each in enumerate(powers)]
 
 

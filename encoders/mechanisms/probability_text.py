@@ -29,10 +29,7 @@ def round_up(number: Fraction, digits: int) -> str:
 
 
 def choose_unit(shares: Collection[Fraction]) -> Callable[[Fraction], str]:
-    """Return a function that writes these probabilities above 0 in one unit, so that their ratios show.
-
-    The smallest one has at least three digits: 0.182%, or 1 in 52,600 below 0.01%.
-    """
+    """Return a function that writes probabilities above 0 in one unit, the least with 3 digits or more."""
     least = min(shares)
     if least < Fraction(1, 10_000):
         return _one_in
@@ -49,15 +46,11 @@ def _one_in(share: Fraction) -> str:
 
 
 def others_text(count: int) -> str:
-    """Return `count` others in words: "the other", "each of the 11 others"."""
     return "the other" if count == 1 else f"each of the {count} others"
 
 
 def noise_text(law: Sequence[int], zero: int) -> str:
-    """Describe noise: the probability of 0, and the smallest range around 0 that has probability 90%.
-
-    `law` is a distribution on consecutive whole numbers, out of 2^64, and `zero` the index of the number 0.
-    """
+    """Describe noise by its probabilities, out of 2^64, on consecutive numbers; `zero` is the index of 0."""
     reach, inside = 0, law[zero]
     while 10 * inside < 9 * WORD:
         reach += 1
@@ -68,5 +61,4 @@ def noise_text(law: Sequence[int], zero: int) -> str:
 
 
 def _log10(share: Fraction) -> float:
-    """Return the logarithm of a fraction that may be too small for a float."""
     return math.log10(share.numerator) - math.log10(share.denominator)

@@ -19,12 +19,10 @@ from encoders.mechanisms.subset import SS
 from encoders.mechanisms.unary import OUE, SUE
 
 MECHANISMS: dict[str, type[FrequencyOracle]] = {each.name: each for each in (DE, SUE, OUE, SHE, THE, SS)}
-"""The frequency oracles."""
 
 NUMERIC_MECHANISMS: dict[str, type[NumericMechanism]] = {
     each.name: each for each in (Laplace, OneBit, SampledLaplace, Sign, SignVector, Piecewise)
 }
-"""The mechanisms for numbers."""
 
 BOTH_MECHANISMS: dict[str, type[NumericMechanism]] = {PiecewiseMoments.name: PiecewiseMoments}
 """The mechanisms whose reports estimate the mean and the mean square of a number."""
@@ -38,7 +36,6 @@ TITLES = {
     "SS": "subset selection",
     "count_table": "noisy counts of the rows of silos",
 }
-"""The full names of mechanisms with abbreviated names, for people."""
 
 
 def load(name: str, domain: int, parameters: MechanismParameters) -> FrequencyOracle:

@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, np
-from encoders.mechanisms.base import MechanismParameters, Number
+from encoders.mechanisms.base import BitsLaw, MechanismParameters, Number
 from encoders.mechanisms.direct import DE
 from encoders.mechanisms.frequency_oracle import FrequencyOracle
 from encoders.mechanisms.numeric_base import GRID, GRID_BITS, NumericDomain, NumericMechanism
 from encoders.mechanisms.probability_text import percent
 from encoders.mechanisms.unary import OUE, SUE
-from encoders.randomness import RandomSource
-
-if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
+from encoders.randomness import GivenBytes, RandomSource
 
 _ORACLES: dict[str, type[FrequencyOracle]] = {"DE": DE, "SUE": SUE, "OUE": OUE}
 
@@ -71,7 +68,6 @@ class Sign(NumericMechanism):
         return self.oracle.perturb(self._oracle_value(code, label, draw), rng)
 
     def describe_output(self, value: int) -> str:
-        """Describe the rounding and the oracle's output; see :meth:`Mechanism.describe_output`."""
         code, label = divmod(value, self.domain.labels)
         if code > 2 * GRID:
             rounding = "a missing number stays missing"
@@ -90,42 +86,43 @@ class Sign(NumericMechanism):
         )
 
     def _plus_probability(self, code: int) -> Fraction:
-        """Return the probability that a number is rounded up, if it is not missing."""
         return Fraction(code - self._lowest_code, 2 * GRID - self._lowest_code)
+
+    def perturb_many(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        code, label = np.divmod(np.asarray(values, dtype=np.int64), self.domain.labels)
+        draws = np.frombuffer(rng.take(self.random_bytes * len(code)), np.uint8).reshape(
+            -1, self.random_bytes
+        )
+        rounding = np.ascontiguousarray(draws[:, :8]).view("<u8").ravel() >> np.uint64(self._shift)
+        sign = (rounding.astype(np.int64) < code - self._lowest_code).astype(np.int64) + (code > 2 * GRID)
+        rest = GivenBytes(np.ascontiguousarray(draws[:, 8:]).tobytes())
+        return self.oracle.perturb_many(sign * self.domain.labels + label, rest)
 
     def _is_valid(self, payload: bytes) -> bool:
         return self.oracle._is_valid(payload)
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         return self.oracle.are_valid(payloads)
 
     def tally(self, payloads: ByteArray) -> IntArray:
-        """Return the oracle's tally."""
         return self.oracle.tally(payloads)
 
     def contribution(self, payload: bytes) -> list[int]:
-        """Return the oracle's contribution; see :meth:`Mechanism.contribution`."""
         return self.oracle.contribution(payload)
 
-    @property
-    def support_counters(self) -> SupportCounters | None:
-        """The oracle's support counters; see :attr:`Mechanism.support_counters`."""
-        return self.oracle.support_counters
+    def _describe_bits(self) -> BitsLaw | None:
+        return self.oracle._describe_bits()
 
     def contribution_range(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the oracle's range; see :meth:`Mechanism.contribution_range`."""
         return self.oracle.contribution_range(weights)
 
     def counter_names(self, numbers: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Return names of the oracle's values; see :meth:`NumericMechanism.counter_names`."""
         signs = ["lowest", "highest", "missing"][: 2 + self.domain.missing[0]]
         return [
             ", ".join(filter(None, (f"{numbers[0]} {sign}", label))) for sign in signs for label in labels
         ]
 
     def moments(self, totals: IntArray, n: int) -> FloatArray:
-        """Combine the frequencies of +, - and missing; see :meth:`NumericMechanism.moments`."""
         counts, _ = self.oracle.estimate(totals, n)
         frequencies = (counts / n).reshape(-1, self.domain.labels)
         found: FloatArray = (self._mixing_matrix() @ frequencies)[None]
@@ -133,7 +130,6 @@ class Sign(NumericMechanism):
 
     @property
     def label_variance(self) -> float:
-        """The oracle's variance of a class; see :attr:`NumericMechanism.label_variance`."""
         return self.oracle.uniform_variance(self.domain.labels)
 
     def slot_variance(self, share: Number, first: Number, second: Number) -> Number:
@@ -147,7 +143,6 @@ class Sign(NumericMechanism):
     def covariance(
         self, share: FloatArray, first: FloatArray, second: FloatArray, missing: FloatArray
     ) -> FloatArray:
-        """Combine the frequencies' covariances; see :meth:`NumericMechanism.covariance`."""
         low = self.domain.low
         plus = (first - low * share) / (1 - low)
         cells = np.stack([share - plus, plus, missing][: 2 + self.domain.missing[0]])
@@ -160,10 +155,9 @@ class Sign(NumericMechanism):
 
     @cached_property
     def class_offsets(self) -> FloatArray:
-        """Combine the cells' covariances; see :attr:`NumericMechanism.class_offsets`.
+        """Combine the cells' covariances: shared + slope (f + g) - f g = -(f - slope) (g - slope).
 
-        Two cells covary as shared + slope (f + g) - f g = -(f - slope) (g - slope), since shared = -slope^2
-        for each of the oracles here.
+        Here shared = -slope^2 for each of the oracles.
         """
         _, slope = self.oracle.pair_covariances
         offsets: FloatArray = -slope * self._mixing_matrix().sum(axis=1)
@@ -175,7 +169,6 @@ class Sign(NumericMechanism):
         return mix[:, : 2 + self.domain.missing[0]]
 
     def probability(self, payload: bytes, value: int) -> Fraction:
-        """Return P[payload | value], exactly."""
         k = self.domain.labels
         code, label = divmod(value, k)
         chances = self.oracle.likelihood(payload)

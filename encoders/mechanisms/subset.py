@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from math import comb
 from operator import add
@@ -13,16 +14,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from encoders.errors import SurveyError
 from encoders.lazy_numpy import BoolArray, ByteArray, FloatArray, IntArray, NDArray, np
-from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
-from encoders.mechanisms.direct import cell_size
+from encoders.mechanisms.base import TABLE_DESIGN, BitsLaw, MechanismParameters
+from encoders.mechanisms.direct import cell_size, multiply_shift
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import WORD
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
-
     Words = NDArray[np.uint64]
 
 MAX_SUBSET_DOMAIN = 256
@@ -31,6 +30,8 @@ MAX_COMBINATIONS = 1 << 32
 """Largest number of combinations: the numbers of draws per combination differ by at most a share of 2^-32."""
 
 _DRAWS = struct.Struct("<QQ")
+_MAX_LISTED_SETS = 1 << 16
+"""Largest number of sets that are listed in a table, to randomise a population."""
 
 
 class SS(BitVector):
@@ -60,7 +61,7 @@ class SS(BitVector):
         if domain > MAX_SUBSET_DOMAIN:
             most = f"SS asks for at most {MAX_SUBSET_DOMAIN} values, not {domain}"
             raise SurveyError(f'{most}: choose "auto" or OUE, or ask for fewer')
-        check_keys(parameters, {"keep", "size"}, self.name)
+        self._require_keys("keep", "size")
         self._keep = self._integer("keep", 1, WORD - 1)
         self._size = size = self._integer("size", 1, domain - 1)
         self._combination_counts = comb(domain - 1, size), comb(domain - 1, size - 1)
@@ -102,42 +103,55 @@ class SS(BitVector):
         return (around & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         kept = Fraction(self._keep, WORD)
         other = percent((self._size - kept) / (self.domain - 1))
         true = f"the true answer is among them with probability {percent(kept)}"
         return f"{self._size} of the {self.domain} possible answers; {true}, every other with {other}"
 
-    @property
-    def binomials(self) -> tuple[tuple[int, ...], ...]:
-        """C(i, 0), ..., C(i, size) for each of the first values."""
-        return _binomials(self.domain, self._size)
+    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        draws = np.frombuffer(rng.take(16 * len(values)), "<u8").reshape(-1, 2)
+        own = draws[:, 0] < np.uint64(self._keep)
+        without, within = (multiply_shift(draws[:, 1], count) for count in self._combination_counts)
+        ranks = np.where(own, within + np.uint64(self._combination_counts[0]), without)
+        words = np.zeros((len(values), self._one_value.shape[1]), dtype=np.uint64)
+        for member in self._members(ranks):
+            words |= self._one_value.take(values + 1 + member, axis=0)
+        return words.astype("<u8", copy=False).view(np.uint8)[:, : self.payload_bytes]
+
+    def _members(self, ranks: Words) -> Iterable[IntArray | ByteArray]:
+        """Return each member of the sets with these numbers, from a table if there are few sets."""
+        if sum(self._combination_counts) > _MAX_LISTED_SETS:
+            return _unrank(self.domain, self._size, ranks)
+        return self._listed_members.take(ranks.astype(np.intp), axis=1)
+
+    @cached_property
+    def _listed_members(self) -> ByteArray:
+        ranks = np.arange(sum(self._combination_counts), dtype=np.uint64)
+        return np.stack(list(_unrank(self.domain, self._size, ranks))).astype(np.uint8)
+
+    @cached_property
+    def _one_value(self) -> Words:
+        """The sets of one value, for the values 0, ..., d - 1 and again; shape (2 d, 64-bit words)."""
+        bits = np.eye(self.domain, -(-self.domain // 64) * 64, dtype=np.uint8)
+        return np.tile(np.packbits(bits, axis=1, bitorder="little").view("<u8"), (2, 1))
 
     def _is_valid(self, payload: bytes) -> bool:
-        chosen = int.from_bytes(payload, "little")
-        return chosen <= self._mask and chosen.bit_count() == self._size
+        return super()._is_valid(payload) and int.from_bytes(payload, "little").bit_count() == self._size
 
     def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
         ones = np.array([byte.bit_count() for byte in range(256)], dtype=np.uint8)
         sizes = sum(ones[column] for column in payloads.T)  # much faster than unpacking the bits
-        unused = payloads[:, -1] > self._mask >> 8 * (self.payload_bytes - 1)
-        return np.asarray((sizes == self._size) & ~unused)
+        return np.asarray((sizes == self._size) & super().are_valid(payloads))
 
-    @property
-    def support_counters(self) -> SupportCounters | None:
-        """Describes sets of 2 to d - 2 values; see :attr:`Mechanism.support_counters`."""
+    def _describe_bits(self) -> BitsLaw | None:
+        kept = Fraction(self._keep, WORD)
         if not 1 < self._size < self.domain - 1:
             return None
-        kept = Fraction(self._keep, WORD)
-        return load_support_counters()(
-            self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size
-        )
+        return self.domain, (self._size - kept) / (self.domain - 1), (kept, kept), self._size
 
     def contribution_range(
         self, weights: FloatArray, times: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of the omega least and of the omega greatest weights; see :class:`Mechanism`."""
         times = np.ones(self.domain, dtype=np.int64) if times is None else np.asarray(times)
         order = np.argsort(weights, axis=-1)
         ends = []
@@ -166,6 +180,15 @@ def _binomials(domain: int, size: int) -> tuple[tuple[int, ...], ...]:
     while len(rows) < domain:
         rows.append((1, *map(min, map(add, rows[-1], rows[-1][1:]), repeat(2 * MAX_COMBINATIONS))))
     return tuple(rows)
+
+
+def _unrank(domain: int, size: int, ranks: Words) -> Iterator[IntArray]:
+    """Yield the members of the sets with these numbers, the last member first."""
+    columns = np.array(_binomials(domain, size), dtype=np.uint64).T
+    for column in columns[:0:-1]:
+        member = np.searchsorted(column, ranks, side="right") - 1
+        ranks = ranks - column.take(member)
+        yield member
 
 
 def _rank(others: int) -> int:

@@ -20,7 +20,6 @@ because counting all pairs takes d^2/2 counters."""
 _SIZE_RANGE_DEVIATIONS = 10
 """Range of the numbers of ones with separate counters, in standard deviations on either side of the mean."""
 _BLOCK_ROWS = 1 << 14
-"""Number of payloads that are counted at a time."""
 _MAX_FLOAT32_ONES = 32
 """Largest number of ones in a group for float32, which is exact to 2^24: sums of products reach 32^2 2^14."""
 
@@ -69,7 +68,6 @@ class SupportCounters:
 
     @property
     def cells(self) -> int:
-        """Number of support counters."""
         return len(self.sizes) + self.groups + self.groups * (self.groups + 1) // 2
 
     def count(self, payloads: ByteArray) -> IntArray:
@@ -99,7 +97,6 @@ class SupportCounters:
         return row * self.groups + column
 
     def _count_group_ones(self, payloads: ByteArray) -> NDArray[Any]:
-        """Return the number of ones in each group of each payload, shape (m, groups)."""
         bits = np.unpackbits(payloads, axis=1, count=self.length, bitorder="little")
         if self.length <= MAX_GROUPS:
             return bits.astype(np.float32)

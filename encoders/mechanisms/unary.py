@@ -7,16 +7,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from encoders.epsilon_proof import exp_bounds
-from encoders.lazy_numpy import BoolArray, ByteArray, NDArray, np
-from encoders.mechanisms.base import TABLE_DESIGN, MechanismParameters, check_keys, load_support_counters
+from encoders.lazy_numpy import ByteArray, IntArray, NDArray, np
+from encoders.mechanisms.base import TABLE_DESIGN, BitsLaw, MechanismParameters
 from encoders.mechanisms.frequency_oracle import BitVector
 from encoders.mechanisms.probability_text import percent
 from encoders.probability_tables import bit_ratio
 from encoders.randomness import RandomSource
 
 if TYPE_CHECKING:
-    from encoders.mechanisms.support_counters import SupportCounters
-
     Words = NDArray[np.unsignedinteger[Any]]
 
 ComparisonSteps = tuple[tuple[int, int, int], ...]
@@ -37,7 +35,7 @@ class Unary(BitVector):
 
     def __init__(self, domain: int, parameters: MechanismParameters) -> None:
         super().__init__(domain, parameters)
-        check_keys(parameters, set(self._keys), self.name)
+        self._require_keys(*self._keys)
         self._bits = self._integer("bits", 1, 64)
         whole = 1 << self._bits
         self._q = self._integer("q", 1, whole - 1)
@@ -59,30 +57,31 @@ class Unary(BitVector):
         return tuple((j, j * width, threshold >> j & 1) for j in range(first, self._bits))
 
     def perturb(self, value: int, rng: RandomSource) -> bytes:
-        """Randomise one value; every position is treated alike."""
         flipped = int.from_bytes(rng.take(self.random_bytes), "little") ^ self._all_ones
         ones, others = _below(flipped, self._steps_p), _below(flipped, self._steps_q)
         bits = others ^ ((ones ^ others) & (1 << int(value)))
         return (bits & self._mask).to_bytes(self.payload_bytes, "little")
 
     def describe_output(self, value: int) -> str:
-        """Describe the probabilities p and q; see :meth:`Mechanism.describe_output`."""
         p, q = (percent(Fraction(ones, 1 << self._bits)) for ones in (self._p, self._q))
         answers = f"a yes or a no for each of the {self.domain} possible answers"
         return f"{answers}; a yes has probability {p} for the true answer, {q} for every other"
 
-    def _is_valid(self, payload: bytes) -> bool:
-        return int.from_bytes(payload, "little") <= self._mask
+    def _perturb_block(self, values: IntArray, rng: RandomSource) -> ByteArray:
+        rows, width = np.arange(len(values)), self.payload_bytes
+        draws = np.frombuffer(rng.take(len(values) * self.random_bytes), np.uint8)
+        word = next(size for size in (8, 4, 2, 1) if width % size == 0)
+        slices = list(~np.moveaxis(draws.reshape(-1, self._bits, width).view(f"<u{word}"), 1, 0))
+        ones = _below_each(slices, self._steps_p).view(np.uint8)
+        payloads = _below_each(slices, self._steps_q).view(np.uint8)
+        byte, own = values >> 3, (1 << (values & 7)).astype(np.uint8)
+        payloads[rows, byte] = (payloads[rows, byte] & ~own) | (ones[rows, byte] & own)
+        payloads[:, -1] &= self._mask >> 8 * (width - 1)
+        return payloads
 
-    def are_valid(self, payloads: ByteArray) -> BoolArray:
-        """Return which payloads can occur; see :meth:`Mechanism.are_valid`."""
-        return payloads[:, -1] <= self._mask >> 8 * (self.payload_bytes - 1)
-
-    @property
-    def support_counters(self) -> SupportCounters:
-        """Describes independent bits; see :attr:`Mechanism.support_counters`."""
+    def _describe_bits(self) -> BitsLaw:
         p, q = (Fraction(ones, 1 << self._bits) for ones in (self._p, self._q))
-        return load_support_counters()(self.domain, q, (p, p))
+        return self.domain, q, (p, p), None
 
     def likelihood(self, payload: bytes) -> list[Fraction]:
         """Return P[payload | v] for every v: P[payload | all 0], with the factor of bit v replaced."""
@@ -95,10 +94,7 @@ class Unary(BitVector):
 
 
 class SUE(Unary):
-    """Symmetric unary encoding, basic RAPPOR: p = e^(eps/2)/(e^(eps/2)+1), q = 1-p.
-
-    Yilmaz et al. 2019, section 2.2.1.
-    """
+    """Basic RAPPOR: p = e^(eps/2)/(e^(eps/2)+1), q = 1-p (Yilmaz et al. 2019, section 2.2.1)."""
 
     name: ClassVar[str] = "SUE"
 
@@ -110,10 +106,7 @@ class SUE(Unary):
 
 
 class OUE(Unary):
-    """Optimised unary encoding: p = 1/2, q = 1/(e^eps+1).
-
-    Wang et al. 2017; Yilmaz et al. 2019, section 2.2.1.
-    """
+    """p = 1/2, q = 1/(e^eps+1) (Wang et al. 2017; Yilmaz et al. 2019, section 2.2.1)."""
 
     name: ClassVar[str] = "OUE"
 
@@ -137,4 +130,13 @@ def _below(flipped: int, steps: ComparisonSteps) -> int:
             below |= flipped >> shift
         else:
             below &= flipped >> shift
+    return below
+
+
+def _below_each(flipped: list[Words], steps: ComparisonSteps) -> Words:
+    """Compare the draws of a population, one array of words per slice; see :func:`_below`."""
+    (first, _, _), *rest = steps
+    below = flipped[first]
+    for j, _, bit in rest:
+        below = below | flipped[j] if bit else below & flipped[j]
     return below

@@ -22,7 +22,6 @@ from encoders.survey.toml_reader import check_tables, parse_survey_file
 
 ReadT = TypeVar("ReadT")
 OF_PEOPLE = 'this survey is answered by people: a silo survey has kind = "silo"'
-"""Why a local survey is refused where a silo survey is needed."""
 
 
 def read_any_survey(text: str) -> Survey | SiloSurvey:
@@ -36,15 +35,14 @@ def read_any_survey(text: str) -> Survey | SiloSurvey:
 def read_survey_file(path: Path, read: Callable[[str], ReadT]) -> ReadT:
     """Read an authored survey: pass its text to `read`, and return the result.
 
-    Raises SurveyError if the file cannot be read as text, or is a plan, a model or a snapshot, and if `read`
-    raises it. Each line of the message begins with the file's name.
+    Raises SurveyError, with the file's name in each line, if the file cannot be read, is of another kind, or
+    `read` raises it.
     """
     with named_errors(path, "a survey file: give the TOML survey", "survey"):
         return read(read_text(path))
 
 
 def load_checked_file(path: Path) -> Plan | SiloPlan | Survey:
-    """Load a plan of any kind, or a central survey, which has no plan."""
     return load_file(path, _check_text, ANY_PLANS.from_json)
 
 
@@ -65,7 +63,6 @@ def _compile(text: str) -> Plan | SiloPlan:
 
 
 def _compile_silos(text: str) -> SiloPlan:
-    """Compile a silo survey; refuse one of another kind whatever its other entries are."""
     kind = survey_kind(parse_survey_file(text))
     if kind in (LOCAL, CENTRAL):
         raise SurveyError(REFUSALS.get(kind, OF_PEOPLE), "survey.kind", find_line(text, ("survey", "kind")))
@@ -75,7 +72,6 @@ def _compile_silos(text: str) -> SiloPlan:
 
 
 def _read_any_plan(data: bytes) -> Plan | SiloPlan:
-    """Read a plan by the kind that it states; the reader of that kind checks all of it."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -85,6 +81,4 @@ def _read_any_plan(data: bytes) -> Plan | SiloPlan:
 
 
 SILO_PLANS = PlanReader((SiloPlan,), SiloPlan.from_json, _compile_silos)
-"""Reads the plans of silos."""
 ANY_PLANS: PlanReader[Plan | SiloPlan] = PlanReader((Plan, SiloPlan), _read_any_plan, _compile)
-"""Reads the plans of people and of silos."""

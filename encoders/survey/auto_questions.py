@@ -1,10 +1,9 @@
 """Chooses the questions of "auto" if they make estimates more accurate: shared by features, or at levels.
 
 A question about several features counts every report for all of them, but estimates each with a greater
-variance: this gains accuracy at a large epsilon and loses it at a small one. Levels of an ordered feature
-make cumulative shares more accurate, and with three levels the share of a single value has three times the
-variance. A survey with a label has no levels: they made its classifier up to .03 less accurate. Both choices
-use closed forms of public numbers.
+variance. Levels of an ordered feature make cumulative shares more accurate, and with three levels the share
+of a single value has three times the variance. A survey with a label has no levels: they made its classifier
+up to .03 less accurate. Both choices use closed forms of public numbers.
 """
 
 from __future__ import annotations
@@ -129,9 +128,8 @@ def _minimise_product(counts: Counter[int], costs: Mapping[_Sizes, float]) -> tu
 def choose_widths(values: int, variance: Callable[[int], float]) -> tuple[int, ...]:
     """Return the numbers of values in an interval at each level, the widest first; the last is 1.
 
-    Several levels are chosen only if they improve the variance by MIN_LEVEL_GAIN. `values` is the number of
-    values of the feature without the missing one. `variance` takes a number of intervals, and returns the
-    variance of one report's estimate of an interval's share.
+    `values` is the number of values without the missing one. `variance` takes a number of intervals, and
+    returns the variance of one report's estimate of an interval's share.
     """
     best: tuple[int, ...] = (1,)
     if values < 2:

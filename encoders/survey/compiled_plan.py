@@ -1,8 +1,7 @@
 """What every compiled survey has, whether people or silos answer it: one form, one digest, its questions.
 
-The id of a report is 16 random bytes, by which the collector counts the report once. In a survey by
-invitation, it begins with the index of its question, two bytes. The operator draws it instead of the device
-and gives it to a person as a token, see :mod:`encoders.survey.invitation`.
+The id of a report is 16 random bytes, by which the collector counts the report once. A token, see
+:mod:`encoders.survey.invitation`, is an id that begins with the index of its question, two bytes.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from encoders.canonical import load_canonical_json
-from encoders.errors import SurveyError, combine_errors
+from encoders.canonical import decimal_text, load_canonical_json
+from encoders.errors import OTHER_TEXTS, RECOMPILE, SurveyError, combine_errors
 from encoders.late_imports import LateImport
 from encoders.mechanisms.base import CountedMechanism
 from encoders.randomness import RandomSource
@@ -32,10 +31,8 @@ _TEXTS = LateImport("encoders.survey.texts")  # devices seldom need them
 FORMAT = 1
 INDEX_BYTES = 2
 MAX_PLAN_BYTES = 1 << 20
-RECOMPILE = "compile the survey again"
 OPEN, TOKEN = "open", "token"
 ENROLMENTS = (OPEN, TOKEN)
-"""Who may answer: anybody, or people with an invitation."""
 LOCAL, SILO, CENTRAL = "local", "silo", "central"
 """The kinds of surveys: people answer, organisations with many rows answer, or a curator trains on rows."""
 SILO_REFUSAL = (
@@ -65,7 +62,6 @@ def is_sha256(value: object) -> bool:
 
 
 def check_id(survey: object) -> None:
-    """Raise SurveyError unless a value can be a survey's id."""
     if not is_survey_id(survey):
         raise SurveyError("needs 1 to 64 of a-z, 0-9 and '-'", "id")
 
@@ -99,7 +95,6 @@ class CompiledPlan(Generic[QuestionT]):
     max_report_bytes: ClassVar[int] = MAX_REPORT_BYTES
 
     id: str
-    """The survey's id."""
     epsilon: Decimal
     """Nominal privacy budget of what one person sends."""
     label: Label
@@ -127,7 +122,6 @@ class CompiledPlan(Generic[QuestionT]):
         return hash(self.json)
 
     def _check_publication(self) -> None:
-        """Check the family, the enrolment and the texts."""
         object.__setattr__(self, "family", self.family or self.id)
         if not is_survey_id(self.family):
             raise SurveyError("needs a survey's id", "family")
@@ -136,11 +130,7 @@ class CompiledPlan(Generic[QuestionT]):
         if self.texts_digest != "" and not is_sha256(self.texts_digest):
             raise SurveyError("needs 64 hexadecimal digits in lower case", "texts")
         if self.texts and self.texts.digest != self.texts_digest:
-            raise SurveyError(
-                "these texts belong to another plan: compile the survey again, and copy the plan and its "
-                "texts together",
-                "texts",
-            )
+            raise SurveyError(OTHER_TEXTS, "texts")
 
     def _set_json(self, data: bytes) -> None:
         object.__setattr__(self, "json", data)
@@ -152,21 +142,17 @@ class CompiledPlan(Generic[QuestionT]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical form, in hexadecimal."""
         return hashlib.sha256(self.json).hexdigest()
 
     @cached_property
     def digest_bytes(self) -> bytes:
-        """The plan's digest in the form that reports contain, 32 bytes."""
         return bytes.fromhex(self.digest)
 
     @cached_property
     def longest_report(self) -> int:
-        """Length of the plan's longest report in bytes."""
         return max(map(self.report_bytes, self.counted_questions))
 
     def report_bytes(self, question: CountedQuestion) -> int:
-        """Return the length of a report of a question in bytes."""
         payload = bytes(question.mechanism.payload_bytes)
         return len(pack(Report(self.digest_bytes, question.index, bytes(ID_BYTES), payload)))
 
@@ -177,7 +163,6 @@ class CompiledPlan(Generic[QuestionT]):
 
     @property
     def asks_all(self) -> bool:
-        """Whether one person answers all questions."""
         return False
 
     @property
@@ -187,24 +172,18 @@ class CompiledPlan(Generic[QuestionT]):
 
     @property
     def by_invitation(self) -> bool:
-        """Whether only those with an invitation may answer."""
         return self.enrolment == TOKEN
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have."""
         return row_entries(self.features)
 
     @property
     def row_label(self) -> Label:
-        """The label that codes a row's label."""
         return self.label
 
     def with_texts(self, data: bytes) -> Self:
-        """Return this plan with its texts, read from the bytes of their file.
-
-        Raises SurveyError if the plan has no texts, or these are not its texts.
-        """
+        """Return this plan with its texts from the bytes of their file; raise SurveyError for other texts."""
         if not self.texts_digest:
             raise SurveyError("the survey has no texts: give none", "texts")
         module = _TEXTS.load()
@@ -212,16 +191,31 @@ class CompiledPlan(Generic[QuestionT]):
         object.__setattr__(plan, "texts", module.SurveyTexts.from_json(data, self.texts_digest, names))
         return plan
 
-    def _publication_entries(self) -> dict[str, str]:
-        """Return the optional entries of the plan's document: those that differ from their defaults."""
-        more = {}
-        if self.family != self.id:
-            more["family"] = self.family
-        if self.enrolment != OPEN:
-            more["enrolment"] = self.enrolment
-        if self.texts_digest:
-            more["texts"] = self.texts_digest
-        return more
+    def _common_entries(self) -> dict[str, Any]:
+        """Return the entries of every plan's document; those with a default only if they differ from it."""
+        optional = {
+            "family": self.family if self.family != self.id else "",
+            "enrolment": self.enrolment if self.enrolment != OPEN else "",
+            "texts": self.texts_digest,
+        }
+        return (
+            {name: value for name, value in optional.items() if value}
+            | self.label.as_entries()
+            | {
+                "epsilon": decimal_text(self.epsilon),
+                "features": [each.as_dict() for each in row_entries(self.features)],
+                "format": FORMAT,
+                "id": self.id,
+            }
+        )
+
+    def require_json(self, data: bytes) -> None:
+        """Raise SurveyError unless these bytes are the plan's canonical form."""
+        if self.json != data:
+            raise SurveyError(
+                "the plan contradicts itself, because it is not written as its entries require: "
+                "compile the survey again"
+            )
 
 
 def load_plan_document(data: bytes) -> dict[str, Any]:
@@ -251,7 +245,6 @@ def _with_remedy(error: SurveyError) -> SurveyError:
 
 
 AnyPlan = CompiledPlan[CountedQuestion]
-"""A plan of people or of silos, as a collector uses it."""
 PlanT = TypeVar("PlanT", bound=AnyPlan)
 
 

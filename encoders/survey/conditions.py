@@ -25,7 +25,6 @@ class Term(NamedTuple):
     """Another question, and an answer that a person gave to it or did not give."""
 
     feature: str
-    """Name of the other entry of the row, or of the label."""
     value: str
     """The answer; of an entry with several answers, one of the ticked choices."""
     is_negated: bool = False
@@ -33,12 +32,10 @@ class Term(NamedTuple):
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> Term:
-        """Return the term of an entry without mistakes."""
         answer = entry.get("not", entry)
         return cls(answer["feature"], str(category_text(answer["value"])), "not" in entry)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry of the side file."""
         answer = {"feature": self.feature, "value": self.value}
         return {"not": answer} if self.is_negated else answer
 
@@ -64,7 +61,6 @@ class Condition(NamedTuple):
         return cls(tuple(map(Term.read, entry[key] if key else [entry])), key)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry of the side file."""
         entries = [each.as_dict() for each in self.terms]
         return {self.key: entries} if self.key else entries[0]
 
@@ -90,9 +86,8 @@ def find_condition_problems(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each question with a mistaken condition, and what is wrong.
 
-    `conditions` has the conditions by the name of the hidden question, and `values` the values of every entry
-    of the row and of the label, with ``(missing)`` if the answer may be missing; None if they are not known,
-    because the entry has another mistake.
+    `values` has the values of every entry of the row and of the label, with ``(missing)`` if the answer may
+    be missing; None if the entry has another mistake.
     """
     for name, entry in conditions.items():
         own = values.get(name, ())
@@ -113,7 +108,6 @@ def find_condition_problems(
 
 
 def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
-    """Return what is wrong with one condition; empty if it can be read."""
     key = next(iter(entry)) if isinstance(entry, dict) and len(entry) == 1 else ""
     if key not in _LISTS:
         return _term_fault(entry, values)
@@ -123,7 +117,6 @@ def _entry_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> st
 
 
 def _term_fault(entry: Any, values: Mapping[str, Collection[str] | None]) -> str:
-    """Return what is wrong with one term; empty if it can be read."""
     if isinstance(entry, dict) and set(entry) == {"not"}:
         entry = entry["not"]
     if isinstance(entry, dict) and {"not", *_LISTS} & set(entry):

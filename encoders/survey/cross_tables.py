@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from encoders.mechanisms.frequency_oracle import MAX_DOMAIN
 from encoders.survey.features import ChoiceFeature, Feature, Label, NumericFeature
-from encoders.survey.schema_tables import EntryReader, Path, Table
+from encoders.survey.schema_tables import Path, SchemaReader, Table
 
 MAX_TABLES = 32
 _MOST_FEATURES = 3
@@ -26,9 +26,8 @@ class CrossTable(NamedTuple):
 
 
 def read_cross_tables(
-    reader: EntryReader, entries: Table, label: Label, features: Sequence[Feature]
+    reader: SchemaReader, entries: Table, label: Label, features: Sequence[Feature]
 ) -> tuple[CrossTable, ...]:
-    """Read all tables; note every mistake."""
     if len(entries) > MAX_TABLES:
         reader.note(("tables",), f"has {len(entries)} tables, more than {MAX_TABLES}: delete some")
     found: dict[tuple[int, ...], CrossTable] = {}
@@ -44,7 +43,7 @@ def read_cross_tables(
 
 
 def _read(
-    reader: EntryReader, entry: Any, path: Path, label: Label, features: Sequence[Feature]
+    reader: SchemaReader, entry: Any, path: Path, label: Label, features: Sequence[Feature]
 ) -> CrossTable | None:
     if not isinstance(entry, dict):
         reader.note(path, f"must be a table: [{'.'.join(path)}]")
@@ -69,9 +68,8 @@ def _read(
 
 
 def _read_features(
-    reader: EntryReader, names: Any, path: Path, label: Label, features: Sequence[Feature]
+    reader: SchemaReader, names: Any, path: Path, label: Label, features: Sequence[Feature]
 ) -> tuple[int, ...]:
-    """Return the indices of the features of a table; none if there is a mistake."""
     listed = names if isinstance(names, list) else []
     if not (2 <= len(listed) <= _MOST_FEATURES and all(isinstance(name, str) for name in listed)):
         reader.note(path, f"needs a list of the names of 2 to {_MOST_FEATURES} features")
@@ -88,7 +86,6 @@ def _read_features(
 
 
 def _find_fault(name: str, label: Label, features: Sequence[Feature]) -> str:
-    """Return why a feature cannot be in a table, as the end of a sentence; empty if it can."""
     if label.exists and name == label.name:
         return "is the label: write label = true instead"
     choices = [each for each in features if isinstance(each, ChoiceFeature) and each.row_name == name]

@@ -19,7 +19,6 @@ class DisplayText(str):
     """A language tag; empty if the survey does not state the language."""
 
     def __new__(cls, text: str, language: str = "") -> DisplayText:
-        """Take a text and its language."""
         found = super().__new__(cls, text)
         found.language = language
         return found
@@ -34,10 +33,7 @@ def join_texts(joined: str, texts: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class EntryTexts:
-    """The texts of the label, or of one entry of the row."""
-
     title: str
-    """The question; the name if there is no text."""
     help: str
     """An explanation. It is empty if the author wrote no explanation."""
     values: Mapping[str, str]
@@ -59,20 +55,14 @@ class DisplayTexts:
     """The author's entries of ``title``, ``purpose``, ``contact``, ``ethics`` and ``retention``. All but the
     title can differ from language to language."""
     label: EntryTexts | None
-    """None for a survey without a label."""
     features: Mapping[str, EntryTexts]
     conditions: Mapping[str, Condition]
-    """The conditions of questions that do not concern everybody, by name."""
 
     def hidden(self, answers: Mapping[str, object]) -> set[str]:
-        """Return the names of the questions that do not concern a person; pass None for their answers.
-
-        `answers` are those of a row, and the label's under its name. A name that is not there has no answer.
-        """
+        """Return the names of questions that do not concern a person; pass None for their answers."""
         return find_hidden(self.conditions, answers)
 
     def find(self, feature: Feature) -> EntryTexts:
-        """Return the texts of a feature or of one choice."""
         if not isinstance(feature, ChoiceFeature):
             return self.features[feature.name]
         entry = self.features[feature.row_name]

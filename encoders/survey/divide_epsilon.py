@@ -76,8 +76,7 @@ class _Curve(NamedTuple):
 def divide_by_margins(relay: Relay, epsilon: Decimal, questions: Sequence[Question]) -> Sequence[Question]:
     """Return the questions with parts of epsilon for which the mean of their margins is small.
 
-    The questions are given with equal parts. The sum of the returned parts is at most `epsilon`, and the
-    promise of the relay holds for them if it does for the given ones.
+    The parts add up to at most `epsilon`, and keep the relay's promise if the given equal parts do.
     """
     kinds = [_Kind(each.mechanism.message, typical_error(each)) for each in questions]
     counts = Counter(kinds)

@@ -1,11 +1,10 @@
 """The label and the features of a survey: categories, choices, numbers. Each codes its values as integers.
 
-Values are coded before anything is drawn and before any privacy budget is spent. A missing value is a
-separate category, the last one, because skipping a question without an answer would reveal that the answer is
-missing. The code of a number in bins is the index of the bin. Other numbers are clipped to public bounds, and
-coded as the nearest point of a grid over [-1, 1], so that all further steps on a device are integer
-arithmetic. An entry of a row with several answers is a list of ticked choices, each of which is a yes/no
-feature.
+Values are coded before anything is drawn. A missing value is a separate category, the last one, because
+skipping a question would reveal that the answer is missing. The code of a number in bins is the index of the
+bin. Other numbers are clipped to public bounds, and coded as the nearest point of a grid over [-1, 1], so
+that all further steps are integer arithmetic. An entry with several answers is a list of ticked choices, each
+of which is a yes/no feature.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from encoders.errors import RowError
@@ -35,7 +35,6 @@ SEPARATOR = ";"
 BOTH_MOMENTS, MEAN_ALONE = MOMENTS = ("both", "mean")
 """The moments of a number that its author needs: mean and variance equally, or above all the mean."""
 TICKS = ("no", "yes")
-"""The values of the feature of one choice."""
 
 Real = TypeVar("Real", float, "FloatArray")
 
@@ -50,7 +49,6 @@ class RowFeature:
 
     @property
     def row_name(self) -> str:
-        """Name of the row's entry."""
         return self.name
 
 
@@ -81,12 +79,10 @@ class BinnedFeature(RowFeature):
 
     @property
     def size(self) -> int:
-        """Number of codes, A_i."""
         return len(self.edges) - 1 + (self.missing == "category")
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The first and the last edge."""
         return float(self.edges[0]), float(self.edges[-1])
 
     def code(self, value: object) -> int:
@@ -94,18 +90,19 @@ class BinnedFeature(RowFeature):
         number = parse_number(value, self.name)
         if number is None:
             return encode_missing(self.name, self.missing, self.size)
+        return self.code_number(number)
+
+    def code_number(self, number: float) -> int:
+        """Return the index of a finite number's bin."""
         return bisect_right(self._inner, number)
 
     def is_clipped(self, value: object) -> bool:
-        """Return whether a number is beyond the first or last edge."""
         return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file: empty is missing."""
         return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {"edges": list(self.edges), "kind": self.kind, "missing": self.missing, "name": self.name}
 
 
@@ -131,12 +128,10 @@ class NumericFeature(RowFeature):
 
     @property
     def size(self) -> int:
-        """Number of codes."""
         return 2 * GRID + 1 + (self.missing == "category")
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
-        """The public bounds as doubles."""
         return float(self.low), float(self.high)
 
     @property
@@ -146,7 +141,6 @@ class NumericFeature(RowFeature):
         return (high - low) / 2
 
     def original(self, x: Real) -> Real:
-        """Return normalised numbers in the feature's own unit."""
         return self.bounds[0] + (x + 1) * self.width
 
     def code(self, value: object) -> int:
@@ -157,20 +151,21 @@ class NumericFeature(RowFeature):
         number = parse_number(value, self.name)
         if number is None:
             return encode_missing(self.name, self.missing, self.size)
+        return self.code_number(number)
+
+    def code_number(self, number: float) -> int:
+        """Return the code of a finite number."""
         low, high = self.bounds
         clipped = min(max(number, low), high)
         return math.floor((clipped - low) / (high - low) * (2 * GRID) + 0.5)
 
     def is_clipped(self, value: object) -> bool:
-        """Return whether a number is beyond its bounds."""
         return _is_outside(parse_number(value, self.name), self.bounds)
 
     def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file: empty is missing."""
         return parse_number_cell(text, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {
             "high": self.high,
             "kind": self.kind,
@@ -198,12 +193,10 @@ class Label:
 
     @property
     def exists(self) -> bool:
-        """Whether the survey has a label."""
         return self.name != ""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of the label, if it exists."""
         return (self.name,) * self.exists
 
     def code(self, value: object) -> int:
@@ -217,11 +210,9 @@ class Label:
         return look_up_category(value, self._codes, self.name, self.values)
 
     def meaning(self, code: int) -> dict[str, str]:
-        """Return a class in words, by the label's name."""
         return {self.name: self.values[code]} if self.exists else {}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {"name": self.name, "values": list(self.values)}
 
     def as_entries(self) -> dict[str, Any]:
@@ -251,12 +242,10 @@ class CategoricalFeature(RowFeature):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The name of each code, for people."""
         return self.values + ((MISSING_TEXT,) if self.missing == "category" else ())
 
     @property
     def size(self) -> int:
-        """Number of codes, A_i."""
         return len(self.texts)
 
     def code(self, value: object) -> int:
@@ -266,11 +255,9 @@ class CategoricalFeature(RowFeature):
         return look_up_category(value, self._codes, self.name, self.values)
 
     def from_text(self, text: str) -> object:
-        """Read a cell of a CSV file."""
         return text
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         entry = {"kind": self.kind, "missing": self.missing, "name": self.name, "values": list(self.values)}
         return entry | ({"ordered": True} if self.ordered else {})
 
@@ -282,7 +269,6 @@ class Choices(CategoricalFeature):
     kind: ClassVar[str] = "choices"
 
     def features(self) -> tuple[ChoiceFeature, ...]:
-        """Return the yes/no feature of each choice."""
         return tuple(
             ChoiceFeature(f"{self.name}: {choice}", TICKS, self.missing, entry=self, choice=choice)
             for choice in self.values
@@ -309,7 +295,6 @@ class Choices(CategoricalFeature):
         return tuple(2 if ticked is None else int(each in ticked) for each in self.values)
 
     def code(self, value: object) -> int:
-        """Check a list of ticked choices, which their features code."""
         self.ticked(value)
         return 0
 
@@ -329,7 +314,6 @@ class ChoiceFeature(CategoricalFeature):
 
     @property
     def row_name(self) -> str:
-        """Name of the row's entry."""
         return self.entry.name
 
     def code(self, value: object) -> int:
@@ -337,7 +321,6 @@ class ChoiceFeature(CategoricalFeature):
         return self.entry.codes(value)[self.entry.values.index(self.choice)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entry and the choice; a plan lists the entry once."""
         return self.entry.as_dict() | {"choice": self.choice}
 
 

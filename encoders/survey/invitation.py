@@ -1,9 +1,8 @@
 """Invitations: in a survey by invitation, a token determines the question and counts once.
 
-A token is the id of a report, which the operator draws instead of the device, see :mod:`report_id`. It is
-valid for one question only, so a few tokens do not suffice to flood one question with reports. A device
-receives it as text with four check bytes; a collector stores only hashes of tokens. The person who hands out
-a token knows which report it belongs to; the answer in it is randomised as without an invitation.
+A token is the id of a report, drawn by the operator and valid for one question only, so a few tokens do not
+suffice to flood one question. A device receives it as text with four check bytes; a collector stores only
+hashes. Who hands it out knows which report it belongs to, but not the answer.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from encoders.survey.compiled_plan import INDEX_BYTES, AnyPlan, CompiledPlan, Qu
 from encoders.survey.plan import Plan
 
 HASH_BYTES = 16
-"""Length of a token's hash."""
 _CHECK_BYTES = 4  # 20 bytes with the id, which are 32 characters without padding
 _IGNORED_CHARACTERS = dict.fromkeys(map(ord, "- \t\r\n"))
 _CHECK_PREFIX = b"ldp-bayes token check\0"
@@ -39,11 +37,9 @@ def format_token(plan: AnyPlan, token_id: bytes) -> str:
 def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[QuestionT, bytes] | None:
     """Return the question and the report id in a token; None if the survey needs no invitation.
 
-    In a survey with a relay, a token is a code of the relay; see :func:`read_code`.
-
-    Letters may be small or capital; hyphens, spaces, tabs and line breaks are ignored.
-    Raises TokenError if the token is missing, not needed, misspelt, or a token of another plan. Only the
-    collector knows whether it was handed out.
+    Letters may be small or capital; hyphens and white space are ignored. With a relay, a token is a code of
+    the relay. Raises TokenError if the token is missing, not needed, misspelt, or a token of another plan.
+    Only the collector knows whether it was handed out.
     """
     if not plan.by_invitation:
         if token is not None and isinstance(plan, Plan) and plan.relay:
@@ -59,8 +55,8 @@ def read_invitation(plan: CompiledPlan[QuestionT], token: str | None) -> tuple[Q
 def read_code(plan: AnyPlan, code: object) -> bytes:
     """Return the 16 bytes in a code of a survey's relay, which has the form of a token.
 
-    Raises TokenError if the code is misspelt, or is one of another plan. Only the relay knows whether it gave
-    the code.
+    Raises TokenError if the code is misspelt or of another plan. Only the relay knows whether it gave the
+    code.
     """
     text = code if isinstance(code, str) else ""
     try:

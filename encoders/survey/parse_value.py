@@ -39,8 +39,7 @@ def row_entry(row: Mapping[str, object], name: str) -> object:
 def is_missing(value: object) -> bool:
     """Return whether a value means "no answer": None, NaN, pandas' NA or an empty text.
 
-    NaN means "no answer" because NumPy, pandas and readers of CSV files use it for an absent number. Infinity
-    does not: it is the result of a computation, such as a division by zero, and is refused.
+    Infinity does not: it is the result of a computation, such as a division by zero, and is refused.
     """
     bare = unwrap_scalar(value)
     if isinstance(bare, str):
@@ -81,24 +80,18 @@ def look_up_category(value: object, codes: dict[str, int], name: str, values: tu
 
 
 def quote_values(values: tuple[str, ...]) -> str:
-    """Return the first values, in quotes."""
     shown = [f'"{each}"' for each in values[:_MAX_LISTED_VALUES]]
     return ", ".join(shown + ["..."] * (len(values) > _MAX_LISTED_VALUES))
 
 
 def _read_as(value: object) -> str:
-    """Return a note on how values of this type are written as categories, without the value itself."""
     if isinstance(value, bool):
         return ' (a bool is read as the text "true" or "false")'
     return "" if isinstance(value, str) else ' (a number is read as the text of its digits: 3 and 3.0 as "3")'
 
 
 def parse_number(value: object, name: str) -> float | None:
-    """Read a number as a double; None if it is missing.
-
-    A finite number of any size stays finite.
-    Raises RowError if the value is of another type, or infinite.
-    """
+    """Read a number as a finite double; None if missing; raise RowError for another type or infinity."""
     if is_missing(value):
         return None
     bare = unwrap_scalar(value)
@@ -111,7 +104,6 @@ def parse_number(value: object, name: str) -> float | None:
 
 
 def parse_number_cell(text: str, name: str) -> object:
-    """Read a cell of a CSV file: empty is missing."""
     if not text.strip():
         return None
     with suppress(ValueError):
@@ -132,7 +124,6 @@ def unwrap_scalar(value: object) -> Scalar | object:
 
 
 def _to_double(value: int | float | Decimal) -> float:
-    """Return a number as a double; a finite number of any size stays finite."""
     if isinstance(value, float) or (isinstance(value, Decimal) and value.is_infinite()):
         return float(value)
     return float(min(max(value, -_MAX_DOUBLE), _MAX_DOUBLE))

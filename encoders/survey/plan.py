@@ -16,15 +16,7 @@ from encoders.epsilon_proof import realised_epsilon
 from encoders.errors import LdpError, RowError, SurveyError, map_collecting_errors
 from encoders.late_imports import LateImport
 from encoders.randomness import RandomSource
-from encoders.survey.compiled_plan import (
-    FORMAT,
-    LOCAL,
-    SILO,
-    SILO_REFUSAL,
-    CompiledPlan,
-    load_plan_document,
-    plan_errors,
-)
+from encoders.survey.compiled_plan import LOCAL, REFUSALS, SILO, CompiledPlan, load_plan_document, plan_errors
 from encoders.survey.features import CategoricalFeature, Feature, Label, entry_codes, row_entries
 from encoders.survey.parse_value import row_entry
 from encoders.survey.plan_checks import check_envelope, check_plan, check_spending, check_validation
@@ -50,7 +42,6 @@ class Plan(CompiledPlan[Question]):
     validation: Validation | None = None
     """A model that devices validate. Label and features are then whether its predictions are right."""
     relay: Relay | None = None
-    """The relay that hides who sent which report, if the survey has one."""
     waves: Waves | None = None
     """The waves in which the questions are asked, if there are several; each person answers in one."""
     series: Series | None = None
@@ -88,29 +79,19 @@ class Plan(CompiledPlan[Question]):
     def from_json(cls, data: bytes) -> Plan:
         """Read a plan and check everything in it.
 
-        The plan is rebuilt from its survey and tables. The exact likelihood ratio of each question, or the
-        product of all if a person answers all, must be at most e^epsilon. The rebuilt plan must have the
-        bytes that were read.
-
-        Raises
-        ------
-        SurveyError
-            If the bytes are not a plan of this format, or inconsistent.
-        PrivacyError
-            If a question spends more than epsilon.
+        The exact likelihood ratio of each question, or the product of all if a person answers all, must be at
+        most e^epsilon. The plan that is rebuilt from the survey and tables must have the bytes that were
+        read. Raises SurveyError if the bytes are not a consistent plan of this format, and PrivacyError if a
+        question spends more than epsilon.
         """
         document = load_plan_document(data)
         if document.get("kind") == SILO:
-            raise SurveyError(SILO_REFUSAL, "kind")
+            raise SurveyError(REFUSALS[SILO], "kind")
         with plan_errors():
             plan = cls(**parse_plan_fields(document))
             if plan.relay and not plan.relay.has_keys:
                 raise SurveyError("needs both public keys", "relay")
-            if plan.json != data:
-                raise SurveyError(
-                    "the plan contradicts itself, because its entries do not follow from its tables: "
-                    "compile the survey again"
-                )
+            plan.require_json(data)
         return plan
 
     @property
@@ -143,10 +124,7 @@ class Plan(CompiledPlan[Question]):
         )
 
     def in_wave(self, question: Question, wave: int | None) -> Question:
-        """Return a question as it is asked in a wave, by the wave's index; None for a survey without waves.
-
-        Raises LdpError if the survey has no such wave.
-        """
+        """Return a question as it is asked in a wave, by its index; raise LdpError without such a wave."""
         if self.waves is None and wave is None:
             return question
         count = len(self.waves.list) if self.waves else 0
@@ -169,22 +147,14 @@ class Plan(CompiledPlan[Question]):
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have: the projection's inputs, and features that are not projected."""
         return required_features(self.row_schema.features, self.row_schema.projection)
 
     @property
     def row_label(self) -> Label:
-        """The label that codes a row's label: this plan's, or the label of the model it validates."""
         return self.row_schema.label
 
     def encode_row(self, row: Mapping[str, object]) -> tuple[int, ...]:
-        """Code the features of a row.
-
-        Raises
-        ------
-        RowError
-            For an absent feature, an unknown category or a wrong type. The error never contains the value.
-        """
+        """Code the features of a row; raise RowError, without the value, if an entry does not fit."""
         full = self._projected(row)
         coded = (entry_codes(entry, row_entry(full, entry.name)) for entry in self._coded_entries)
         return tuple(chain.from_iterable(coded))
@@ -205,10 +175,7 @@ class Plan(CompiledPlan[Question]):
     def encode(self, row: Mapping[str, object], label: object) -> tuple[tuple[int, ...], int]:
         """Code a row and its label, None without one; every entry is checked, whatever the question.
 
-        Raises
-        ------
-        RowError
-            If an entry does not fit; `problems` has one error for each. No error contains a value.
+        Raises RowError, without a value, if entries do not fit; `problems` has one error for each.
         """
         with suppress(RowError):
             return self._coded(row, label)
@@ -222,13 +189,7 @@ class Plan(CompiledPlan[Question]):
         return self.validation.validate(codes, code) if self.validation else (codes, code)
 
     def draw(self, rng: RandomSource) -> Question:
-        """Draw the question by the public weights and 8 random bytes, without looking at the row.
-
-        Raises
-        ------
-        LdpError
-            If each person answers all questions.
-        """
+        """Draw the question by the public weights and 8 random bytes; the row has no part in it."""
         if self.asks_all:
             raise LdpError("each person answers all questions of this survey: draw none")
         return self.questions[draw(self._limits, rng)]
@@ -250,33 +211,23 @@ class Plan(CompiledPlan[Question]):
 
 
 def _as_dict(plan: Plan) -> dict[str, Any]:
-    more: dict[str, Any] = dict(plan._publication_entries())
-    if plan.projection:
-        more["projection"] = plan.projection.as_dict()
-    if plan.relay:
-        more["relay"] = plan.relay.as_dict()
-    if plan.series:
-        more["series"] = plan.series.as_dict()
-    if plan.validation:
-        more["validation"] = plan.validation.as_dict()
-    if plan.waves:
-        more["waves"] = plan.waves.as_dict()
-    keys = {question.index: _tables_key(question.mechanism.parameters) for question in plan.questions}
+    optional: dict[str, Any] = {
+        "projection": plan.projection,
+        "relay": plan.relay,
+        "series": plan.series,
+        "validation": plan.validation,
+        "waves": plan.waves,
+    }
+    more = {name: part.as_dict() for name, part in optional.items() if part}
+    tables = {
+        question.index: dump_canonical_json(question.mechanism.parameters) for question in plan.questions
+    }
+    keys = {index: hashlib.sha256(data).hexdigest()[:16] for index, data in tables.items()}
     ratios = {question.mechanism.ratio for question in plan.questions}
     realised = {ratio: decimal_text(realised_epsilon(ratio)) for ratio in ratios}
-    return (
-        more
-        | plan.label.as_entries()
-        | {
-            "epsilon": decimal_text(plan.epsilon),
-            "features": [each.as_dict() for each in row_entries(plan.features)],
-            "format": FORMAT,
-            "id": plan.id,
-            "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
-            "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
-        }
-    )
-
-
-def _tables_key(tables: object) -> str:
-    return hashlib.sha256(dump_canonical_json(tables)).hexdigest()[:16]
+    return {
+        **plan._common_entries(),
+        **more,
+        "questions": [q.as_dict(keys[q.index], realised[q.mechanism.ratio]) for q in plan.questions],
+        "tables": {keys[question.index]: question.mechanism.parameters for question in plan.questions},
+    }

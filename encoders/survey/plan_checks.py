@@ -48,11 +48,7 @@ def check_plan(
     questions: Sequence[Question],
     projection: Projection | None,
 ) -> None:
-    """Check every part of a plan but what it spends.
-
-    Raises SurveyError if a part is invalid. `problems` has one error for each invalid feature, or each
-    invalid question.
-    """
+    """Check all but what a plan spends; raise SurveyError, with one of `problems` for each part."""
     check_id(survey)
     check_row_schema(label, features, projection)
     _check_questions(questions, features)
@@ -62,8 +58,8 @@ def check_plan(
 def check_spending(epsilon: Decimal, questions: Sequence[Question], *, asks_all: bool) -> None:
     """Prove that what a person sends spends at most epsilon: one report, or those of all questions.
 
-    Raises SurveyError if epsilon is not possible, or a person cannot answer all questions, and PrivacyError
-    if the tables of a question, or of all questions that a person answers, spend more.
+    Raises PrivacyError if tables spend more, and SurveyError if epsilon or the number of questions is
+    impossible.
     """
     check_epsilon(epsilon, MAX_SUM if asks_all else MAX_EPSILON)
     most = epsilon
@@ -80,7 +76,6 @@ def check_spending(epsilon: Decimal, questions: Sequence[Question], *, asks_all:
 
 
 def check_count(questions: int) -> None:
-    """Raise SurveyError unless a person can answer so many questions at once."""
     if not 2 <= questions <= MAX_COLUMNS:
         fix = "ask fewer, or delete it" if questions > 1 else "delete it"
         raise SurveyError(
@@ -160,7 +155,6 @@ def _check_feature(feature: Feature) -> None:
 
 
 def _check_numbers(texts: Sequence[object], name: str) -> None:
-    """Check that edges or bounds are canonical decimals that increase, also as double-precision numbers."""
     numbers = list(_doubles(texts, name))
     if len(numbers) < 2 or any(low >= high for low, high in pairwise(numbers)):
         raise SurveyError("edges must increase, as double-precision numbers too", name)
@@ -217,7 +211,6 @@ def _order(question: Question, features: int) -> tuple[int, int]:
 
 
 def _check_kind(question: Question, field: str) -> None:
-    """Check that a question asks for a moment if, and only if, its features are numbers."""
     if question.moment not in (None, MEAN, SQUARE, BOTH) or isinstance(question.moment, bool):
         raise SurveyError("a moment must be 1, 2 or 3", field)
     numeric = [isinstance(feature, NumericFeature) for feature in question.asked_features]

@@ -30,45 +30,47 @@ from encoders.survey.waves import Waves
 
 
 def parse_plan_fields(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a plan from its document; each mechanism is built once.
-
-    Raises SurveyError, KeyError, TypeError, ValueError, AttributeError, IndexError or ArithmeticError if an
-    entry is missing or is of the wrong type.
-    """
+    """Return the fields of a plan from its document; :func:`plan_errors` names what an invalid one raises."""
     validation = None
     if "validation" in document:
-        validation = Validation.from_dict(document["validation"], *_row_schema(document["validation"]))
-    label, features, projection = schema = _row_schema(document)
+        model = document["validation"]
+        schema = _read_label(model), _read_features(model["features"]), _read_projection(model)
+        validation = Validation.from_dict(model, *schema)
+    common = read_common_fields(document)
+    schema = common["label"], common["features"], _read_projection(document)
     built: dict[tuple[object, ...], Mechanism] = {}
     questions = tuple(
         _question(index, entry, schema, validation, document["tables"], built)
         for index, entry in enumerate(document["questions"])
     )
-    return {
-        "id": document["id"],
-        "epsilon": Decimal(document["epsilon"]),
-        "label": label,
-        "features": features,
+    return common | {
         "questions": questions,
-        "projection": projection,
-        "family": document.get("family", ""),
-        "enrolment": document.get("enrolment", OPEN),
+        "projection": schema[2],
         "validation": validation,
         "relay": Relay.from_dict(document["relay"]) if "relay" in document else None,
         "series": Series(**document["series"]) if "series" in document else None,
         "waves": Waves.from_dict(document["waves"]) if "waves" in document else None,
+    }
+
+
+def read_common_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that plans of people and of silos have; raises what :func:`plan_errors` names."""
+    return {
+        "id": document["id"],
+        "epsilon": Decimal(document["epsilon"]),
+        "label": _read_label(document),
+        "features": _read_features(document["features"]),
+        "family": document.get("family", ""),
+        "enrolment": document.get("enrolment", OPEN),
         "texts_digest": document.get("texts", ""),
     }
 
 
 _RowSchema = tuple[Label, tuple[Feature, ...], Projection | None]
-"""The label, features and projection that code rows."""
 
 
-def _row_schema(document: Mapping[str, Any]) -> _RowSchema:
-    """Read the label, features and projection of a plan, or of the model that it validates."""
-    projection = Projection.from_dict(document["projection"]) if "projection" in document else None
-    return read_label(document), read_features(document["features"]), projection
+def _read_projection(document: Mapping[str, Any]) -> Projection | None:
+    return Projection.from_dict(document["projection"]) if "projection" in document else None
 
 
 def _question(
@@ -79,7 +81,6 @@ def _question(
     tables: dict[str, Any],
     built: dict[tuple[object, ...], Mechanism],
 ) -> Question:
-    """Build a question; its mechanism is built once for all questions that share it."""
     whole_label, features, projection = schema
     indices = _feature_indices(entry["feature"], len(features), f"questions.{index}.feature")
     asked = tuple(features[each] for each in indices)
@@ -113,7 +114,6 @@ def _question(
 
 
 def _read_intervals(asked: Sequence[Feature], width: object, field: str) -> tuple[int, tuple[Feature, ...]]:
-    """Return the shift and the feature of a question about intervals of `width` values."""
     if type(width) is not int or width < 2 or len(asked) != 1:
         raise SurveyError("must be a whole number from 2, and the question must be about one feature", field)
     return find_shift(asked[0], width), (join_values(asked[0], width),)
@@ -126,13 +126,12 @@ def _feature_indices(entry: object, count: int, field: str) -> tuple[int, ...]:
     return tuple(indices)
 
 
-def read_label(document: Mapping[str, Any]) -> Label:
-    """Read the label of a plan's document, if it has one."""
+def _read_label(document: Mapping[str, Any]) -> Label:
     entry = document.get("label", NO_LABEL.as_dict())
     return Label(entry["name"], tuple(entry["values"]))
 
 
-def read_features(entries: Sequence[Mapping[str, Any]]) -> tuple[Feature, ...]:
+def _read_features(entries: Sequence[Mapping[str, Any]]) -> tuple[Feature, ...]:
     """Read the features of a plan's document; an entry with several answers is one feature per choice."""
     if not all(is_text(entry["name"]) for entry in entries):  # at first: each feature of a choice repeats it
         raise SurveyError(BAD_NAMES, "features")

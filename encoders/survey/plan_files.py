@@ -29,17 +29,13 @@ class PlanReader(Generic[PlanT]):
 
     plan_types: tuple[type[PlanT], ...]
     from_json: Callable[[bytes], PlanT]
-    """Reads and checks the bytes of a compiled plan."""
     compile_text: Callable[[str], PlanT]
 
     def load(self, path: Path) -> PlanT:
         """Load a plan from an authored TOML survey or a compiled plan (canonical JSON), with texts if found.
 
-        Raises
-        ------
-        SurveyError
-            If the file cannot be read or is neither, or if the texts beside it are not the plan's. Each line
-            of the message begins with the file's name.
+        Raises SurveyError if the file cannot be read or is neither, or if the texts beside it are not the
+        plan's. Each line of the message begins with the file's name.
         """
         return load_file(path, self.compile_text, self.from_json)
 
@@ -92,11 +88,7 @@ def key_path(survey: Path) -> Path:
 
 
 def load_signature_file(path: Path) -> bytes | None:
-    """Load a well-formed signature without verifying it; None if there is no such file.
-
-    Raises SignatureError if the file cannot be read or is not a signature; the message begins with the file's
-    name.
-    """
+    """Load a well-formed signature without verifying it; None without a file, SignatureError for another."""
     try:
         return read_signature(path.read_bytes())
     except FileNotFoundError:
@@ -134,7 +126,6 @@ def _compile(text: str) -> Plan:
 
 
 PEOPLE_PLANS = PlanReader((Plan,), Plan.from_json, _compile)
-"""Reads the plans that people answer."""
 
 
 @contextmanager

@@ -36,14 +36,11 @@ class Component:
     """One weighted sum."""
 
     name: str
-    """Name of the feature that this component computes."""
     weights: tuple[str, ...]
     """One for each input, as canonical decimal strings of at most 6 decimals."""
     offset: str = "0"
-    """Added to the sum; a decimal string like the weights."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {"name": self.name, "offset": self.offset, "weights": list(self.weights)}
 
 
@@ -59,17 +56,9 @@ class Projection:
     components: tuple[Component, ...]
 
     def apply(self, row: Mapping[str, object]) -> dict[str, float | None]:
-        """Return the components of a row.
+        """Return the components of a row; all None if an input is missing and there is a category for that.
 
-        Returns
-        -------
-        dict from component name to number
-            All are None if an input is missing and the survey has a category for that.
-
-        Raises
-        ------
-        RowError
-            For an input that is absent, of a wrong type, or missing without a category.
+        Raises RowError for an input that is absent, of a wrong type, or missing without a category.
         """
         codes = [feature.code(row_entry(row, feature.name)) for feature in self.inputs]
         if any(code > 2 * GRID for code in codes):
@@ -81,19 +70,11 @@ class Projection:
         return {each.name: total / (UNIT * GRID) for each, total in zip(self.components, sums, strict=True)}
 
     def clipped_inputs(self, row: Mapping[str, object]) -> tuple[str, ...]:
-        """Return the names of a row's inputs that are outside their bounds."""
         return tuple(
             feature.name for feature in self.inputs if feature.is_clipped(row_entry(row, feature.name))
         )
 
     def check(self) -> None:
-        """Check the names, the number of components, and that the sums are exact; not the inputs' bounds.
-
-        Raises
-        ------
-        SurveyError
-            The first of `problems`.
-        """
         for problem in self.problems():
             raise problem
 
@@ -116,7 +97,6 @@ class Projection:
             yield from _component_problems(component, len(self.inputs))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         return {
             "components": [component.as_dict() for component in self.components],
             "inputs": [feature.as_dict() for feature in self.inputs],
@@ -134,12 +114,12 @@ class Projection:
 
     @cached_property
     def millionths(self) -> tuple[tuple[tuple[int, ...], int], ...]:
-        """Weights and offset of each component, in millionths."""
         return tuple((tuple(map(_scaled, each.weights)), _scaled(each.offset)) for each in self.components)
 
 
 def _component_problems(component: Component, inputs: int) -> Iterator[SurveyError]:
     field = f"features.{component.name}"
+    parts = (*component.weights, component.offset)
     decimals = all(map(_is_decimal, component.weights)), _is_decimal(component.offset)
     if len(component.weights) != inputs:
         why = f"needs a weight for each of the {inputs} inputs, in their order; it has"
@@ -148,15 +128,11 @@ def _component_problems(component: Component, inputs: int) -> Iterator[SurveyErr
         yield SurveyError("weights must be finite decimals of at most 6 decimals", f"{field}.weights")
     if not decimals[1]:
         yield SurveyError("the offset must be a finite decimal of at most 6 decimals", f"{field}.offset")
-    if all(decimals) and _sum_of(component) > MAX_SUM * UNIT:
+    if all(decimals) and sum(abs(_scaled(text)) for text in parts) > MAX_SUM * UNIT:
         yield SurveyError(
             f"the absolute weights and offset add up to more than {MAX_SUM}: scale them down",
             f"{field}.weights",
         )
-
-
-def _sum_of(component: Component) -> int:
-    return sum(abs(_scaled(text)) for text in (*component.weights, component.offset))
 
 
 def _is_decimal(text: object) -> bool:

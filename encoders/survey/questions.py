@@ -2,14 +2,13 @@
 
 Coupling preserves the relation of feature and label that Naive Bayes needs. A discrete feature is one
 question: the joint index a*k + c of feature code a and label code c (Yilmaz et al. 2019, section 3.1.2). A
-numeric feature is two questions, the number and its square, each with the label (section 3.2), or one
-question about the number, whose reports estimate its square too. A survey without a label has one class, k =
-1. The mechanism `laplace` asks for all numbers of the row in one question. Several discrete features can be
-one question, whose answers are all their combinations, with the label or without it.
+number is two questions, the number and its square, each with the label (section 3.2), or one question about
+both. `laplace` asks for all numbers in one question. Several discrete features can be one question, whose
+answers are all their combinations, with the label or without it.
 
 An ordered feature with many values can be several questions without the label: its levels, which ask about
-intervals of different widths. P(x < 40) is then a sum of fewer noisy estimates. Each person answers one of
-the levels (Qardaji, Yang and Li 2013; Kulkarni, Cormode and Srivastava 2019).
+intervals of different widths, so that P(x < 40) is a sum of fewer noisy estimates. Each person answers one
+(Qardaji, Yang and Li 2013; Kulkarni, Cormode and Srivastava 2019).
 """
 
 from __future__ import annotations
@@ -45,14 +44,12 @@ class Question:
     """One question of a plan."""
 
     index: int
-    """Index in the plan, which reports contain."""
     label: Label
     """`NO_LABEL` if the label is not asked for, as in a table of several features."""
     feature_indices: tuple[int, ...]
     """Indices of the features in the plan: none for the label question, several for `laplace` and for
     discrete features that share a question."""
     asked_features: tuple[Feature, ...]
-    """These features."""
     weight: int
     """The question is drawn with probability weight / (sum of all weights)."""
     mechanism: Mechanism
@@ -74,12 +71,10 @@ class Question:
 
     @property
     def feature(self) -> Feature | None:
-        """The feature of the question, if it has exactly one."""
         return self.asked_features[0] if len(self.asked_features) == 1 else None
 
     @property
     def feature_index(self) -> int | None:
-        """The index of `feature` in the plan."""
         return self.feature_indices[0] if len(self.feature_indices) == 1 else None
 
     @property
@@ -107,12 +102,10 @@ class Question:
 
     @property
     def numeric_domain(self) -> NumericDomain:
-        """The input of the mechanism of a question about numbers."""
         return build_numeric_domain(self.label, self.asked_features, self.moment)
 
     @property
     def cells(self) -> int:
-        """Number of counters of the question, without its support counters."""
         return self.mechanism.cells
 
     @property
@@ -122,10 +115,7 @@ class Question:
 
     @cached_property
     def key(self) -> str:
-        """Hash of what is asked and how the answer is randomised; counters with equal keys may be added.
-
-        The key in wave w ends with "@w".
-        """
+        """Hash of what is asked and how it is randomised, then "@w" for wave w; equal keys may be added."""
         features = [feature.as_dict() for feature in self.asked_features]
         asked: dict[str, Any] = {
             "feature": (features[0] if features else None) if len(features) < 2 else features,
@@ -143,7 +133,6 @@ class Question:
         return key if self.wave is None else f"{key}@{self.wave}"
 
     def _projection_document(self) -> dict[str, Any] | None:
-        """Return the part of the projection that computes this question's numbers; None if there is none."""
         names = [feature.name for feature in self.asked_features]
         known = self.projection.components if self.projection else ()
         components = [each.as_dict() for each in known if each.name in names]
@@ -185,7 +174,6 @@ class Question:
         return words | self.label.meaning(label_code)
 
     def _split_value(self, value: Any) -> tuple[list[int], int]:
-        """Return the codes of the features and of the label in an answer."""
         if self.mechanism.multivariate:
             k = len(self.label.values)
             return [part // k for part in value], value[0] % k
@@ -213,7 +201,6 @@ class Question:
         return self.mechanism.multivariate or len(self.feature_indices) > 1
 
     def as_dict(self, tables: str, realised: str) -> dict[str, Any]:
-        """Return the question as its entry in a plan's JSON document."""
         ratio = self.mechanism.ratio
         entry: dict[str, Any] = {
             "epsilon": realised,
@@ -255,18 +242,14 @@ def count_values(feature: Feature) -> int:
 
 
 def find_shift(feature: Feature, width: int) -> int:
-    """Return how many values the first interval lacks, if all others have `width` values.
-
-    The interval of code v is (v + shift) // width. This holds for a missing value too.
-    """
+    """Return how many values the first interval lacks: (v + shift) // width is that of each code v."""
     return -count_values(feature) % width
 
 
 def join_values(feature: Feature, width: int) -> Feature:
     """Return a feature whose values are intervals of `width` adjacent values of an ordered feature.
 
-    Raises SurveyError if the feature is not ordered, or if there are not at least two intervals of several
-    values.
+    Raises SurveyError if the feature is not ordered, or there would be fewer than two intervals.
     """
     first = width - find_shift(feature, width)
     if isinstance(feature, NumericFeature) or not (feature.ordered and width > 1):

@@ -18,7 +18,6 @@ class RandomisedReport(NamedTuple):
     """One randomised answer. Only `report` leaves the device."""
 
     question: Question
-    """The one question that is answered."""
     truth: Any
     """The true answer, as an input of the question's mechanism."""
     payload: bytes
@@ -41,26 +40,14 @@ def randomise(
 ) -> RandomisedReport:
     """Draw a question, randomise the row's answer to it, and pack one report.
 
+    `row` has every feature by name, None for a missing value; other entries are ignored. 8 bytes of `rng` are
+    taken for the question, then 16 for the report id, then those of the mechanism.
+    A `question_name` replaces the drawn question, for previews. Never send such a report: the choice may
+    depend on the row. A `token` determines question, wave and id. `wave` is the index of the wave, if there
+    are any.
     Raises RowError if the row or label does not fit the survey, TokenError if the token is missing, not
     needed, or not a token of this survey, and LdpError if there is no such question; all before anything is
     drawn.
-
-    Parameters
-    ----------
-    row : Mapping[str, object]
-        Every feature of the survey by name; None for a missing value. Other entries are ignored.
-    label : object
-        None for a survey without a label.
-    rng : RandomSource
-        8 bytes are taken for the question, then 16 for the report id, then those of the mechanism.
-    question_name : str, optional
-        Name of a question to answer instead of a drawn one, without the 8 bytes. Never send such a report:
-        the choice of the question may depend on the row.
-    token : str, optional
-        The invitation, for a survey by invitation. It determines the question and is the id, so only the
-        mechanism's bytes are taken.
-    wave : int, optional
-        The index of the wave, in a survey with waves. A token determines it too.
     """
     return randomise_coded(plan, plan.encode(row, label), rng, question_name, token, wave)
 
@@ -100,11 +87,7 @@ def randomise_all(
     token: str | None = None,
     wave: int | None = None,
 ) -> list[RandomisedReport]:
-    """Randomise all that a person sends of a row that :meth:`Plan.encode` has coded.
-
-    Each answer gets fresh bytes of the source: in the plan's order, 16 for the id and then the mechanism's.
-    No byte is taken to choose a question, unless each person answers only one.
-    """
+    """Randomise all that a person sends; each answer takes fresh bytes, 16 for its id at first."""
     if not plan.asks_all:
         return [randomise_coded(plan, coded, rng, token=token, wave=wave)]
     asked = [plan.in_wave(each, wave) for each in plan.questions]
@@ -133,7 +116,6 @@ def read_report(plan: AnyPlan, data: bytes) -> Report:
 def _draw_question(
     plan: Plan, rng: RandomSource, question_name: str | None, token: str | None, wave: int | None
 ) -> tuple[Question, bytes]:
-    """Return the question and the report's id from the invitation, or draw both."""
     if question_name is None and (invited := read_invitation(plan, token)):
         return invited
     question = plan.draw(rng) if question_name is None else _find_question(plan, question_name)

@@ -3,8 +3,7 @@
 The relay passes on batches of at least `batch` messages in random order. If at least the share `honest` of
 each batch comes from people who do not help the collector, what a person sends is (epsilon, delta)-private
 towards everybody but the relay (proofs: docs/shuffling.md). If relay and collector work together, the epsilon
-of the survey still holds. If a person answers all questions, the message is an envelope, and the relay mixes
-the answers of all people question by question.
+of the survey still holds.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from encoders.shuffling import MAX_REPORTS, shuffled_delta
 MIN_DELTA, MAX_DELTA = Decimal("1e-9"), Decimal("1e-5")
 LAST_TIME = 2**33
 ONE, ALL = "one", "all"
-"""How many questions a person answers."""
 DECIMALS, TIMES = ("honest", "epsilon", "delta"), ("opens", "closes")
 KEY_SUITE = bytes.fromhex("0020"), bytes.fromhex("00010001")
 """HPKE's X25519, before the public key, and HKDF-SHA256 with AES-128-GCM after it (RFC 9180)."""
@@ -60,7 +58,6 @@ class Relay:
     """A relay and its promise, as a survey names them."""
 
     url: str
-    """The address of the survey at the relay, https://HOST/ID."""
     batch: int
     """The smallest number of reports that the relay passes on together."""
     honest: Decimal
@@ -99,12 +96,10 @@ class Relay:
 
     @property
     def has_keys(self) -> bool:
-        """Whether devices can seal reports."""
         return bool(self.collector_key and self.relay_key)
 
     @property
     def asks_all(self) -> bool:
-        """Whether each person answers all questions."""
         return self.ask == ALL
 
     @property
@@ -118,10 +113,7 @@ class Relay:
         return max((self.batch - self.honest_reports) // _NETWORKS, 1)
 
     def check(self, survey: str) -> None:
-        """Raise SurveyError unless every entry is possible; `problems` has one error for each.
-
-        The address at the relay must end with the survey's id, `survey`.
-        """
+        """Raise SurveyError, with one of `problems` for each entry, unless all fit the survey's id."""
         faults = list(self._faults())
         if not faults and not self.url.endswith(f"/{survey}"):
             faults = [("url", f"must end with the survey's id: https://HOST/{survey}")]
@@ -154,20 +146,14 @@ class Relay:
             yield "ask", 'must be "one" (the default) or "all": how many questions each person answers'
 
     def attained_delta(self, messages: Sequence[Message]) -> float:
-        """Return an upper bound on the delta of a person at the promised epsilon.
-
-        `messages` bound the message of each question. A person sends one of them, or all: see `ask`.
-        """
+        """Return an upper bound on the delta of sending one of the messages, or all of them: see `ask`."""
         people, epsilon = self.honest_reports, float(self.epsilon)
         if self.asks_all:
             return _composed_delta(tuple(messages), people, epsilon)
         return shuffled_delta(max(each.ratio for each in messages), people, epsilon)
 
     def require_promise(self, messages: Sequence[Message], *, part: float = 1.0) -> None:
-        """Raise PrivacyError unless the promise follows from the messages, the batch and `honest`.
-
-        For `messages` see :meth:`attained_delta`; `part` is the part of delta to keep.
-        """
+        """Raise PrivacyError unless a `part` of the promised delta follows from the messages."""
         delta = self.attained_delta(messages)
         if delta > part * float(self.delta):
             raise PrivacyError(

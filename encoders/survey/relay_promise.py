@@ -155,7 +155,6 @@ def _rough_excess(relay: Relay, cost: float) -> float:
 
 
 def _normal(value: float) -> float:
-    """Return the probability that a standard normal number is at most this."""
     return math.erfc(-value / math.sqrt(2)) / 2
 
 
@@ -163,23 +162,19 @@ def _normal(value: float) -> float:
 
 
 def equal_part(epsilon: Decimal, count: int) -> Decimal:
-    """Return the epsilon of each of `count` answers that share a sum equally."""
     return round_part(epsilon / count)
 
 
 def round_part(part: Decimal | float) -> Decimal:
-    """Return a part of epsilon rounded down to six decimals."""
     return Decimal(part).quantize(_STEP, ROUND_FLOOR)
 
 
 def redesign(mechanism: Any, epsilon: Decimal) -> Any:
-    """Return a mechanism of the same kind with another epsilon."""
     theta = mechanism.parameters.get("theta")
     return type(mechanism).design(mechanism.domain, epsilon, *([] if theta is None else [Decimal(theta)]))
 
 
 def redesign_equally(mechanisms: Sequence[Any], epsilon: Decimal) -> list[Any]:
-    """Return mechanisms of the same kinds that share another sum equally."""
     each = equal_part(epsilon, len(mechanisms))
     kinds = {(type(it), it.domain): it for it in mechanisms}
     made = {kind: redesign(it, each) for kind, it in kinds.items()}
@@ -188,10 +183,7 @@ def redesign_equally(mechanisms: Sequence[Any], epsilon: Decimal) -> list[Any]:
 
 @lru_cache(maxsize=8)  # a training states it in its file and in its summary
 def shuffled_epsilon(ratio: float, reports: int, delta: float) -> float:
-    """Return the epsilon of a shuffled report at a delta, rounded up to a ten-thousandth.
-
-    It is at most ln(ratio), the local epsilon, which holds without any shuffling.
-    """
+    """Return the epsilon of a shuffled report at a delta, rounded up to 1e-4; it is at most ln(ratio)."""
     local = math.log(ratio)
     low, high = 0, math.ceil(local / _EPSILON_ACCURACY)
     while reports and high - low > 1:

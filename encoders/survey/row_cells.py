@@ -93,11 +93,7 @@ def is_missing_code(feature: Feature, value: object) -> bool:
 
 
 def describe_outside(feature: Feature, outside: Mapping[float, int], cells: int) -> str:
-    """Return how many of the cells of a column are outside of the range, and the number that may be a code.
-
-    It contains exact counts and a value: it is for the terminal of those who hold the rows, and for no log.
-    `outside` has the number of cells with each such number.
-    """
+    """Return how many cells are outside of the range, for the terminal of who holds the rows."""
     assert not isinstance(feature, CategoricalFeature)
     low, high = map(show_code, feature.bounds)
     code = max((each for each in outside if not isnan(each)), key=outside.__getitem__)
@@ -112,7 +108,6 @@ def describe_outside(feature: Feature, outside: Mapping[float, int], cells: int)
 
 
 def describe_dropped(dropped: int, rows: int) -> str:
-    """Return how many rows the codes drop; it is for the same terminal."""
     return f"{dropped:,} of {rows:,} rows are left out, because they contain a missing code."
 
 
@@ -122,15 +117,13 @@ def show_code(number: object) -> str:
 
 
 def has_booleans(values: Collection[str]) -> bool:
-    """Return whether a feature or label of a survey has the values true and false."""
     return "true" in values and "false" in values
 
 
 def read_boolean(value: object, values: Collection[str]) -> object:
     """Return "true" or "false" for True, 1, "TRUE", "1" and the like; any other value unchanged.
 
-    A cell that is one of the feature's or label's `values` is not changed to another, and nothing changes if
-    they do not have both true and false.
+    A cell that is one of `values` stays, and so does everything if true and false are not both values.
     """
     if not has_booleans(values):
         return value

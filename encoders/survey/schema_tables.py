@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from encoders.canonical import MAX_DIGITS, decimal_text, equal_width_edges, look_of, parse_decimal, text_fault
 from encoders.epsilon_proof import MAX_EPSILON, MIN_EPSILON
 from encoders.errors import RowError
-from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, OPEN, is_survey_id
+from encoders.survey.compiled_plan import ENROLMENTS, LOCAL, is_survey_id
 from encoders.survey.conditions import KEY, read_conditions
 from encoders.survey.features import (
-    BOTH_MOMENTS,
     MOMENTS,
     NO_LABEL,
     SEPARATOR,
@@ -69,6 +68,14 @@ _ONE_KIND = (
 )
 
 
+_IDS = {
+    "id": "needs 1 to 64 of a-z, 0-9 and '-', for example \"sleep-2026\"",
+    "family": "needs the id of the first survey of its family",
+}
+_WHO_ANSWERS = 'must be "open" (anybody answers) or "token" (by invitation)'
+_WHICH_MOMENTS = 'must be "both" (the default) or "mean"'
+
+
 def survey_kind(document: Table) -> str:
     """Return the kind that a parsed survey file states, "local" by default; empty if it is not a text."""
     table = document.get("survey")
@@ -77,59 +84,79 @@ def survey_kind(document: Table) -> str:
 
 
 class Mistake(NamedTuple):
-    """A mistake: the path of the entry, what is wrong, and the wrong text of its list, if there is one."""
-
     path: Path
     why: str
     value: str = ""
 
 
-class EntryReader:
-    """Reads entries that occur in several tables, such as names and bounds, and notes every mistake."""
+class SchemaReader:
+    """Reads the tables of one document; a default replaces a mistaken entry, so that reading continues."""
 
     hints: Mapping[tuple[str, str], str] = HINTS
+    table_keys: Mapping[str, Collection[str]]
+    """The keys of each table that may be in the document."""
+    tables_of_names = frozenset({"features", "about", "texts"})
+    """Other entries of the document."""
+    feature_keys = frozenset(
+        {"values", "choices", "range", "bins", "edges", "missing", "missing_codes", "ordered", "weight"}
+        | {"weights", "offset"}
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, document: Table) -> None:
+        self.document = document
         self.mistakes: list[Mistake] = []
 
     def note(self, path: Path, why: str, value: str = "") -> None:
-        """Note a mistake."""
-        self.mistakes.append(Mistake(path, why, value))
+        if (mistake := Mistake(path, why, value)) not in self.mistakes:
+            self.mistakes.append(mistake)
+
+    # -- entries that occur in several tables ------------------------------------------------
 
     def check_keys(self, table: Table, known: Iterable[str], path: Path) -> None:
-        """Note every unknown key of a table."""
         for key in table:
             if key not in known:
                 hint = self.hints.get(((*path, "")[0], key)) or f"known: {', '.join(sorted(known))}"
                 self.note((*path, key), f"is not an entry here; {hint}")
 
     def check_name(self, name: str, path: Path) -> None:
-        """Note a mistake in the name of a table."""
         if not name:
             self.note(path, "needs a name")
         elif why := text_fault(name):
             self.note(path, f"needs another name: this one {why}")
 
+    def read_choice(self, table: Table, path: Path, known: Sequence[str], why: str) -> str:
+        """Read one of several words, by default the first."""
+        value = table.get(path[-1], known[0])
+        if value not in known:
+            self.note(path, why)
+            return known[0]
+        return str(value)
+
+    def read_flag(self, table: Table, path: Path) -> bool:
+        value = table.get(path[-1], False)
+        if not isinstance(value, bool):
+            self.note(path, "must be true or false")
+        return value is True
+
+    def read_whole(
+        self, table: Any, path: Path, low: int, high: int, why: str, default: int | None = None
+    ) -> int | None:
+        """Read a whole number; the default if it is absent or mistaken."""
+        value = _table(table).get(path[-1], default)
+        if value is default or (type(value) is int and low <= value <= high):
+            return value
+        self.note(path, why)
+        return default
+
     def read_missing(self, table: Table, path: Path) -> str:
-        """Read the treatment of a missing value: "category" or "error"."""
-        value = table.get("missing", "error")
-        if value in ("category", "error"):
-            return str(value)
-        self.note((*path, "missing"), 'must be "category" (one more value) or "error" (it is refused)')
-        return "error"
+        why = 'must be "category" (one more value) or "error" (it is refused)'
+        return self.read_choice(table, (*path, "missing"), ("error", "category"), why)
 
     def read_weight(self, table: Any, path: Path, default: int | None) -> int | None:
-        """Read the weight of a question."""
-        if not isinstance(table, dict) or "weight" not in table:
-            return default
-        value = table["weight"]
-        if not (type(value) is int and 0 <= value <= MAX_WEIGHT):
-            self.note((*path, "weight"), "needs a whole number from 0 (never asked) to 1,000,000")
-            return default
-        return value
+        why = "needs a whole number from 0 (never asked) to 1,000,000"
+        return self.read_whole(table, (*path, "weight"), 0, MAX_WEIGHT, why, default)
 
     def read_values(self, entries: Any, path: Path, fewest: int) -> tuple[str, ...]:
-        """Read a list of different texts."""
         listed = entries if isinstance(entries, list) else []
         texts = [entry if isinstance(entry, str) else category_text(entry) for entry in listed]
         if len(texts) < fewest:
@@ -146,7 +173,6 @@ class EntryReader:
         return tuple(dict.fromkeys(text for text in texts if text))
 
     def read_bounds(self, table: Table, path: Path) -> tuple[str, str] | None:
-        """Read range = [low, high]."""
         bounds = self.read_edges(table.get("range"), path, "range")
         if bounds is None:
             return None
@@ -156,7 +182,6 @@ class EntryReader:
         return bounds[0], bounds[1]
 
     def read_edges(self, entries: Any, path: Path, key: str = "edges") -> tuple[str, ...] | None:
-        """Read a list of increasing numbers."""
         numbers = [parse_decimal(entry) for entry in entries] if isinstance(entries, list) else []
         finite = [value for value in numbers if value is not None]
         fewest = 2 if key == "range" else 3
@@ -168,21 +193,32 @@ class EntryReader:
             return None
         return tuple(decimal_text(value) for value in finite)
 
+    # -- the fields of all surveys -----------------------------------------------------------
 
-class SchemaReader(EntryReader):
-    """Reads the tables of one document; a default replaces a mistaken entry, so that reading continues."""
-
-    feature_keys = frozenset(
-        {"values", "choices", "range", "bins", "edges", "missing", "missing_codes", "ordered", "weight"}
-        | {"weights", "offset"}
-    )
-
-    def __init__(self, document: Table) -> None:
-        super().__init__()
-        self.document = document
+    def read_common(self) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+        """Check the keys of all tables; return the tables, and the fields that all surveys have."""
+        tables = {name: self.read_table(name) for name in (*self.table_keys, "features")}
+        self.check_keys(self.document, {*self.table_keys, *self.tables_of_names}, ())
+        for name, known in self.table_keys.items():
+            self.check_keys(tables[name], known, (name,))
+        survey, label = tables["survey"], self.read_label(tables["label"])
+        features = self.read_features(tables["features"])
+        if label.exists and label.name in tables["features"]:
+            self.note(("features", label.name), "has the label's name; the label is not a feature: delete it")
+        for key, why in _IDS.items():
+            if (key == "id" or key in survey) and not is_survey_id(survey.get(key)):
+                self.note(("survey", key), why)
+        return tables, {
+            "id": str(survey.get("id")),
+            "epsilon": self.read_epsilon(survey),
+            "label": label,
+            "features": features,
+            "family": str(survey.get("family", "")),
+            "enrolment": self.read_choice(survey, ("survey", "enrolment"), ENROLMENTS, _WHO_ANSWERS),
+            "texts": self.read_texts(label, features),
+        }
 
     def read_texts(self, label: Label, features: Sequence[Feature]) -> SurveyTexts | None:
-        """Read [about], [texts] and the conditions `ask_if`; None if there are none, or for a mistake."""
         about, languages = (_strip(self.document.get(name, {})) for name in ("about", "texts"))
         conditions = {
             name: entry[KEY]
@@ -210,30 +246,7 @@ class SchemaReader(EntryReader):
             return {}
         return entry
 
-    def read_id(self, table: Table) -> str:
-        """Read the survey's id."""
-        value = table.get("id")
-        if not is_survey_id(value):
-            self.note(("survey", "id"), "needs 1 to 64 of a-z, 0-9 and '-', for example \"sleep-2026\"")
-        return str(value)
-
-    def read_family(self, table: Table) -> str:
-        """Read the id of the first survey of the family; it is empty for the survey itself."""
-        value = table.get("family", "")
-        if "family" in table and not is_survey_id(value):
-            self.note(("survey", "family"), "needs the id of the first survey of its family")
-        return str(value)
-
-    def read_enrolment(self, table: Table) -> str:
-        """Read who may answer."""
-        value = table.get("enrolment", OPEN)
-        if value not in ENROLMENTS:
-            self.note(("survey", "enrolment"), 'must be "open" (anybody answers) or "token" (by invitation)')
-            return OPEN
-        return str(value)
-
     def read_epsilon(self, table: Table, most: Decimal = MAX_EPSILON) -> Decimal:
-        """Read the budget of one report."""
         value = parse_decimal(table.get("epsilon"))
         if value is None or not MIN_EPSILON <= value <= most:
             self.note(("survey", "epsilon"), f"needs a number from {MIN_EPSILON} to {most}, for example 1.0")
@@ -241,7 +254,6 @@ class SchemaReader(EntryReader):
         return value
 
     def read_label(self, table: Table) -> Label:
-        """Read the label, if the survey has one."""
         if "label" not in self.document:
             return NO_LABEL
         name = table.get("name")
@@ -254,7 +266,6 @@ class SchemaReader(EntryReader):
     # -- [features.NAME] -------------------------------------------------------------------
 
     def read_features(self, tables: Table) -> tuple[Feature, ...]:
-        """Read all features; a table with several answers is one feature per choice."""
         if not tables:
             self.note(("features",), "add at least one table [features.NAME]")
         read = []
@@ -303,21 +314,13 @@ class SchemaReader(EntryReader):
                     f'{MISSING_TEXT!r} is reserved for a missing value: write missing = "category" instead',
                     MISSING_TEXT,
                 )
-            return CategoricalFeature(name, values, missing, self.read_ordered(entry, path))
+            return CategoricalFeature(name, values, missing, self.read_flag(entry, (*path, "ordered")))
         if kinds == ["edges"]:
             edges = self.read_edges(entry["edges"], path)
             return BinnedFeature(name, edges, missing) if edges else None
         return self.read_range(name, entry, missing, path)
 
-    def read_ordered(self, entry: Table, path: Path) -> bool:
-        """Read whether the order of the values has a meaning."""
-        ordered = entry.get("ordered", False)
-        if not isinstance(ordered, bool):
-            self.note((*path, "ordered"), "must be true or false")
-        return ordered is True
-
     def read_range(self, name: str, entry: Table, missing: str, path: Path) -> Feature | None:
-        """Read a number, with bins or without."""
         bounds = self.read_bounds(entry, path)
         if "bins" not in entry:
             if not bounds:
@@ -327,15 +330,13 @@ class SchemaReader(EntryReader):
                 *bounds,
                 missing,
                 spread=self.read_spread(entry, bounds, path),
-                moments=self.read_moments(entry, path),
+                moments=self.read_choice(entry, (*path, "moments"), MOMENTS, _WHICH_MOMENTS),
             )
         for key in [each for each in ("spread", "moments") if each in entry]:
             self.note((*path, key), "is only for range = [low, high] without bins: delete it")
-        bins = entry["bins"]
-        if not (type(bins) is int and 2 <= bins <= MAX_BINS):
-            self.note((*path, "bins"), f"needs a whole number of bins from 2 to {MAX_BINS}")
-            return None
-        if not bounds:
+        why = f"needs a whole number of bins from 2 to {MAX_BINS}"
+        bins = self.read_whole(entry, (*path, "bins"), 2, MAX_BINS, why)
+        if not (bins and bounds):
             return None
         return BinnedFeature(name, equal_width_edges(Decimal(bounds[0]), Decimal(bounds[1]), bins), missing)
 
@@ -350,15 +351,7 @@ class SchemaReader(EntryReader):
         self.note((*path, "spread"), f"needs the expected standard deviation: {wanted}")
         return None
 
-    def read_moments(self, entry: Table, path: Path) -> str:
-        """Read which moments of a number the author needs."""
-        value = entry.get("moments", BOTH_MOMENTS)
-        if value not in MOMENTS:
-            self.note((*path, "moments"), 'must be "both" (the default) or "mean"')
-        return str(value)
-
     def read_choices(self, name: str, entries: Any, missing: str, path: Path) -> Choices:
-        """Read the choices of a feature with several answers."""
         values = self.read_values(entries, (*path, "choices"), 2)
         for value in values:
             why = f"cannot be {MISSING_TEXT!r}, contain {SEPARATOR!r}, or begin or end with a space"
@@ -370,17 +363,13 @@ class SchemaReader(EntryReader):
 
 
 def _strip(entry: Any) -> Any:
-    """Remove the white space around each text, which multi-line strings add."""
     if isinstance(entry, dict):
         return {key: _strip(each) for key, each in entry.items()}
     return entry.strip() if isinstance(entry, str) else entry
 
 
 def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Collection[str] | None]:
-    """Return the entries of a row, and their values that may have texts; None if an entry has a mistake.
-
-    A row has the inputs of a projection as entries, and not its components.
-    """
+    """Return the entries of a row, and their values that may have texts; None for a mistaken entry."""
     tables = _table(document.get("features"))
     read = {each.name: values_with_texts(each) for each in row_entries(features)}
     names: dict[str, Collection[str] | None] = {
@@ -392,5 +381,4 @@ def _names_of_rows(document: Table, features: Sequence[Feature]) -> dict[str, Co
 
 
 def _table(value: object) -> Table:
-    """Return a table unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}

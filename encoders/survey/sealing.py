@@ -1,9 +1,8 @@
 """Seals reports for their collector, and once more for the relay in between; unsealing.py opens both seals.
 
-Each seal is HPKE (RFC 9180) in base mode with X25519, HKDF-SHA256 and AES-128-GCM; docs/wire-format.md has
-the bytes. Needs cryptography, the extra [relay]. An envelope is what a person sends: one sealed message for
-each column. If each person answers all questions, column j is for question j. Otherwise the only column is
-for all questions. All messages of a column have the same length, and so have all envelopes of a plan.
+Each seal is HPKE (RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM; docs/wire-format.md has the bytes. An
+envelope is what a person sends: one sealed message for each column, which is a question if each person
+answers all. All messages of a column have the same length, and so have all envelopes of a plan.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ def column_bytes(plan: Plan) -> list[int]:
 
 
 def outer_bytes(plan: Plan) -> int:
-    """Return the number of bytes of each envelope, which the relay opens."""
     return sum(column_bytes(plan)) + SEAL_BYTES
 
 
@@ -53,24 +51,12 @@ def outer_info(plan: Plan, wave: int | None) -> bytes:
 def seal_envelope(plan: Plan, reports: Sequence[bytes], code: bytes = b"", wave: int | None = None) -> bytes:
     """Seal a person's reports for the collector, and the results for the relay, with the keys in the plan.
 
-    Each call gives another envelope. Send only one envelope of a person: the reports of a second one would be
-    counted once, but would be missing in the crowd in which the first ones hide. The length of the envelope
-    depends only on the plan, and on whether there is a code.
-    Raises SealError if the plan has no relay, if a public key in it cannot be used, if the number of reports
-    is not that of the columns, or if a report is too long, and MissingExtraError if cryptography is not
-    installed, or too old.
-
-    Parameters
-    ----------
-    plan : Plan
-        A plan with a relay.
-    reports : sequence of bytes
-        One report of this plan; or one for each question, in the plan's order, if each person answers all.
-    code : bytes
-        The code of 16 bytes that the relay gave to the person, if it takes messages with codes only. It is
-        inside the outer seal, so the collector never gets it.
-    wave : int, optional
-        The index of the wave of the reports, in a survey with waves.
+    `reports` is one report, or one for each question if each person answers all. `code` is what the relay
+    gave to the person, if it takes messages with codes only; the collector never gets it. Each call gives
+    another envelope. Send only one of a person: reports of a second one would be missing in the crowd in
+    which the first ones hide. The length depends only on the plan, and on whether there is a code.
+    Raises SealError if the plan has no relay or an unusable key, or if the reports are not those of one
+    person, and MissingExtraError if cryptography is not installed, or too old.
     """
     relay = plan.relay
     if relay is None:
@@ -113,7 +99,6 @@ def _seal(plaintext: bytes, public_key: str, info: bytes) -> bytes:
 
 
 def hpke_suite() -> Suite:
-    """Return the only suite of HPKE that is used."""
     with needs_hpke():
         hpke = _HPKE.load()
     suite: Suite = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)

@@ -27,12 +27,10 @@ _INVALID_SIGNATURE = LateImport("cryptography.exceptions:InvalidSignature")
 
 
 def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
-    """Verify that a plan was signed with the private key of `public_key`.
+    """Verify that a plan was signed with the private key of `public_key`, the author's line of base64.
 
-    All bytes are allowed in `plan_json`, the plan as received, so verify it before you read it. The signature
-    is as :func:`read_signature` returns it, and the public key is the author's line of base64.
-    Raises SignatureError if the plan was not signed with the key, if the key is malformed, or if cryptography
-    is not installed: a plan that cannot be verified is refused.
+    Verify the bytes as received, before you read the plan. Raises SignatureError if the plan was not signed
+    with the key, if the key is malformed, or if cryptography is not installed.
     """
     raw = read_public_key(public_key)
     if len(signature) != SIGNATURE_BYTES:
@@ -51,50 +49,38 @@ def verify(plan_json: bytes, signature: bytes, public_key: str) -> None:
 
 
 def read_public_key(text: str) -> bytes:
-    """Return the 32 bytes of a public key from its line of base64; needs no library.
+    """Return the 32 bytes of a public key from its line of base64; raise SignatureError for another text.
 
-    Raises SignatureError if the text is not such a line. Not every 32 bytes are a key, but then no signature
-    is valid.
+    Not every 32 bytes are a key, but then no signature is valid.
     """
-    try:
-        return _bytes(text, PUBLIC_KEY_BYTES)
-    except ValueError as error:
-        raise SignatureError(
-            f"not a public key: a key is {PUBLIC_KEY_BYTES} bytes in base64, as ldp-survey keygen prints it"
-        ) from error
+    why = f"not a public key: a key is {PUBLIC_KEY_BYTES} bytes in base64, as ldp-survey keygen prints it"
+    return _bytes(text, PUBLIC_KEY_BYTES, why)
 
 
 def read_signature(text: str | bytes) -> bytes:
-    """Return the 64 bytes of a signature from its line of base64; needs no library.
-
-    Raises SignatureError if the text is not such a line.
-    """
-    try:
-        return _bytes(text, SIGNATURE_BYTES)
-    except ValueError as error:
-        raise SignatureError(
-            f"not a signature: one is {SIGNATURE_BYTES} bytes in base64, as ldp-survey sign writes it"
-        ) from error
+    """Return the 64 bytes of a signature from its line of base64; raise SignatureError for another text."""
+    why = f"not a signature: one is {SIGNATURE_BYTES} bytes in base64, as ldp-survey sign writes it"
+    return _bytes(text, SIGNATURE_BYTES, why)
 
 
 def signature_text(signature: bytes) -> str:
-    """Return a signature as a line of base64, with a newline."""
     return base64_text(signature) + "\n"
 
 
 def base64_text(data: bytes) -> str:
-    """Return a key or a signature in base64."""
     return base64.b64encode(data).decode()
 
 
-def _bytes(text: str | bytes, size: int) -> bytes:
-    line = (text if isinstance(text, str) else text.decode("ascii")).strip()
-    data = base64.b64decode(line, validate=True)
+def _bytes(text: str | bytes, size: int, why: str) -> bytes:
+    try:
+        line = (text if isinstance(text, str) else text.decode("ascii")).strip()
+        data = base64.b64decode(line, validate=True)
+    except ValueError as error:
+        raise SignatureError(why) from error
     if len(data) != size or base64_text(data) != line:  # base64 has unused bits, which must be 0
-        raise ValueError("another length or spelling")
+        raise SignatureError(why)
     return data
 
 
 def signed_message(plan_json: bytes) -> bytes:
-    """Return the message that an author signs for a plan."""
     return PREFIX + hashlib.sha256(plan_json).digest()

@@ -6,29 +6,20 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from encoders.canonical import decimal_text, dump_canonical_json
+from encoders.canonical import dump_canonical_json
 from encoders.epsilon_proof import check_epsilon
 from encoders.errors import SurveyError
 from encoders.mechanisms.count_table import CountTable
 from encoders.mechanisms.counted_table import SOFT_CELLS, SOFT_UNIT, place_code, soft_parts
 from encoders.report import MAX_MESSAGE_BYTES, OVERHEAD_BYTES
-from encoders.survey.compiled_plan import (
-    FORMAT,
-    OPEN,
-    SILO,
-    CompiledPlan,
-    check_id,
-    load_plan_document,
-    plan_errors,
-)
+from encoders.survey.compiled_plan import SILO, CompiledPlan, check_id, load_plan_document, plan_errors
 from encoders.survey.features import Feature, Label, NumericFeature
 from encoders.survey.plan_checks import check_row_schema
-from encoders.survey.plan_document import read_features, read_label
+from encoders.survey.plan_document import read_common_fields
 
 MAX_ROWS = 10**9
 _MAX_SCALE = 1 << 128
@@ -48,7 +39,6 @@ class SiloQuestion:
 
     @property
     def cells(self) -> int:
-        """Number of counters."""
         return self.mechanism.cells
 
     @property
@@ -129,58 +119,38 @@ class SiloPlan(CompiledPlan[SiloQuestion]):
 
     @property
     def row_schema(self) -> SiloPlan:
-        """The object whose label and features code rows: this plan."""
         return self
 
     @property
     def question(self) -> SiloQuestion:
-        """The one question."""
         return self.questions[0]
 
     @property
     def mechanism(self) -> CountTable:
-        """The mechanism of the one question."""
         return self.question.mechanism
 
     @property
     def message_bytes(self) -> int:
-        """Length of every message in bytes."""
         return self.longest_report
 
     @classmethod
     def from_json(cls, data: bytes) -> SiloPlan:
-        """Read a plan of silos and check everything in it.
-
-        Raises SurveyError if the bytes are not a plan of this format and kind, or inconsistent, and
-        PrivacyError if the noise is too small for epsilon.
-        """
+        """Read a plan of silos; raise SurveyError if it is inconsistent, PrivacyError if it spends more."""
         document = load_plan_document(data)
         if document.get("kind") != SILO:
             raise SurveyError('this plan asks people, not silos: use a survey with kind = "silo"', "kind")
         with plan_errors():
             plan = cls(**_parse_fields(document))
-            if plan.json != data:
-                raise SurveyError(
-                    "the plan contradicts itself, because it is not written as its entries require: "
-                    "compile the survey again"
-                )
+            plan.require_json(data)
         return plan
 
     def _as_dict(self) -> dict[str, Any]:
-        return (
-            self._publication_entries()
-            | self.label.as_entries()
-            | {
-                "epsilon": decimal_text(self.epsilon),
-                "features": [each.as_dict() for each in self.entries],
-                "format": FORMAT,
-                "id": self.id,
-                "kind": SILO,
-                "questions": [{"mechanism": CountTable.name, "scale": _scale_texts(self.scale)}],
-                "rows": self.rows,
-                "rows_per_person": self.rows_per_person,
-            }
-        )
+        return self._common_entries() | {
+            "kind": SILO,
+            "questions": [{"mechanism": CountTable.name, "scale": _scale_texts(self.scale)}],
+            "rows": self.rows,
+            "rows_per_person": self.rows_per_person,
+        }
 
 
 _MAX_CELLS = (MAX_MESSAGE_BYTES - OVERHEAD_BYTES) // 8
@@ -203,17 +173,10 @@ def _parse_fields(document: Mapping[str, Any]) -> dict[str, Any]:
         raise SurveyError("a silo survey has one question", "questions")
     if questions[0]["mechanism"] != CountTable.name:
         raise SurveyError(f"a silo survey needs {CountTable.name}", "questions.0.mechanism")
-    return {
-        "id": document["id"],
-        "epsilon": Decimal(document["epsilon"]),
-        "label": read_label(document),
-        "features": read_features(document["features"]),
+    return read_common_fields(document) | {
         "rows": document["rows"],
         "rows_per_person": document["rows_per_person"],
         "scale": _read_scale(questions[0]["scale"]),
-        "family": document.get("family", ""),
-        "enrolment": document.get("enrolment", OPEN),
-        "texts_digest": document.get("texts", ""),
     }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from encoders.survey.compiled_plan import OPEN, SILO
 from encoders.survey.features import Feature, Label
@@ -33,23 +34,17 @@ class SiloSurvey:
 
     id: str
     epsilon: Decimal
-    """Privacy budget of one message."""
     label: Label
     features: tuple[Feature, ...]
     rows: int
-    """The most rows that one message may count."""
     rows_per_person: int = 1
-    """The most rows of one person among them."""
     family: str = ""
     enrolment: str = OPEN
     texts: SurveyTexts | None = None
     """`family`, `enrolment` and `texts`: see :class:`~encoders.survey.compiled_plan.CompiledPlan`."""
 
     def compile(self) -> SiloPlan:
-        """Return the plan; its noise has the least scale that is epsilon-differentially private.
-
-        Raises SurveyError if a message would be too long, or its cells too large.
-        """
+        """Return the plan with the least private noise; raise SurveyError if a message would be too long."""
         return SiloPlan(
             id=self.id,
             epsilon=self.epsilon,
@@ -74,41 +69,18 @@ class _SiloReader(SchemaReader):
     """Reads the tables of a silo survey, which has neither weights nor mechanisms nor a projection."""
 
     hints = HINTS | _HINTS
+    table_keys: Mapping[str, Collection[str]] = {"survey": _SURVEY_KEYS, "label": {"name", "values"}}
     feature_keys = frozenset(
         {"values", "choices", "range", "bins", "edges", "missing", "missing_codes", "spread"}
     )
 
     def read_silo_survey(self) -> SiloSurvey:
-        tables = {name: self.read_table(name) for name in ("survey", "label", "features")}
-        self.check_keys(self.document, {*tables, "about", "texts"}, ())
-        self.check_keys(tables["survey"], _SURVEY_KEYS, ("survey",))
-        self.check_keys(tables["label"], {"name", "values"}, ("label",))
-        label = self.read_label(tables["label"])
-        features = self.read_features(tables["features"])
-        if label.exists and label.name in tables["features"]:
-            self.note(("features", label.name), "has the label's name; the label is not a feature: delete it")
-        rows = self.read_count(tables["survey"], "rows", MAX_ROWS, "the most rows of one message")
-        return SiloSurvey(
-            id=self.read_id(tables["survey"]),
-            epsilon=self.read_epsilon(tables["survey"]),
-            label=label,
-            features=features,
-            rows=rows,
-            rows_per_person=self.read_count(
-                {"rows_per_person": 1} | tables["survey"],
-                "rows_per_person",
-                rows,
-                "the most rows of one person, at most rows",
-            ),
-            family=self.read_family(tables["survey"]),
-            enrolment=self.read_enrolment(tables["survey"]),
-            texts=self.read_texts(label, features),
-        )
+        tables, common = self.read_common()
+        survey: dict[str, Any] = {"rows": None, "rows_per_person": 1} | tables["survey"]
+        rows = self.read_count(survey, "rows", MAX_ROWS, "the most rows of one message")
+        most = self.read_count(survey, "rows_per_person", rows, "the most rows of one person, at most rows")
+        return SiloSurvey(**common, rows=rows, rows_per_person=most)
 
     def read_count(self, table: Table, key: str, most: int, what: str) -> int:
-        """Read a number of rows; a wrong one is replaced by the greatest."""
-        value = table.get(key)
-        if type(value) is int and 1 <= value <= most:
-            return value
-        self.note(("survey", key), f"needs {what}, a whole number from 1 to {most:,}")
-        return most
+        why = f"needs {what}, a whole number from 1 to {most:,}"
+        return self.read_whole(table, ("survey", key), 1, most, why, most) or most

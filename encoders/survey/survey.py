@@ -9,71 +9,25 @@ from decimal import Decimal
 
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.errors import SurveyError
-from encoders.survey.compiled_plan import LOCAL, OPEN, REFUSALS
-from encoders.survey.compiler import Compiler, estimate_all_better
+from encoders.survey.compiled_plan import LOCAL, REFUSALS
+from encoders.survey.compiler import AuthoredSurvey, Compiler, estimate_all_better
 from encoders.survey.cross_tables import CrossTable
 from encoders.survey.divide_epsilon import EQUAL, MARGINS, divide_by_margins
-from encoders.survey.features import Feature, Label
+from encoders.survey.features import Feature
 from encoders.survey.plan import Plan
 from encoders.survey.plan_checks import MAX_EACH, MAX_SUM, check_count
-from encoders.survey.projection import Projection, required_features
+from encoders.survey.projection import required_features
 from encoders.survey.questions import Question
-from encoders.survey.relay import Relay
 from encoders.survey.relay_promise import equal_part, keeps_promise, largest_epsilon, require_author_promise
-from encoders.survey.series import Series
-from encoders.survey.texts import SurveyTexts
 from encoders.survey.validation_round import Validation
-from encoders.survey.waves import Waves
 
 
 @dataclass(frozen=True, kw_only=True)
-class Survey:
+class Survey(AuthoredSurvey):
     """An authored survey, checked but not yet compiled."""
-
-    id: str
-    epsilon: Decimal
-    """Privacy budget of what one person sends: one report, or with `relay.ask` "all" all answers together."""
-    label: Label
-    features: tuple[Feature, ...]
-    weights: tuple[int | None, ...]
-    """Public weights of the questions: the label's first, then each feature's. The label's weight is None
-    if the author gives none. The label is then asked for alone if no other question estimates its
-    prior, or if few `users` are expected."""
-    frequency: str = "auto"
-    """Mechanism of discrete questions, or "auto": the one with the least closed-form variance for each."""
-    numeric: str = "auto"
-    """Mechanism of numbers, or "auto"."""
-    projection: Projection | None = None
-    """Computes some of the features from other numbers of the row."""
-    tables: tuple[CrossTable, ...] = ()
-    """Several features that are asked for together."""
-    family: str = ""
-    """See :class:`~encoders.survey.plan.Plan`; empty for the survey's own id."""
-    enrolment: str = OPEN
-    """Who may answer: "open" or "token", see :mod:`encoders.survey.invitation`."""
-    users: int | None = None
-    """Number of people who are expected to answer, if the author gives it. Intervals during the survey are
-    narrowest there, and it can determine the label's weight, see
-    :func:`~encoders.survey.compiler.compute_label_weight`."""
-    validation: Validation | None = None
-    """A model that devices validate, see :meth:`with_validation`."""
-    relay: Relay | None = None
-    """The relay that hides who sent which report, if the survey has one."""
-    divide: str = EQUAL
-    """How epsilon is divided among the questions if each person answers all: "equal" parts, or "margins",
-    see :mod:`encoders.survey.divide_epsilon`."""
-    texts: SurveyTexts | None = None
-    waves: Waves | None = None
-    """The waves in which the questions are asked, if there are several."""
-    series: Series | None = None
-    """The series that the survey belongs to, if it does."""
-    kind: str = LOCAL
-    """One of "local", or "central" for a curator. A central survey is not compiled, and its epsilon not
-    used."""
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have: the projection's inputs, and features that are not projected."""
         rows = self.validation or self
         return required_features(rows.features, rows.projection)
 
@@ -113,16 +67,15 @@ class Survey:
         A numeric feature is one question, or two, mean and square, and an ordered feature with many values is
         several. They share the feature's weight: all weights are multiplied, so that features are asked about
         in proportion to them. `laplace` asks for all numbers at once, with the sum of their weights.
-
-        Raises
-        ------
-        SurveyError, PrivacyError
-            If no mechanism fits a question, or no question estimates the prior of the label, or the survey
-            is for a curator.
+        Raises SurveyError or PrivacyError if no mechanism fits a question, or no question estimates the prior
+        of the label, or the survey is for a curator.
         """
         if self.kind != LOCAL:
             raise SurveyError(REFUSALS[self.kind], "survey.kind")
-        questions = self._compile_all() if self.asks_all else self._compiler(self.epsilon).compile_questions()
+        if self.asks_all:
+            questions = self._compile_all()
+        else:
+            questions = Compiler(survey=self.of_one_wave(), epsilon=self.epsilon).compile_questions()
         if self.relay:
             require_author_promise(self.relay, [each.mechanism for each in questions])
         return Plan(
@@ -144,23 +97,12 @@ class Survey:
         )
 
     def fit_promise(self) -> Survey:
-        """Return the survey with epsilon lowered, if need be, to the largest that keeps its relay's promise.
-
-        Raises
-        ------
-        SurveyError
-            If the survey cannot be compiled with any epsilon.
-        """
+        """Return the survey with epsilon lowered to the largest that keeps its relay's promise."""
         if not self.relay:
             return self
         private = replace(self, epsilon=self.relay.epsilon, divide=EQUAL).compile()
         largest = largest_epsilon(self.relay, [each.mechanism for each in private.questions])
         return replace(self, epsilon=min(self.epsilon, largest))
-
-    @property
-    def asks_all(self) -> bool:
-        """Whether each person answers all questions."""
-        return self.relay is not None and self.relay.asks_all
 
     def _compile_all(self) -> tuple[Question, ...]:
         """Return the questions that each person answers all of: each gets a part of epsilon.
@@ -179,18 +121,16 @@ class Survey:
         else:
             with suppress(SurveyError):  # too few questions, too large parts, or the promise
                 joined = self._compile_parts(joins_moments=True)
-                if estimate_all_better(joined, questions) and self._keeps_promise(joined):
+                mechanisms = [each.mechanism for each in joined]
+                is_kept = self.relay is None or keeps_promise(self.relay, mechanisms)
+                if estimate_all_better(joined, questions) and is_kept:
                     questions = joined
         if self.divide == MARGINS and self.relay:
             return tuple(divide_by_margins(self.relay, self.epsilon, questions))
         return questions
 
-    def _keeps_promise(self, questions: Sequence[Question]) -> bool:
-        return self.relay is None or keeps_promise(self.relay, [each.mechanism for each in questions])
-
     def _compile_parts(self, *, joins_moments: bool) -> tuple[Question, ...]:
-        """Return questions with equal parts of epsilon."""
-        compiler = self._compiler(Decimal(1), joins_moments)
+        compiler = Compiler(survey=self.of_one_wave(), epsilon=Decimal(1), joins_moments=joins_moments)
         count = len(compiler.compile_questions())
         check_count(count)
         each = equal_part(self.epsilon, count)
@@ -202,19 +142,3 @@ class Survey:
                 "survey.epsilon",
             )
         return replace(compiler, epsilon=each).compile_questions()
-
-    def _compiler(self, epsilon: Decimal, joins_moments: bool = False) -> Compiler:
-        return Compiler(
-            epsilon=epsilon,
-            label=self.label,
-            features=self.features,
-            weights=self.weights,
-            frequency=self.frequency,
-            numeric=self.numeric,
-            users=self.of_one_wave().users,
-            tables=self.tables,
-            projection=self.projection,
-            validation=self.validation,
-            asks_all=self.asks_all,
-            joins_moments=joins_moments,
-        )

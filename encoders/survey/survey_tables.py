@@ -66,47 +66,36 @@ class _SurveyReader(SchemaReader):
 
     kind = LOCAL
     table_keys = _TABLE_KEYS
+    tables_of_names = SchemaReader.tables_of_names | {"tables"}
     feature_keys = SchemaReader.feature_keys | {"alone", "ask_if", "spread", "moments"}
 
     def read_survey(self) -> Survey:
-        tables = {name: self.read_table(name) for name in sorted({*_TABLE_KEYS, "features", "tables"})}
-        named = {"features", "about", "texts"} | ({"tables"} if self.kind == LOCAL else set())
-        self.check_keys(self.document, {*self.table_keys, *named}, ())
-        for name, known in self.table_keys.items():
-            self.check_keys(tables[name], known, (name,))
+        tables, common = self.read_common()
         if survey_kind(self.document) != self.kind:
             self.note(("survey", "kind"), 'must be "local" (the default), "silo" or "central"')
-        label = self.read_label(tables["label"])
-        features = self.read_features(tables["features"])
-        if label.exists and label.name in tables["features"]:
-            self.note(("features", label.name), "has the label's name; the label is not a feature: delete it")
-        cross_tables = read_cross_tables(self, tables["tables"], label, features)
+        label, features = common["label"], common["features"]
+        cross_tables = read_cross_tables(self, self.read_table("tables"), label, features)
         weights = [self.read_weight(tables["label"], ("label",), None) if label.exists else 0]
         weights += self.read_feature_weights(tables["features"], features, cross_tables)
-        waves = self.read_waves(tables["waves"])
+        waves, mechanism = self.read_waves(self.read_table("waves")), self.read_table("mechanism")
+        why = "needs the number of people expected to answer, a whole number from 1"
         survey = Survey(
-            id=self.read_id(tables["survey"]),
-            epsilon=self.read_epsilon(tables["survey"]),
-            label=label,
-            features=features,
+            **common,
             weights=tuple(weights),
-            frequency=self.read_mechanism(tables["mechanism"], "frequency", check_name),
-            numeric=self.read_mechanism(tables["mechanism"], "numeric", check_numeric_name),
+            frequency=self.read_mechanism(mechanism, "frequency", check_name),
+            numeric=self.read_mechanism(mechanism, "numeric", check_numeric_name),
             projection=self.read_projection(tables["projection"], tables["features"]),
             tables=cross_tables,
-            family=self.read_family(tables["survey"]),
-            enrolment=self.read_enrolment(tables["survey"]),
-            users=self.read_users(tables["survey"]),
+            users=self.read_whole(tables["survey"], ("survey", "users"), 1, MAX_USERS, why),
             relay=self.read_relay(waves),
             divide=self.read_division(),
-            texts=self.read_texts(label, features),
             kind=self.kind,
             waves=waves,
             series=self.read_series(tables["series"]),
         )
         if "validation" not in self.document or self.mistakes:
             return survey
-        validation = self.read_validation(tables["validation"], survey)
+        validation = self.read_validation(self.read_table("validation"), survey)
         return survey.with_validation(validation) if validation else survey
 
     def read_feature_weights(
@@ -118,10 +107,8 @@ class _SurveyReader(SchemaReader):
         for name, entry in entries.items():
             path = ("features", name)
             weights[name] = self.read_weight(entry, path, 1)
-            alone = entry.get("alone", False) if isinstance(entry, dict) else False
-            if not isinstance(alone, bool):
-                self.note((*path, "alone"), "must be true or false")
-            elif alone and name not in tabulated:
+            alone = isinstance(entry, dict) and self.read_flag(entry, (*path, "alone"))
+            if alone and name not in tabulated:
                 self.note((*path, "alone"), "is in no table, so it is asked alone anyway: delete this entry")
             elif name in tabulated and not alone and "weight" in entry:
                 self.note((*path, "weight"), "is not used, because a table asks for it: add alone = true")
@@ -136,16 +123,8 @@ class _SurveyReader(SchemaReader):
     # -- [survey] and [mechanism] ------------------------------------------------------------
 
     def read_epsilon(self, table: Table, most: Decimal = MAX_EPSILON) -> Decimal:
-        """Read the budget of what one person sends."""
         asks_all = self.read_table("relay").get("ask") == ALL
         return super().read_epsilon(table, MAX_SUM if asks_all else most)
-
-    def read_users(self, table: Table) -> int | None:
-        value = table.get("users")
-        if value is None or (type(value) is int and 1 <= value <= MAX_USERS):
-            return value
-        self.note(("survey", "users"), "needs the number of people expected to answer, a whole number from 1")
-        return None
 
     def read_mechanism(self, table: Table, key: str, check: Callable[[str], str]) -> str:
         name = table.get(key, "auto")
@@ -176,7 +155,6 @@ class _SurveyReader(SchemaReader):
         return relay
 
     def read_relay_times(self, table: Table, waves: Waves | None) -> dict[str, int]:
-        """Read when the relay accepts messages, which follows from the waves, if there are any."""
         if "waves" not in self.document:
             return {name: _read_time(table.get(name)) for name in TIMES}
         for name in TIMES:
@@ -187,14 +165,12 @@ class _SurveyReader(SchemaReader):
         return {"opens": waves.list[0].opens, "closes": waves.list[-1].closes}
 
     def read_division(self) -> str:
-        """Read how epsilon is divided among the questions that each person answers."""
         table = self.read_table("relay")
-        divide = table.get("divide", EQUAL)
-        if divide not in (EQUAL, MARGINS):
-            self.note(("relay", "divide"), 'must be "equal" (the default) or "margins"')
-        elif divide != EQUAL and table.get("ask") != ALL:
+        why = 'must be "equal" (the default) or "margins"'
+        divide = self.read_choice(table, ("relay", "divide"), (EQUAL, MARGINS), why)
+        if divide != EQUAL and table.get("ask") != ALL:
             self.note(("relay", "divide"), 'is for ask = "all": delete it')
-        return str(divide)
+        return divide
 
     def read_series(self, table: Table) -> Series | None:
         """Read the series that the survey belongs to; None without one, or for a mistake."""
@@ -211,19 +187,18 @@ class _SurveyReader(SchemaReader):
     # -- [waves] ----------------------------------------------------------------------------
 
     def read_waves(self, table: Table) -> Waves | None:
-        """Read when each wave is open; None without waves, or for a mistake."""
         if "waves" not in self.document:
             return None
         before = len(self.mistakes)
-        first, every, days = table.get("first"), table.get("every"), table.get("open_days")
+        first, every = table.get("first"), table.get("every")
         if not isinstance(first, date) or isinstance(first, datetime):
             self.note(("waves", "first"), "needs the first day of the first wave, such as 2027-01-01")
         if every not in PERIODS:
             self.note(("waves", "every"), f"needs one of: {', '.join(PERIODS)}")
         if not (type(table.get("count")) is int and 2 <= table["count"] <= MAX_WAVES):
             self.note(("waves", "count"), f"needs a number of waves from 2 to {MAX_WAVES}")
-        if days is not None and not (type(days) is int and days > 0):
-            self.note(("waves", "open_days"), "needs for how many days each wave is open, from 1")
+        why = "needs for how many days each wave is open, from 1"
+        days = self.read_whole(table, ("waves", "open_days"), 1, 2**63, why)
         if "validation" in self.document:
             self.note(("waves",), "a survey with [validation] has no waves: delete one of them")
         if len(self.mistakes) > before:
@@ -333,6 +308,7 @@ class _CentralReader(_SurveyReader):
 
     kind = CENTRAL
     table_keys = _CENTRAL_KEYS
+    tables_of_names = SchemaReader.tables_of_names
     hints = HINTS | _CENTRAL_HINTS
     feature_keys = SchemaReader.feature_keys - {"weight"}
 
@@ -355,5 +331,4 @@ def _read_time(value: object) -> int:
 
 
 def _list(value: object) -> list[Any]:
-    """Return a list unchanged, and an empty one for anything else; later checks refuse an empty one."""
     return value if isinstance(value, list) else []

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from encoders.canonical import dump_canonical_json, load_canonical_json, look_of, nfc_fault, printable_fault
-from encoders.errors import SurveyError, combine_errors
+from encoders.errors import OTHER_TEXTS, SurveyError, combine_errors
 from encoders.survey.conditions import KEY, Condition, find_condition_problems, read_conditions
 from encoders.survey.features import CategoricalFeature, Feature, Label
 from encoders.survey.parse_value import MISSING_TEXT
@@ -51,7 +51,6 @@ class EntryNames:
     """The names and values of a survey that may have texts."""
 
     label: Collection[str] | None
-    """The values of the label; None without a label."""
     label_name: str
     features: Mapping[str, Collection[str] | None]
     """For each entry of a row, the values that may have a text; None if they are not known. Mapping of str
@@ -59,7 +58,6 @@ class EntryNames:
 
     @classmethod
     def from_row(cls, label: Label, entries: Iterable[Feature]) -> EntryNames:
-        """Return the names of a label and of the entries that a row must have."""
         features = {each.name: values_with_texts(each) for each in entries}
         return cls(label.values if label.exists else None, label.name, features)
 
@@ -76,7 +74,6 @@ class SurveyTexts:
 
     about: Mapping[str, str]
     languages: Mapping[str, Mapping[str, Any]]
-    """The tables [texts.TAG], in the author's order."""
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     """The condition on which a question is asked, by the name of the question; each follows those of the
     questions it names."""
@@ -102,26 +99,18 @@ class SurveyTexts:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the side file, in hexadecimal."""
         return hashlib.sha256(self.json).hexdigest()
 
     @classmethod
     def from_json(cls, data: bytes, digest: str, names: EntryNames) -> SurveyTexts:
-        """Read a side file, and check it against the digest, the names and the values of a plan.
-
-        Raises SurveyError if these are not the texts of the plan, or not in the form that this version reads.
-        """
+        """Read a side file; raise SurveyError unless it has the digest, names and values of a plan."""
         if len(data) > MAX_TEXTS_BYTES:
             raise SurveyError(
                 f"the texts are larger than {MAX_TEXTS_BYTES} bytes: shorten texts, or use fewer languages",
                 "texts",
             )
         if hashlib.sha256(data).hexdigest() != digest:
-            raise SurveyError(
-                "these texts belong to another plan: compile the survey again, and copy the plan and its "
-                "texts together",
-                "texts",
-            )
+            raise SurveyError(OTHER_TEXTS, "texts")
         document = load_canonical_json(data, "file of texts")
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise SurveyError(
@@ -230,7 +219,6 @@ def _find_in_table(table: Any, path: Path, known: Collection[str]) -> Iterator[T
 
 
 def _find_in_texts(table: Any, path: Path, limits: Mapping[str, int]) -> Iterator[TextProblem]:
-    """Yield the texts of a table that are not texts, too long, or not printable."""
     for key, most in limits.items() if isinstance(table, dict) else ():
         if key in table and (why := _text_fault(table[key], most)):
             yield TextProblem((*path, key), why)

@@ -59,7 +59,6 @@ def find_line(text: str, path: tuple[str, ...], value: str = "") -> int | None:
 
 @lru_cache(maxsize=1)
 def _value_lines(text: str, first: int) -> Mapping[str, int]:
-    """Return the first line of each string of the entry that begins in the line `first`."""
     lines: dict[str, int] = {}
     for number, line in enumerate(_lines(text)[first - 1 :], first):
         if number > first and (_HEADER.match(line) or _ENTRY.match(line)):
@@ -70,7 +69,6 @@ def _value_lines(text: str, first: int) -> Mapping[str, int]:
 
 
 def _strings(line: str) -> Iterator[str]:
-    """Yield the strings in a line of TOML, decoded by tomllib."""
     for found in _TEXT_OR_COMMENT.findall(line):
         with suppress(tomllib.TOMLDecodeError):
             yield tomllib.loads(f"text = {found}")["text"]  # an error if it is a comment
@@ -97,7 +95,6 @@ def _places(text: str) -> Mapping[tuple[str, ...], int]:
 
 
 def _keys(line: str) -> tuple[str, ...]:
-    """Return the dotted keys of one header or entry, decoded as TOML."""
     try:
         document: object = parse_toml(line)
     except ValueError:

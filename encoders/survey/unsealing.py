@@ -59,14 +59,10 @@ class PrivateKey:
     pem: bytes = field(repr=False)
     """PKCS #8 in PEM form, without a password; anyone with this text can open the seal."""
     secret: X25519PrivateKey = field(repr=False, compare=False)
-    """The same key, parsed."""
 
 
 def make_private_key() -> PrivateKey:
-    """Make a key from the operating system's randomness.
-
-    Raises MissingExtraError if cryptography is not installed.
-    """
+    """Make a key from the operating system's randomness; raise MissingExtraError without cryptography."""
     with needs_hpke():
         x25519, serialization = X25519.load(), _SERIALIZATION.load()
     pem = x25519.X25519PrivateKey.generate().private_bytes(
@@ -76,11 +72,7 @@ def make_private_key() -> PrivateKey:
 
 
 def read_private_key(pem: bytes) -> PrivateKey:
-    """Read a private key from its PEM form.
-
-    Raises KeyFileError if the text is not an X25519 key, and MissingExtraError if cryptography is not
-    installed.
-    """
+    """Read a private key from its PEM form; raise KeyFileError if the text is not an X25519 key."""
     with needs_hpke():
         x25519, serialization = X25519.load(), _SERIALIZATION.load()
     try:
@@ -96,21 +88,14 @@ def read_private_key(pem: bytes) -> PrivateKey:
 
 
 def write_private_key(path: Path) -> str:
-    """Make a key, and write it to a new file that only its owner can read; return the public key.
-
-    Raises KeyFileError if the file exists or cannot be written, and MissingExtraError if cryptography is not
-    installed. The message begins with the file's name.
-    """
+    """Write a new key to a new file of its owner alone; return the public key, or raise KeyFileError."""
     key = make_private_key()
     write_key_file(path, key.pem, KeyFileError)
     return key.public_key
 
 
 def load_private_key(path: Path) -> PrivateKey:
-    """Load a private key from its file.
-
-    Raises KeyFileError if the file cannot be read or is not a key; the message begins with the file's name.
-    """
+    """Load a private key; raise KeyFileError, with the file's name, if it cannot be read or is none."""
     try:
         return read_private_key(path.read_bytes())
     except OSError as error:
@@ -133,10 +118,9 @@ def most_records(plan: Plan) -> int:
 def open_outer(
     plan: Plan, message: bytes, key: PrivateKey, *, has_code: bool = False, wave: int | None = None
 ) -> bytes:
-    """Open a device's envelope at the relay; return the code, if it has one, and the inner messages.
+    """Open a device's envelope at the relay; return the code, if any, and the inner messages.
 
-    Raises SealError if the envelope was not sealed for this plan, this key and the wave with this index, has
-    another length, or has a message for another collector.
+    Raises SealError if the envelope is of another plan, key, wave, length or collector.
     """
     start = CODE_BYTES if has_code else 0
     content = _open(message, key, outer_info(plan, wave), outer_bytes(plan) + start)
@@ -149,11 +133,7 @@ def open_outer(
 
 
 def open_inner(plan: Plan, message: bytes, key: PrivateKey, column: int = 0) -> bytes:
-    """Open a message of a column at the collector; return the bytes of the report.
-
-    Raises SealError if the message was not sealed for this plan and this key, has another length, or is not
-    padded with zeros.
-    """
+    """Return the bytes of a report in a message of a column; raise SealError for another message."""
     padded = _open(message, key, REPORT_INFO + plan.digest_bytes, column_bytes(plan)[column])
     end = LENGTH_BYTES + int.from_bytes(padded[:LENGTH_BYTES], "big")
     if end > len(padded) or any(padded[end:]):

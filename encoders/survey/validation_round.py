@@ -1,9 +1,7 @@
 """A validation round: devices report whether a model predicts their label, with all and the top k features.
 
-Only the device has both a row and its label, so only the device can validate a model. The model is Naive
-Bayes in whole numbers: each value has a score for each label, the score of a label is the sum over a row's
-values, and the label with the highest score is predicted. The answers are whether the prediction is right,
-with all features and with the first k of them. They are randomised like any other answer.
+The model is Naive Bayes in whole numbers: the score of a label is the sum over a row's values, and the label
+with the highest score is predicted. Whether this is right is randomised like any other answer.
 """
 
 from __future__ import annotations
@@ -44,16 +42,13 @@ class Validation:
     top_k: tuple[int, ...]
     """Numbers k of first features with which the model is validated too: increasing, and less than all."""
     prior: tuple[int, ...]
-    """A score for each label."""
     scores: tuple[Scores, ...]
     """For each feature a table with a row per code and a column per label. A number has a row for each of
     BINS parts of its range, then one for a missing number."""
     projection: Projection | None = None
-    """Computes some of the features from other numbers of the row."""
 
     @property
     def entries(self) -> tuple[Feature, ...]:
-        """The entries that a row must have."""
         return required_features(self.features, self.projection)
 
     @cached_property
@@ -67,10 +62,7 @@ class Validation:
         return tuple(CategoricalFeature(f"top {top}", OUTCOMES) for top in self.top_k)
 
     def validate(self, codes: Sequence[int], label_code: int) -> tuple[tuple[int, ...], int]:
-        """Return the codes of a row's answers: for each of `top_k`, and for all features.
-
-        `codes`, (n,), are the coded row. Of several labels with the highest score, the first is predicted.
-        """
+        """Return the codes of a row's answers, for `top_k` and for all; of equal scores, the first wins."""
         sums: list[int] = list(self.prior)
         outcomes: dict[int, int] = {}
         for used, index in enumerate(self.order, 1):
@@ -80,10 +72,7 @@ class Validation:
         return tuple(outcomes[top] for top in self.top_k), outcomes[len(self.order)]
 
     def check(self) -> None:
-        """Check everything except the label, features and projection, which are checked as in any plan.
-
-        Raises SurveyError if the model is invalid; with the name of the wrong entry of the survey file.
-        """
+        """Raise SurveyError, with the wrong entry, unless what only a validation has is valid."""
         known = set(range(len(self.features)))
         if (
             not _are_whole(self.order)
@@ -109,11 +98,9 @@ class Validation:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the model's canonical form, in hexadecimal."""
         return hashlib.sha256(dump_canonical_json(self.as_dict())).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return this object as its entry in a plan's JSON document."""
         more = {"projection": self.projection.as_dict()} if self.projection else {}
         return more | {
             "features": [each.as_dict() for each in row_entries(self.features)],
@@ -145,7 +132,6 @@ class Validation:
 
 
 def cells_of(feature: Feature) -> int:
-    """Return the number of rows of scores of a feature."""
     if isinstance(feature, NumericFeature):
         return BINS + (feature.missing == "category")
     return feature.size

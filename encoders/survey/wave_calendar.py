@@ -16,20 +16,8 @@ PERIODS = (*_DAYS, *_MONTHS)
 def schedule_waves(first: date, every: str, count: int, open_days: int | None) -> tuple[Wave, ...]:
     """Return waves at equal steps of the calendar; each opens at midnight UTC.
 
-    Parameters
-    ----------
-    first : date
-        The first day of the first wave.
-    every : str
-        One of `PERIODS`.
-    count : int
-    open_days : int or None
-        For how many days each wave is open; None for as long as possible.
-
-    Raises
-    ------
-    SurveyError
-        If a date is beyond the calendar.
+    `every` is one of `PERIODS`. Without `open_days`, each wave is open until the next one. Raises SurveyError
+    if a date is beyond the calendar.
     """
     try:
         days = [_step(first, every, number) for number in range(count + 1)]

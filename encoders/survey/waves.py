@@ -27,8 +27,6 @@ _NAME = re.compile(r"[a-z0-9-]{1,32}")
 
 @dataclass(frozen=True)
 class Wave:
-    """One wave of a series."""
-
     name: str
     opens: int
     closes: int
@@ -49,7 +47,6 @@ class Waves:
         return cls(document["assign"], tuple(Wave(**each) for each in document["list"]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan's form."""
         return {"assign": self.assign, "list": [asdict(each) for each in self.list]}
 
     def check(self, questions: int) -> None:
@@ -81,7 +78,6 @@ class Waves:
         return draw(thresholds([1] * len(self.list)), rng)
 
     def find(self, name: str) -> int:
-        """Return the index of a wave; raise SurveyError if no wave has this name."""
         names = [each.name for each in self.list]
         if name in names:
             return names.index(name)

@@ -152,7 +152,12 @@ def place_columns(features: Sequence[Feature], codes: IntArray) -> list[IntArray
 
 @cache
 def find_class_basis(k: int) -> FloatArray:
-    """Return an orthonormal basis of the vectors of k numbers that add up to zero, (k - 1, k), by Helmert."""
+    """Return the class scores, which add up to zero, of each of the k - 1 scores of the loss, (k - 1, k).
+
+    For more than two classes it is an orthonormal basis, by Helmert.
+    """
+    if k == 2:
+        return np.array([[-0.5, 0.5]])
     rows = np.zeros((k - 1, k))
     for index in range(1, k):
         rows[index - 1, :index] = 1.0
@@ -164,7 +169,7 @@ def find_class_basis(k: int) -> FloatArray:
 
 def find_class_scores(scores: FloatArray, k: int) -> FloatArray:
     """Return a score for each class, (m, k), from the k - 1 scores of the loss, (m, k - 1)."""
-    return np.concatenate([-scores, scores], axis=1) / 2 if k == 2 else scores @ find_class_basis(k)
+    return scores @ find_class_basis(k)
 
 
 @dataclass(frozen=True)

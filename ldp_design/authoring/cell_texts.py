@@ -69,7 +69,7 @@ def find_codes(counts: Mapping[float, int]) -> tuple[list[float], list[float]]:
     """Return the numbers of a column that are codes for missing answers, and those that may be.
 
     A code looks like -99, 8 or 999, and its distance from all other numbers is larger than their range. One
-    digit, as in 8 and 9, is a code only if it is the only one. `counts` has the cells of each number.
+    digit is a code only if it is the only one. `counts` has the cells of each number.
     """
     looks = [each for each in sorted(counts) if _CODE.fullmatch(category_text(each) or "")]
     others = sorted(counts.keys() - looks)

@@ -6,10 +6,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from encoders.canonical import is_text, parse_decimal, to_nfc
+from encoders.errors import LdpError
 from encoders.explain.nonresponse import OTHER, is_complete
 from encoders.survey.features import SEPARATOR
 from encoders.survey.parse_value import MISSING_TEXT
@@ -36,43 +36,31 @@ _BOOLEAN_TEXTS = {"True", "False", "TRUE", "FALSE"}
 _LABELLED_CODE = re.compile(r"[\[(]?(-?\d{1,4}|\.[a-z]?)[\])]?\s*[.:=)-]\s*[^\W\d].*", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class InferredFeature:
-    """The inferred entries of a feature, or the reason why its column is left out."""
-
-    entries: tuple[str, ...] = ()
-    """Lines of TOML with comments that ask for confirmation; empty if the column is left out."""
-    left_out: str = ""
+class LeftOut(LdpError):
+    """Why a column is left out of a draft."""
 
 
-def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> InferredFeature:
-    """Infer a feature from the cells of a column, as texts of a CSV file.
-
-    `choices` are known if the sample has one column for each of them. No other text that only one cell
-    contains is written, because it may identify a person.
-    """
+def infer_feature(cells: Sequence[str], choices: Sequence[str] = ()) -> list[str]:
+    """Return lines of TOML that ask for confirmation, without texts that only one cell contains."""
     counts = count_values(cells)
     answers = [cell for cell in cells if cell.strip().lower() not in NO_ANSWER]
     choices = choices or find_choices(counts)
     if not "".join(cells).strip():
-        return InferredFeature(left_out="empty in every row")
+        raise LeftOut("empty in every row")
     if why := find_unsuitable(choices or counts):
-        return InferredFeature(left_out=why)
+        raise LeftOut(why)
     numbers = [number for cell in answers if (number := parse_number(cell)) is not None]
     if choices:
         return _infer_choices(cells, answers, choices)
     if not answers or len(numbers) < len(answers) or _has_leading_zeros(answers):
         return _infer_categories(cells, counts)
     if infinite := sum(map(math.isinf, numbers)):
-        return InferredFeature(left_out=f"{infinite} of its numbers are infinite: empty those cells?")
+        raise LeftOut(f"{infinite} of its numbers are infinite: empty those cells?")
     return _infer_numbers(cells, answers, numbers)
 
 
 def parse_number(cell: str) -> float | None:
-    """Return a cell's number, NaN if the cell is empty, None if it is not a number.
-
-    Reads a cell as :meth:`BinnedFeature.from_text` does.
-    """
+    """Return a cell's number as :meth:`BinnedFeature.from_text`: NaN if empty, None if it is not a number."""
     try:
         return float(cell) if cell.strip() else math.nan
     except ValueError:
@@ -87,31 +75,30 @@ def _has_leading_zeros(cells: Sequence[str]) -> bool:
 # -- categories ---------------------------------------------------------------------------------
 
 
-def _infer_categories(cells: Sequence[str], counts: Mapping[str, int]) -> InferredFeature:
+def _infer_categories(cells: Sequence[str], counts: Mapping[str, int]) -> list[str]:
     texts = [text for text, count in counts.items() if count > 1]
     rare, hints = len(counts) - len(texts), find_spelling_hints(counts)
     if len(counts) == 1 and "" not in cells:
-        return InferredFeature(left_out="the same in every row")
+        raise LeftOut("the same in every row")
     if 2 * rare > sum(counts.values()) or len(texts) > MAX_VALUES:
         many = f"{len(counts)} different texts, more than {MAX_VALUES}"
         why = many if len(counts) > MAX_VALUES else "a different text in most rows"
-        return InferredFeature(left_out="; ".join([why + _explain_mixed_column(cells), *hints]))
+        raise LeftOut("; ".join([why + _explain_mixed_column(cells), *hints]))
     if not all(map(is_text, texts)) or MISSING_TEXT in texts:
-        return InferredFeature(left_out=f"texts that are not printable, too long, or {MISSING_TEXT}")
+        raise LeftOut(f"texts that are not printable, too long, or {MISSING_TEXT}")
     comment = "# guess: all values that occur at least twice; confirm, and add those that the sample lacks"
     lines = format_value_list(texts, is_open=rare > 0)
-    return InferredFeature((comment, *(f"# {hint}" for hint in hints), *lines, *_format_missing(cells)))
+    return [comment, *(f"# {hint}" for hint in hints), *lines, *_format_missing(cells)]
 
 
-def _infer_choices(cells: Sequence[str], answers: Sequence[str], choices: Sequence[str]) -> InferredFeature:
-    entries = [
+def _infer_choices(cells: Sequence[str], answers: Sequence[str], choices: Sequence[str]) -> list[str]:
+    return [
         "# guess: several answers; confirm that all choices are listed",
         f'# In a CSV file an empty cell is a missing answer, and "{SEPARATOR}" alone ticks no choice.',
         *_list_missing_words(cells),
         format_values(choices, name="choices"),
         *_format_missing(cells, len(cells) - len(answers)),
     ]
-    return InferredFeature(tuple(entries))
 
 
 def find_choices(counts: Mapping[str, int]) -> list[str]:
@@ -138,20 +125,14 @@ def find_choices(counts: Mapping[str, int]) -> list[str]:
 
 
 def count_values(cells: Sequence[str]) -> Counter[str]:
-    """Count the different texts of a column in NFC, without empty cells.
-
-    If all of them spell true or false, for example "True", and both occur, they are "false" and "true".
-    """
+    """Count the different texts of a column in NFC, without empty cells; booleans are "false" and "true"."""
     counts = Counter(to_nfc(cell) for cell in cells if cell)
     booleans = Counter(text.strip().lower() for text in counts.elements())
     return booleans if set(booleans) == {"true", "false"} else counts
 
 
 def format_value_list(texts: Sequence[str], *, is_open: bool = False) -> list[str]:
-    """Return the lines of `values`, with "other" at the end unless the list seems complete.
-
-    An open list lacks some values of the sample.
-    """
+    """Return the lines of `values`, with "other" at the end unless the list seems complete."""
     if is_complete((*texts, "a", "b", "c") if is_open else texts):
         return [format_values(texts)]
     comment = f'# guess: "{OTHER}" stands for every answer that is not listed; confirm'
@@ -166,7 +147,6 @@ def _format_missing(cells: Sequence[str], gaps: int | None = None) -> list[str]:
 
 
 def _list_missing_words(cells: Sequence[str]) -> list[str]:
-    """Return a comment on cells such as NA among numbers or lists of choices."""
     words = Counter(cell for cell in cells if cell.strip().lower() in NO_ANSWER - {"", "nan"})
     shown = [quote(word) for word, count in words.items() if count > 1] or ["such as NA"]
     comment = f"# {words.total()} cells ({', '.join(shown)}) mean no answer: empty them in files of rows"
@@ -174,10 +154,7 @@ def _list_missing_words(cells: Sequence[str]) -> list[str]:
 
 
 def find_spelling_hints(counts: Mapping[str, int]) -> list[str]:
-    """Return hints about values that mean no answer, or that an application may spell differently.
-
-    A hint quotes only texts that occur at least twice.
-    """
+    """Return hints about values that mean no answer or have several spellings, if at least two cells do."""
     spellings = Counter(map(_fold, counts))
     has_lists = 2 * sum("," in text for text in counts) >= len(counts)
     numbers = list(filter(is_whole_number, counts))
@@ -214,7 +191,6 @@ def _fold(text: str) -> str:
 
 
 def _explain_mixed_column(cells: Sequence[str]) -> str:
-    """Return a hint if nearly all texts of a column are numbers."""
     rows = [row for row, cell in enumerate(cells, 1) if parse_number(cell) is None]
     if not 0 < len(rows) <= len(cells) // 10:
         return ""
@@ -224,9 +200,9 @@ def _explain_mixed_column(cells: Sequence[str]) -> str:
 # -- numbers ------------------------------------------------------------------------------------
 
 
-def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequence[float]) -> InferredFeature:
+def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequence[float]) -> list[str]:
     if are_serial(numbers):
-        return InferredFeature(left_out="a different whole number in each row, such as an identifier")
+        raise LeftOut("a different whole number in each row, such as an identifier")
     counts = Counter(number for number in numbers if math.isfinite(number))
     codes, doubtful = find_codes(counts)
     lines = [*_list_missing_words(cells), *_format_codes(counts, codes, doubtful)]
@@ -236,21 +212,19 @@ def _infer_numbers(cells: Sequence[str], answers: Sequence[str], numbers: Sequen
     found = sorted(counts)
     shared = [number for number in found if counts[number] > 1]
     if are_codes(found):
-        return InferredFeature(left_out="only codes for missing answers, such as -99 or 999")
+        raise LeftOut("only codes for missing answers, such as -99 or 999")
     if len(found) < 2:
-        return InferredFeature(left_out="the same number in every row that has one")
+        raise LeftOut("the same number in every row that has one")
     if len(found) <= MAX_DISTINCT_NUMBERS and len(shared) > 1 and all(map(is_whole_number, texts)):
         entries = _infer_categories(texts, Counter(texts))
     elif shared == found and len(found) <= MAX_DISTINCT_NUMBERS:
         entries = _infer_bin_per_number(found)
     else:
         entries = _infer_bins(found)
-    if entries.left_out:
-        return entries
     if len(counts) == len(cells):
         lines.append("# every row has a different number: leave it out if it identifies people")
     missing = _format_missing(cells, len(cells) - len(texts))
-    return InferredFeature((*lines, *entries.entries, *missing))
+    return [*lines, *entries, *missing]
 
 
 def _format_codes(
@@ -271,37 +245,33 @@ def _format_codes(
         yield f"# {rare} cells are far from all others: if they mean no answer, list them in missing_codes"
 
 
-def _infer_bin_per_number(numbers: Sequence[float]) -> InferredFeature:
+def _infer_bin_per_number(numbers: Sequence[float]) -> list[str]:
     exact = [Decimal(repr(number)) for number in numbers]
     edges = [*exact, 2 * exact[-1] - exact[-2]]
     if not all(parse_decimal(edge) is not None for edge in edges):
-        return InferredFeature(left_out=_UNREPRESENTABLE)
+        raise LeftOut(_UNREPRESENTABLE)
     comment = "# guess: a bin for each number of the sample, from it up to the next; confirm"
-    return InferredFeature((comment, format_array("edges", map(format_decimal, edges))))
+    return [comment, format_array("edges", map(format_decimal, edges))]
 
 
-def _infer_bins(numbers: Sequence[float]) -> InferredFeature:
+def _infer_bins(numbers: Sequence[float]) -> list[str]:
     low, high = Decimal(repr(numbers[0])), Decimal(repr(numbers[-1]))
     if high - low < max(abs(low), abs(high)) / 10**9:
-        return InferredFeature(left_out="its numbers differ in the tenth digit and beyond")
+        raise LeftOut("its numbers differ in the tenth digit and beyond")
     start, end, bins = round_outward(low, high)
     if parse_decimal(start) is None or parse_decimal(end) is None:
-        return InferredFeature(left_out=_UNREPRESENTABLE)
+        raise LeftOut(_UNREPRESENTABLE)
     width = format_decimal((end - start) / bins)
-    entries = (
+    return [
         "# guess: the range of the sample, rounded outward; numbers beyond are clipped; confirm",
         f"range = [{format_decimal(start)}, {format_decimal(end)}]",
         f"# guess: each bin is {width} wide; confirm; with fewer bins, estimates are more accurate",
         f"bins = {bins}",
-    )
-    return InferredFeature(entries)
+    ]
 
 
 def round_outward(low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, int]:
-    """Return a range around low and high, and its number of bins, at most MAX_BINS.
-
-    The width of a bin is 1, 2, 2.5 or 5 times a power of ten.
-    """
+    """Return a range and a number of bins, whose width is 1, 2, 2.5 or 5 times a power of ten."""
     power = (high - low).adjusted() - 1
     while True:
         for digit in ("1", "2", "2.5", "5"):

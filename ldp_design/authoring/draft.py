@@ -10,7 +10,7 @@ from encoders.errors import LdpError, SurveyError
 from encoders.survey import read_survey
 from ldp_design.authoring.column_types import (
     MAX_VALUES,
-    InferredFeature,
+    LeftOut,
     count_values,
     find_choices,
     find_spelling_hints,
@@ -79,26 +79,23 @@ def draft_survey(
     choices: Mapping[str, Sequence[str]] | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    """Draft a survey from a public sample.
+    """Draft a survey from a public sample: TOML, without texts that a single cell contains.
 
-    The result is TOML that :func:`encoders.survey.read_survey` accepts, without texts that a single cell
-    contains. `columns` are a public sample, with cells as texts of a CSV file. `label` is the column to
-    predict, or by whose values people are compared; None for a survey without a label. `source` is the
-    sample's file name without suffix, which becomes the survey's id. `choices` and `notes` are as
-    :func:`read_sample` returns them.
+    `label` is the column to predict, or by whose values people are compared, or None. `source` becomes the
+    survey's id. `choices` and `notes` are as :func:`read_sample` returns them.
     Raises DraftError if there are no rows, no label column that fits, or no column that can be a feature.
     """
     label = None if label is None else to_nfc(label)
     if label is not None and label not in columns:
         known = ", ".join(map(quote, columns))
         raise DraftError(f"the sample has no column {quote(label)} for the label; it has {known}")
-    inferred = {
-        name: _infer_column(name, cells, (choices or {}).get(name, ()))
-        for name, cells in columns.items()
-        if name != label
-    }
-    features = {name: each.entries for name, each in inferred.items() if each.entries}
-    left_out = {name: each.left_out for name, each in inferred.items() if each.left_out}
+    features: dict[str, list[str]] = {}
+    left_out: dict[str, str] = {}
+    for name in [each for each in columns if each != label]:
+        try:
+            features[name] = _infer_column(name, columns[name], (choices or {}).get(name, ()))
+        except LeftOut as error:
+            left_out[name] = str(error)
     if not (rows := len(next(iter(columns.values())))):
         raise DraftError("the sample needs at least one row")
     header = "".join(format_comment(note) for note in notes)
@@ -125,7 +122,6 @@ def draft_survey(
 
 
 def format_features_note(*, has_label: bool) -> str:
-    """Return the comment above the features."""
     return _FEATURES_NOTE.format(coupled=_COUPLED if has_label else _ALONE)
 
 
@@ -134,16 +130,16 @@ def make_survey_id(source: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", source.lower()).strip("-")[:64] or "my-survey"
 
 
-def _infer_column(name: str, cells: Sequence[str], choices: Sequence[str]) -> InferredFeature:
+def _infer_column(name: str, cells: Sequence[str], choices: Sequence[str]) -> list[str]:
     if not name:
-        return InferredFeature(left_out="a column without a name, usually a row number")
+        raise LeftOut("a column without a name, usually a row number")
     if not is_text(name):
-        return InferredFeature(left_out="a name that is not printable")
+        raise LeftOut("a name that is not printable")
     if _PERSONAL.search(name):
-        return InferredFeature(left_out="a place or a name, which identifies people")
+        raise LeftOut("a place or a name, which identifies people")
     found = infer_feature(cells, choices)
-    if found.entries and _IDENTIFIER.search(name) and len(set(cells)) == len(cells) > 9:
-        return InferredFeature(left_out="a different value in every row, as its name says: an identifier")
+    if _IDENTIFIER.search(name) and len(set(cells)) == len(cells) > 9:
+        raise LeftOut("a different value in every row, as its name says: an identifier")
     return found
 
 

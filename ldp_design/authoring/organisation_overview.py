@@ -53,7 +53,6 @@ def format_silo_overview(plan: SiloPlan) -> str:
 
 
 def describe_silo_plan(plan: SiloPlan) -> dict[str, Any]:
-    """Return the facts for JSON that only a plan of silos has."""
     return {
         "kind": SILO,
         "rows": plan.rows,
@@ -78,16 +77,13 @@ def describe_tables(plan: SiloPlan) -> Iterator[dict[str, Any]]:
         }
 
 
-def find_silo_warnings(plan: SiloPlan) -> list[SurveyWarning]:
-    """Return warnings about settings of a plan that are allowed, but seldom intended."""
-    warnings = []
+def find_silo_warnings(plan: SiloPlan) -> Iterator[SurveyWarning]:
     if not plan.by_invitation:
         text = (
             "anybody who reaches the collector can send messages, and each may pretend to count "
             f'{plan.rows:,} rows: enrolment = "token" admits invited silos only, one message for each token'
         )
-        warnings.append(SurveyWarning(("survey", "enrolment"), text))
-    return warnings
+        yield SurveyWarning(("survey", "enrolment"), text)
 
 
 # -- surveys for a curator --------------------------------------------------------------------------
@@ -113,7 +109,6 @@ def format_central_overview(survey: Survey) -> str:
 
 
 def describe_central_survey(survey: Survey) -> dict[str, Any]:
-    """Return the facts of a central survey for JSON."""
     return {
         "id": survey.id,
         "kind": survey.kind,

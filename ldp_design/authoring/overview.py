@@ -35,15 +35,12 @@ _LEGEND = "asked is the probability of the question."
 
 @dataclass(frozen=True)
 class SurveyWarning:
-    """A warning for the author of a survey."""
-
     path: tuple[str, ...]
     """The path of the entry in the survey file, the first one if the warning is about several."""
     message: str
 
 
 def format_overview(plan: Plan) -> str:
-    """Return the table of questions, the warnings and the digest."""
     unused = [] if plan.asks_all else ["unused"]  # the parts of epsilon may differ
     head = ["question", "asks for", "mechanism", "realised epsilon", *unused, "asked", "report"]
     rows = [_question_row(plan, question) for question in plan.questions]
@@ -65,7 +62,6 @@ def format_overview(plan: Plan) -> str:
 
 
 def longest_report(plan: Plan, question: Question) -> int:
-    """Return the length of a report of a question in bytes, in the last wave if there are several."""
     return plan.report_bytes(plan.counted_questions[question.index - len(plan.questions)])
 
 
@@ -121,12 +117,11 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
         warnings.append((("relay" if plan.relay else "survey", "epsilon"), text))
     asked = {index for question in plan.questions for index in question.feature_indices}
     left = [feature.name for index, feature in enumerate(plan.features) if index not in asked]
-    if left and plan.family == plan.id:
-        text = f"{', '.join(left)}: never asked (weight 0): the model learns nothing from it"
-        warnings.append((("features", left[0], "weight"), text))
-    elif left:
-        text = f"{', '.join(left)}: not asked in this round (weight 0): only other rounds estimate it"
-        warnings.append((("features", left[0], "weight"), text))
+    if left:
+        why = "not asked in this round (weight 0): only other rounds estimate it"
+        if plan.family == plan.id:
+            why = "never asked (weight 0): the model learns nothing from it"
+        warnings.append((("features", left[0], "weight"), f"{', '.join(left)}: {why}"))
     if uncoupled := _find_uncoupled(plan):
         text = (
             f"{', '.join(uncoupled)}: asked without the label, so the classifier cannot use it: add "
@@ -148,7 +143,6 @@ def find_setting_warnings(plan: Plan) -> list[SurveyWarning]:
 
 
 def _find_never_asked(plan: Plan) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path and the warning of each question whose conditions can never hold together."""
     why = "nobody is asked, because the conditions in ask_if exclude each other: correct them"
     several = {each.name for each in plan.entries if isinstance(each, Choices)}
     for name, condition in plan.texts.conditions.items() if plan.texts else ():
@@ -166,7 +160,6 @@ def _find_uncoupled(plan: Plan) -> list[str]:
 
 
 def _path_of(plan: Plan, question: Question) -> tuple[str, ...]:
-    """Return the path of the entry that a question about at most one feature asks for."""
     if not question.feature_indices:
         return ("label",)
     return ("features", plan.features[question.feature_indices[0]].name)

@@ -73,30 +73,13 @@ def write_projection(
 ) -> str:
     """Return the text of the survey with its numbers as inputs of a projection fitted on PUBLIC rows.
 
-    Numbers of weight 0 and all other entries are unchanged; only the survey's id gets a suffix such as
-    -dca1. The components have the numbers' weight if all numbers have the same weight, otherwise 1.
-
-    The result is TOML that :func:`encoders.survey.read_survey` accepts; its comments state its origin.
+    Numbers of weight 0 and all other entries are unchanged; the survey's id gets a suffix such as -dca1. The
+    components have the numbers' weight if all numbers have the same weight, otherwise 1. `columns` are texts
+    of a CSV file; rows with a missing input (for DCA, also a missing label) are left out. `source` is their
+    name in comments, and `method` "dca" or "pca", see :func:`reduction.fit.fit`. Without `bins`, components
+    are numeric.
     Raises SurveyError, ProjectionError, FitError or RowError if the survey cannot be projected, or the rows
     do not fit it; the message names the entry or the column, never a value.
-
-    Parameters
-    ----------
-    text : str
-        An authored survey, with each number in its own table [features.NAME].
-    columns : mapping from column name to cells
-        Public rows, with cells as texts of a CSV file. DCA needs the label's column. Rows with a missing
-        input (for DCA, also a missing label) are left out.
-    source : str
-        Name of the rows in comments.
-    method : str
-        "dca" or "pca"; see :func:`reduction.fit.fit`.
-    components : int
-        1 to the number of inputs.
-    bins : int, optional
-        Number of bins of each component; components are numeric without it.
-    ridge : float
-        The ridge of DCA.
     """
     text, survey = read_editable_survey(text)
     _check_projectable(survey, method, components)
@@ -135,7 +118,6 @@ def write_projection(
 
 
 def _check_projectable(survey: Survey, method: str, components: int) -> None:
-    """Raise ProjectionError unless a survey has numbers, and a label for DCA, that can be projected."""
     if survey.projection:
         raise ProjectionError("the survey has a projection already; project the survey that it was made from")
     if not projection_inputs(survey):
@@ -151,7 +133,6 @@ def _check_projectable(survey: Survey, method: str, components: int) -> None:
 
 
 def _format_components(survey: Survey, method: str, fitted: Fit, bins: int | None) -> Iterator[str]:
-    """Yield the table of each component of a projection."""
     can_miss = any(each.missing == "category" for each in fitted.projection.inputs)
     weight = component_weight(survey)
     measured = zip(fitted.projection.components, fitted.powers, fitted.bounds, fitted.middle, strict=True)

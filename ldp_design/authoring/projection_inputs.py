@@ -24,7 +24,6 @@ def component_weight(survey: Survey) -> int:
 
 
 def to_number(feature: BinnedFeature | NumericFeature) -> NumericFeature:
-    """Return a feature as a number, without its bins."""
     if isinstance(feature, NumericFeature):
         return feature
     codes = feature.missing_codes

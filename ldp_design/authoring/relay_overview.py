@@ -26,7 +26,6 @@ _MAX_FAILURES = Decimal("0.01")
 
 
 def describe_relay(plan: Plan, relay: Relay) -> dict[str, Any]:
-    """Return the facts about a relay for JSON."""
     mechanisms = [each.mechanism for each in plan.questions]
     facts = {
         "url": relay.url,
@@ -44,7 +43,6 @@ def describe_relay(plan: Plan, relay: Relay) -> dict[str, Any]:
 
 
 def _describe_all(plan: Plan, relay: Relay) -> dict[str, Any]:
-    """Return the facts about a relay through which each person answers all questions."""
     largest = max(_answer_epsilons(plan))
     local = min(largest_epsilon(replace(relay, ask=ONE), []), MAX_LOCAL_EPSILON)
     return {
@@ -56,7 +54,6 @@ def _describe_all(plan: Plan, relay: Relay) -> dict[str, Any]:
 
 
 def format_relay(plan: Plan, relay: Relay) -> list[str]:
-    """Return paragraphs about a relay."""
     facts = describe_relay(plan, relay)
     what, epsilon, first = "reports", "the local epsilon", ""
     if relay.asks_all:
@@ -85,7 +82,6 @@ def format_relay(plan: Plan, relay: Relay) -> list[str]:
 
 
 def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
-    """Return sentences about what relay and collector learn if they work together."""
     each, of_one = ceil(100 * max(_answer_epsilons(plan))) / 100, facts["epsilon_of_one_feature"]
     together, is_large = decimal_text(plan.epsilon), plan.epsilon > MAX_LOCAL_EPSILON
     first = (
@@ -103,7 +99,6 @@ def _describe_together(plan: Plan, facts: dict[str, Any]) -> str:
 
 
 def _compare_with_one(facts: dict[str, Any]) -> str:
-    """Return sentences about the same promise if each person answers one question."""
     return (
         f'With ask = "one", each person would send one answer, whose epsilon could be '
         f"{facts['ask_one']['largest_local_epsilon']:g}. ldp-survey size prints how many people each way "
@@ -128,7 +123,6 @@ def _largest_sum(plan: Plan) -> Decimal:
 
 
 def find_relay_warnings(plan: Plan, relay: Relay) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path and the text of each warning about a relay."""
     if relay.asks_all and (each := max(_answer_epsilons(plan))) >= _MAX_EACH:
         text = (
             f"the epsilon of one answer is {each:.3g}: if relay and collector work together, they learn "

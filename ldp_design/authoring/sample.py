@@ -18,8 +18,6 @@ _FOOTER = re.compile(r"(grand )?total|sum|mean|average|count|source|n ?=", re.IG
 
 
 class Sample(NamedTuple):
-    """A public sample."""
-
     columns: dict[str, list[str]]
     """The cells of each column by its name, as texts of a CSV file."""
     choices: dict[str, list[str]]
@@ -63,7 +61,6 @@ def _count_header_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
 
 def _add_question(sample: Sample, name: str, columns: Mapping[str, list[str]]) -> None:
-    """Add the columns of a question by the text below its name; those that tick a choice become one."""
     ticked = [choice for choice, cells in columns.items() if {*cells} <= {"", choice}]
     for below, cells in columns.items():
         if len(ticked) < 2 or below not in ticked:

@@ -31,10 +31,7 @@ def make_sample_row(plan: Plan, rng: RandomSource) -> dict[str, object]:
 
 
 def find_questions(plan: Plan, name: str) -> list[Question]:
-    """Return the question of this name, or all questions that ask for the feature or entry of this name.
-
-    Raises LdpError if there is no such question or feature.
-    """
+    """Return the questions that have a name, or ask for the feature of this name; raise LdpError if none."""
     found = [each for each in plan.questions if each.name == name] or [
         each
         for each in plan.questions
@@ -75,12 +72,10 @@ def take_row(
 
 
 def format_row(row: dict[str, object]) -> str:
-    """Return a row as text, one value per line."""
     return "\n".join(f"  {name} = {format_value(value)}" for name, value in row.items())
 
 
 def format_value(value: object) -> str:
-    """Return a value of a row as text."""
     if isinstance(value, list):
         return f"{SEPARATOR} ".join(map(str, value)) or "(none of the choices)"
     if isinstance(value, float):
@@ -109,7 +104,6 @@ def compare_mechanisms(plan: Plan, question: Question) -> str:
 
 
 def _compare_ways(plan: Plan, question: Question) -> str:
-    """Return a table of one question for both moments of a number, and of two questions."""
     one, mean, square = (
         design_numeric(
             AUTO, build_numeric_domain(question.label, question.asked_features, each), plan.epsilon

@@ -32,19 +32,13 @@ _UNSUPPORTED = LateImport("cryptography.exceptions:UnsupportedAlgorithm")
 
 @dataclass(frozen=True)
 class KeyPair:
-    """An author's keys."""
-
     private_pem: bytes = field(repr=False)
     """PKCS #8 in PEM form, without a password; anyone with this text can sign."""
     public_key: str
-    """One line of base64, which apps pin."""
 
 
 def make_keys() -> KeyPair:
-    """Make a new pair of keys from the operating system's randomness.
-
-    Raises SignatureError if cryptography is not installed.
-    """
+    """Make a new pair of keys; raise SignatureError if cryptography is not installed."""
     key, serialization = ED25519.load().Ed25519PrivateKey.generate(), _SERIALIZATION.load()
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -53,18 +47,13 @@ def make_keys() -> KeyPair:
 
 
 def public_key_of(private_key_pem: bytes) -> str:
-    """Return the public key that belongs to a private one.
-
-    Raises SignatureError if the text is not a private key, or cryptography is not installed.
-    """
+    """Return the public key of a private one; raise SignatureError for another text."""
     return base64_text(_private(private_key_pem).public_key().public_bytes_raw())
 
 
 def sign(plan: AnyPlan, private_key_pem: bytes) -> bytes:
-    """Sign a plan; the same plan and key give the same signature.
+    """Sign a plan with an Ed25519 key, PKCS #8 in PEM form; the signature has 64 bytes, always the same.
 
-    The key is an Ed25519 key, PKCS #8 in PEM form, without a password, and the signature has 64 bytes; see
-    also :func:`encoders.survey.signature.signature_text`.
     Raises SignatureError if the text is not such a key, or cryptography is not installed.
     """
     return _private(private_key_pem).sign(signed_message(plan.json))
@@ -92,30 +81,23 @@ def _private(pem: bytes) -> Ed25519PrivateKey:
 
 @dataclass(frozen=True)
 class SignatureFile:
-    """A signature file that was written."""
-
     path: Path
     digest: str
     public_key: str
 
 
 def write_key(path: Path) -> str:
-    """Make a key pair, and write the private key to a new file that only its owner can read.
-
-    Returns the public key.
-    Raises SignatureError if the file exists or cannot be written, or if cryptography is not installed.
-    """
+    """Write a new private key to a new file; return the public key, or raise SignatureError."""
     keys = make_keys()
     write_key_file(path, keys.private_pem, SignatureError)
     return keys.public_key
 
 
 def sign_file(survey: Path, key: Path, output: Path | None = None) -> SignatureFile:
-    """Sign a survey, and write the signature to a file.
+    """Sign a survey or compiled plan, and write the signature beside it, or to `output`.
 
-    `survey` is TOML or a compiled plan, and `key` as :func:`write_key` writes it. The output is by default in
-    the survey's folder. An older signature is replaced, any other file is not.
-    Raises SurveyError, SignatureError or OSError if a file cannot be used; the message begins with its name.
+    An older signature is replaced, any other file is not. Raises SurveyError, SignatureError or OSError if a
+    file cannot be used; the message begins with its name.
     """
     plan, pem = ANY_PLANS.load(survey), key.read_bytes()
     path = output or signature_path(survey)

@@ -20,11 +20,7 @@ _MAX_LISTED = 6
 
 
 def write_plan(plan: AnyPlan, output: Path) -> None:
-    """Write a plan to a file, and its texts to the file beside it.
-
-    Raises SurveyError if the plan has texts, and they are not at hand, or it has a relay without keys, and
-    OSError if a file cannot be written.
-    """
+    """Write a plan and its texts; raise SurveyError if they, or the keys of its relay, are missing."""
     if plan.texts_digest and not plan.texts:
         raise SurveyError("the file of its texts is not beside the plan: compile the TOML survey instead")
     if isinstance(plan, Plan) and plan.relay and not plan.relay.has_keys:
@@ -48,10 +44,7 @@ def describe_texts(plan: AnyPlan) -> list[str]:
 
 
 def find_missing_texts(plan: AnyPlan, table: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the titles and the texts of values that a language lacks; whole numbers need no text.
-
-    [about] counts as the first language's.
-    """
+    """Yield the titles and texts of values that a language lacks; whole numbers need no text."""
     if "title" not in table:
         yield "title"
     assert plan.texts

@@ -39,7 +39,6 @@ class LayoutError(LdpError):
 
 
 def quote(text: str) -> str:
-    """Return a text as a TOML basic string on one line; unprintable characters are escaped."""
     return "".join(map(_escape_unprintable, tomlkit.string(text).as_string()))
 
 
@@ -51,15 +50,11 @@ def _escape_unprintable(character: str) -> str:
 
 
 def format_key(name: str) -> str:
-    """Return a TOML key, without quotes if TOML allows that."""
     return name if tomlkit.key(name).as_string() == name else quote(name)
 
 
 def format_values(texts: Sequence[str], last: Sequence[str] = (), name: str = "values") -> str:
-    """Return ``values = [...]``, or another name, sorted, then `last`.
-
-    Values are bare if all of them are numbers, or if they are true and false.
-    """
+    """Return ``values = [...]``, sorted, then `last`; bare if all are numbers, or true and false."""
     ordered = [*sorted(texts, key=_natural_order), *last]
     is_bare = all(map(is_whole_number, ordered)) or set(ordered) == {"true", "false"}
     return format_array(name, ordered if is_bare else [quote(text) for text in ordered])
@@ -82,7 +77,6 @@ def format_decimal(number: Decimal) -> str:
 
 
 def format_array(name: str, items: Iterable[str]) -> str:
-    """Return ``name = [...]``, over several lines if it is long."""
     items = list(items)
     line = f"{name} = [{', '.join(items)}]"
     if len(line) <= _LINE_WIDTH:
@@ -97,7 +91,6 @@ def format_array(name: str, items: Iterable[str]) -> str:
 
 
 def format_comment(*paragraphs: str) -> str:
-    """Return paragraphs as the lines of a TOML comment."""
     wrapped = (
         textwrap.fill(
             each, _COMMENT_WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
@@ -124,10 +117,7 @@ def add_suffix(name: str, suffix: str) -> str:
 
 
 def rename_survey(text: str, name: str, family: str = "") -> str:
-    """Return a survey's text with another id, and a family if one is given.
-
-    The address at a relay ends with the id, and is renamed too.
-    """
+    """Return a survey's text with another id, also in the address at a relay, and perhaps a family."""
     document = _parse(text)
     survey, relay = document["survey"], document.get("relay")
     if relay:
@@ -150,9 +140,8 @@ def replace_epsilon(text: str, epsilon: Decimal, *, asks_all: bool) -> str:
 def replace_features(text: str, names: Iterable[str], new: str) -> str:
     """Replace tables [features.NAME], including the comments at their headers and ends.
 
-    `text` is a survey with LF line ends. `new` are lines of TOML to insert in the place of the first of
-    `names`, which has at least one; the last line ends in a line break.
-    Raises LayoutError if a feature has no header ``[features.NAME]``; the message names the first one.
+    `text` has LF line ends. `new`, which ends in a line break, stands in the place of the first of `names`.
+    Raises LayoutError, with the name, if a feature has no header ``[features.NAME]``.
     """
     document = _parse(text if text.endswith("\n") else f"{text}\n")
     for name in names:

@@ -111,7 +111,6 @@ def page(
 
 
 def _check_epsilon(plan: Plan, max_epsilon: float | None) -> None:
-    """Raise UsageError if the survey asks for more than the page accepts."""
     limit, epsilon = max_epsilon or _MAX_EPSILON, plan.relay.epsilon if plan.relay else plan.epsilon
     if float(epsilon) > limit:
         raise click.UsageError(
@@ -141,7 +140,6 @@ def _survey_url(plan: Plan, collector: str | None) -> str:
 
 
 def _check_collector(url: str) -> str:
-    """Return the URL of a collector without a final slash."""
     parts = _split(url) if _COLLECTOR.fullmatch(url) else None
     if not parts or "/v1/surveys" in parts.path or ".." in parts.path.split("/"):
         raise click.BadParameter("must be the address of a collector, https://HOST", param_hint="--collector")
@@ -153,7 +151,6 @@ def _check_collector(url: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of an address; None if its host or port is impossible."""
     try:
         parts = urlsplit(url)
         return parts if parts.port != 0 else None
@@ -162,7 +159,6 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _find_untitled(plan: Plan) -> list[str]:
-    """Return the names of the questions for which no language has a title."""
     texts = display_texts(plan)
     entries = {**texts.features, **({plan.row_label.name: texts.label} if texts.label else {})}
     return [name for name, entry in entries.items() if entry.title == name]
@@ -192,7 +188,6 @@ def _read_words(path: Path | None) -> Mapping[str, Mapping[str, str]]:
 
 
 def _require_words(plan: Plan, words: Mapping[str, Mapping[str, str]]) -> None:
-    """Raise UsageError if the form would ask for consent in another language than the survey's."""
     found = find_untranslated(plan.texts.languages if plan.texts else (), words)
     without = [language for language, missing in found.items() if len(missing) == len(ENGLISH)]
     partly = [f"{each} for {', '.join(found[each])}" for each in found if each not in without]
@@ -218,7 +213,6 @@ def _draw_qr(address: str) -> bytes:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files; refuse to replace those that this command did not write."""
     page = folder / "index.html"
     former = [name for name in files if (folder / name).exists()]
     if former and not (page.exists() and _MARK in page.read_bytes()):

@@ -50,7 +50,8 @@ class _CheckedFile(click.Path):
         except click.BadParameter as error:
             if ctx is None or not ctx.params.get("as_json"):
                 raise
-            click.echo(json.dumps(describe_unreadable(Path(value).name, error.message)))
+            problem = _problem("error", Path(value).name, None, "", error.message)
+            click.echo(json.dumps({"valid": False, "problems": [problem], "survey": None}))
             raise click.exceptions.Exit(error.exit_code) from error
 
 
@@ -95,18 +96,16 @@ def check(survey: Path, as_json: bool) -> None:
 
 
 def describe_survey(plan: Plan | SiloPlan | Survey, file: str, text: str) -> dict[str, Any]:
-    """Return the result for a survey that can be used.
-
-    A survey for a curator is not compiled. The lines of warnings are found in `text`, the content of the
-    file, if it is TOML.
-    """
+    """Return the result for a survey that can be used; lines of warnings are found in `text`, if TOML."""
     warnings: Iterable[SurveyWarning]
     if isinstance(plan, Survey):
         warnings, facts = find_central_warnings(plan), describe_central_survey(plan)
     elif isinstance(plan, SiloPlan):
         warnings, facts = find_silo_warnings(plan), _describe_plan(plan) | describe_silo_plan(plan)
     else:
-        warnings, facts = find_warnings(plan), _describe_plan(plan) | _describe_local_plan(plan)
+        relay = {"relay": describe_relay(plan, plan.relay)} if plan.relay else {}
+        questions = [_describe_question(plan, each) for each in plan.questions]
+        warnings, facts = find_warnings(plan), _describe_plan(plan) | relay | {"questions": questions}
     texts = _describe_texts(replace(plan, kind=LOCAL).compile() if isinstance(plan, Survey) else plan)
     problems = [
         _problem("warning", file, find_line(text, each.path), ".".join(each.path), each.message)
@@ -127,24 +126,12 @@ def _describe_plan(plan: AnyPlan) -> dict[str, Any]:
     }
 
 
-def _describe_local_plan(plan: Plan) -> dict[str, Any]:
-    return {
-        **({"relay": describe_relay(plan, plan.relay)} if plan.relay else {}),
-        "questions": [_describe_question(plan, each) for each in plan.questions],
-    }
-
-
 def describe_mistakes(error: SurveyError) -> dict[str, Any]:
     """Return the result for a survey that cannot be used: its mistakes, in the order of the file."""
     problems = [
         _problem("error", error.file, each.line, each.field, each.why or str(each)) for each in error.problems
     ]
     return {"valid": False, "problems": problems, "survey": None}
-
-
-def describe_unreadable(file: str, message: str) -> dict[str, Any]:
-    """Return the result for a file that cannot be opened."""
-    return {"valid": False, "problems": [_problem("error", file, None, "", message)], "survey": None}
 
 
 def _problem(severity: str, file: str, line: int | None, field: str, message: str) -> dict[str, Any]:

@@ -133,7 +133,6 @@ def main(
 
 
 def _find_levels(experiment: Experiment, comparison: TrustComparison) -> NoiseLevels | None:
-    """Return the noise levels of the local survey, if it is compared."""
     if not comparison.local:
         return None
     people = experiment.repeats[0].people

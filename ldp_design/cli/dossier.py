@@ -19,10 +19,6 @@ from ldp_design.dossier.source import read_source
 from ldp_design.sizing.assumed_people import LabelSharesError
 
 
-def _announce_simulation(users: int) -> None:
-    click.echo(f"simulating {count_people(users)}", err=True)
-
-
 @click.command(cls=Command)
 @argument("survey", type=INPUT_FILE, help="The survey, a TOML file.")
 @option("-o", "--output", type=OutputFile(), required=True, help="The HTML page to write.")
@@ -68,7 +64,11 @@ def dossier(
         if isinstance(written, SiloSurvey):
             page = render_silo_dossier(read_silo_source(written, survey, rows, silos, label_shares))
         else:
-            page = render_dossier(read_source(survey, users, audit, _announce_simulation, label_shares))
+
+            def announce(users: int) -> None:
+                click.echo(f"simulating {count_people(users)}", err=True)
+
+            page = render_dossier(read_source(survey, users, audit, announce, label_shares))
     except LabelSharesError as error:
         raise click.UsageError(f"--label-shares: {error}") from error
     write_atomically(output, page, public=True)

@@ -34,6 +34,14 @@ def list_parser(
 
 
 parse_epsilons = list_parser(parse_epsilon)
+epsilons_option = option(
+    "--epsilon",
+    "epsilons",
+    metavar="NUMBER,...",
+    callback=parse_epsilons,
+    show_default="epsilon in [survey]",
+    help="The values of epsilon to compare, for example 0.5,1,2.",
+)
 
 
 class Share(click.FloatRange):
@@ -45,7 +53,6 @@ class Share(click.FloatRange):
         super().__init__(0, 1, min_open=True, max_open=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the share as a number."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:

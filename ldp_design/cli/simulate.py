@@ -34,7 +34,7 @@ from ldp_aggregator.codec import to_json
 from ldp_aggregator.estimation import ESTIMATORS
 from ldp_aggregator.reports.archives.parser import SIMULATED_MARK
 from ldp_aggregator.wording.values import NumberMargin, ShareMargin, count_people
-from ldp_design.cli.option_values import list_parser, parse_epsilons
+from ldp_design.cli.option_values import epsilons_option, list_parser
 from ldp_design.simulation.accuracies import UNCOVERED_WARNING, Simulation, SimulationRow, simulate
 from ldp_design.simulation.plot import plot_simulation, require_plot
 from ldp_design.simulation.reports import make_row_reports
@@ -50,7 +50,6 @@ from ldp_design.sizing.simulated_series import simulate_waves
 
 
 def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count: int | None) -> int:
-    """Return 0 if an option is not given; its type refuses 0 itself."""
     return count or 0
 
 
@@ -62,14 +61,7 @@ def _default_to_zero(_context: click.Context, _parameter: click.Parameter, count
     help="Rows with the label, if the survey has one; a CSV file with a header. An empty cell is a missing "
     "answer.",
 )
-@option(
-    "--epsilon",
-    "epsilons",
-    metavar="NUMBER,...",
-    callback=parse_epsilons,
-    show_default="epsilon in [survey]",
-    help="The values of epsilon to compare, for example 0.5,1,2.",
-)
+@epsilons_option
 @option(
     "--users",
     type=Count(min=1),
@@ -250,7 +242,6 @@ def _simulate_shares(
     as_json: bool,
     waves: str | None,
 ) -> str:
-    """Return the errors of shares and means, as a table or as JSON."""
     context = click.get_current_context()
     flags, source = {each.name: each.opts[0] for each in context.command.params}, context.get_parameter_source
     if given := [flags[each] for each in _MODEL_OPTIONS if source(each) != ParameterSource.DEFAULT]:
@@ -264,7 +255,6 @@ def _simulate_shares(
 
 
 def _format_shares(rows: Sequence[ShareErrors], survey: Survey, options: Mapping[str, int]) -> str:
-    """Return a table of the errors of shares and means."""
     cells = [["epsilon", "mechanism", "numeric", "feature", "", "error", "margin", "covered"]]
     for row in rows:
         write: Callable[[float], object] = NumberMargin if row.estimate.startswith("mean") else ShareMargin

@@ -21,7 +21,7 @@ from ldp_aggregator.cli.file_options import INPUT_FILE
 from ldp_aggregator.cli.help import Command, advanced_option, argument, option
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.wording.values import count_people
-from ldp_design.cli.option_values import Share, count_options, parse_epsilons
+from ldp_design.cli.option_values import Share, count_options, epsilons_option
 from ldp_design.sizing.assumed_people import (
     FEATURE_STRENGTHS,
     LabelShares,
@@ -70,14 +70,7 @@ from ldp_design.sizing.survey_size import (
     help="Compute how many people 1, 5 and 10 yes/no questions need, with and without a label.",
 )
 @option("--pilot", type=INPUT_FILE, help="The model, from ldp-train, or a snapshot of an earlier survey.")
-@option(
-    "--epsilon",
-    "epsilons",
-    metavar="NUMBER,...",
-    callback=parse_epsilons,
-    show_default="epsilon in [survey]",
-    help="The values of epsilon to compare, for example 0.5,1,2.",
-)
+@epsilons_option
 @option(
     "--waves",
     type=click.IntRange(1, MAX_WAVES),

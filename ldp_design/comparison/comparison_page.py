@@ -40,7 +40,6 @@ class Scale:
     high: float
 
     def x(self, epsilon: float) -> float:
-        """Return the horizontal position of an epsilon."""
         first, last = math.log(self.epsilons[0]), math.log(self.epsilons[-1])
         share = (math.log(epsilon) - first) / (last - first) if last > first else 0.5
         return _LEFT + 22 + share * (_RIGHT - _LEFT - 44)
@@ -52,7 +51,6 @@ class Scale:
 
 
 def draw_picture(comparison: TrustComparison, target: float | None = None) -> Markup:
-    """Return the image; its numbers are in a table beside it."""
     means = [[comparison.average(each) for each in curve.accuracies] for curve in comparison.curves]
     ends = [end for line in means for mean in line for end in (mean.low, mean.high)]
     levels = [comparison.ceiling.value, comparison.majority.value, *([target] if target else [])]

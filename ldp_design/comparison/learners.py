@@ -34,13 +34,11 @@ class RandomisedResponse:
     """K-ary randomised response of a label, with the greatest difference that epsilon allows."""
 
     k: int
-    """Number of labels."""
     epsilon: float
     """It may be infinite: then the label is not randomised."""
 
     @property
     def q(self) -> float:
-        """The probability of each other label: 1 / (e^epsilon + k - 1)."""
         shrunk = math.exp(-self.epsilon)
         return shrunk / (1 + (self.k - 1) * shrunk)
 
@@ -56,10 +54,7 @@ class RandomisedResponse:
 
 
 def place_rows(features: Sequence[Feature], codes: IntArray) -> FloatArray:
-    """Return the coordinates of coded rows, (m, columns): those of a curator's linear model, not scaled.
-
-    Numbers have their position only, without curves.
-    """
+    """Return the coordinates of coded rows as of a curator's linear model, (m, columns), without curves."""
     design = Design.from_features(features, degree=1)
     coordinates = design.matrix(place_columns(features, codes), slice(None)) * (0.5 / design.constant)
     coordinates[:, -1] = _CONSTANT
@@ -70,8 +65,7 @@ def fit_logistic(rows: FloatArray, labels: IntArray, response: RandomisedRespons
     """Return the weights (columns, k) that maximise the penalised likelihood of randomised labels.
 
     The likelihood is not concave, so the result is the maximum that the solver reaches from zero weights. The
-    ridge depends on the number of rows and on epsilon only. `rows`, (m, columns), are those of
-    :func:`place_rows`, and `labels`, (m,), those that were sent.
+    ridge depends on the number of rows and on epsilon only.
     """
     from scipy.optimize import minimize
 
@@ -102,12 +96,10 @@ def _softmax(scores: FloatArray) -> FloatArray:
 
 
 def predict_naive_bayes(rows: EncodedRows, _coordinates: FloatArray) -> IntArray:
-    """Return the labels that Naive Bayes of the training rows predicts for the test rows."""
     return rows.predict(rows.baseline)
 
 
 def predict_logistic(rows: EncodedRows, coordinates: FloatArray) -> IntArray:
-    """Return the labels that logistic regression predicts for the test rows."""
     split, labels = rows.split, rows.table.labels
     certain = RandomisedResponse(len(rows.plan.label.values), math.inf)
     weights = fit_logistic(coordinates[split.train], labels[split.train], certain)
@@ -116,7 +108,6 @@ def predict_logistic(rows: EncodedRows, coordinates: FloatArray) -> IntArray:
 
 
 def predict_boosted_trees(rows: EncodedRows, _coordinates: FloatArray) -> IntArray:
-    """Return the labels that boosted trees predict for the test rows."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     split, labels = rows.split, rows.table.labels

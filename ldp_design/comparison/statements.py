@@ -39,17 +39,13 @@ ACCEPTED_LOSS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonStatements:
-    """What a comparison found."""
-
     best_learner: Statement
-    """The name of the best learner without protection."""
     uncovered: Statement
     setting: Statement
     recommendation: Sequence[Statement]
     wanted: Sequence[Statement]
     """A heading, and the trust models that the wanted accuracy needs; empty if none is wanted."""
     targets: PlainTable | None
-    """The weakest trust model for several accuracies, if there are any."""
     targets_legend: Statement
     cost: Sequence[Statement]
     """A heading, and what local costs instead of a curator; empty unless both are compared."""
@@ -60,11 +56,7 @@ class ComparisonStatements:
 def state_comparison(
     comparison: TrustComparison, levels: NoiseLevels | None, target: float | None, sign: str = "±"
 ) -> ComparisonStatements:
-    """Return the statements of a comparison.
-
-    `levels` are for the number of people that a local survey needs, and `target` is the wanted accuracy.
-    `sign` stands between an accuracy and half of its interval.
-    """
+    """Return the statements of a comparison; `sign` is between an accuracy and half of its interval."""
     best_learner = TEXTS.find(f"names.{comparison.best_learner}")
     trust_models = "; ".join(f"{each.trust.text}, {explain_trust(each.trust)}" for each in comparison.ranked)
     facts = SimpleNamespace(
@@ -103,7 +95,6 @@ def explain_trust(trust: Trust) -> Statement:
 
 
 def _list_sent(comparison: TrustComparison) -> str:
-    """Return the epsilon that devices send for each promised one, of each relay; empty without relays."""
     lists: dict[str, list[str]] = {}
     for (trust, _), epsilon in comparison.sent.items():
         lists.setdefault(trust.text, []).append(str(Number(epsilon)))
@@ -113,8 +104,7 @@ def _list_sent(comparison: TrustComparison) -> str:
 def recommend(comparison: TrustComparison, target: float | None) -> list[Statement]:
     """Return which trust model and epsilon to choose, and how to ask for the same promise.
 
-    It is the weakest trust model that reliably reaches the accuracy with an epsilon that clients accept by
-    default, at the smallest such epsilon.
+    It is the weakest trust model that reaches the accuracy with an epsilon that clients accept by default.
     """
     wanted = target or comparison.ceiling.value - ACCEPTED_LOSS
     needed = comparison.find_needed_trusts(wanted)
@@ -158,10 +148,7 @@ def recommend(comparison: TrustComparison, target: float | None) -> list[Stateme
 
 
 def _describe_candidate(comparison: TrustComparison, candidate: Candidate) -> SimpleNamespace:
-    """Return the facts about a trust model at one epsilon, with the epsilon that makes the same promise.
-
-    Epsilon of a silo survey hides whether a row was added or removed. Replacing a row is both.
-    """
+    """Return the facts about a trust model at an epsilon; for silos, replacing a row is two changes."""
     kind, exact = candidate.trust.kind, Decimal(repr(candidate.epsilon))
     rows_per_person = comparison.plan.rows_per_person if isinstance(comparison.plan, SiloPlan) else 1
     return SimpleNamespace(
@@ -260,17 +247,13 @@ def _describe_gap(
 
 
 def describe_cell(needed: NeededTrust) -> str:
-    """Return a cell of the table, for example "silo:10 (local?)" if the weaker local survey may reach it too.
-
-    "-" stands for none that is sure to reach the accuracy.
-    """
+    """Return a cell such as "silo:10 (local?)" if the weaker local survey may do too; "-" for none."""
     sure = needed.reaches.trust.text if needed.reaches else "-"
     possible = ", ".join(f"{each.trust.text}?" for each in needed.may_reach)
     return f"{sure} ({possible})" if possible else sure
 
 
 def _tabulate_targets(comparison: TrustComparison) -> PlainTable | None:
-    """Return the weakest trust model that reaches each accuracy, at each epsilon."""
     targets = choose_targets(comparison.majority.high, comparison.ceiling.value)
     if not targets or not comparison.ranked:
         return None

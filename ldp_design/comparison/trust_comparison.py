@@ -1,9 +1,8 @@
 """The result of a comparison: accuracies, the weakest trust model for one, and the people that it needs.
 
-A trust model is weaker than another if people must trust fewer others. The variance of what reports estimate
-falls with one over the number of people. So N people at one epsilon are as precise as n people at another,
-where N / n is the ratio of both variances for equally many people. Equal variance is taken for equal
-accuracy.
+The variance of estimates falls with one over the number of people. So N people at one epsilon are as precise
+as n people at another, where N / n is the ratio of both variances for equally many people. Equal variance is
+taken for equal accuracy.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ class Mean:
 def average(values: FloatArray, test_share: float) -> Mean:
     """Return the mean of one number per split, (J,), for J of at least 2.
 
-    The splits share most of their training rows, so the numbers are correlated. The variance of their mean is
-    (1/J + test rows / training rows) s^2, where s^2 is their sample variance (Nadeau and Bengio 2003). The
-    interval is that of Student's t with J - 1 degrees of freedom.
+    The splits share most of their training rows, so the variance of their mean is (1/J + test rows / training
+    rows) s^2, where s^2 is their sample variance (Nadeau and Bengio 2003). The interval is that of Student's
+    t with J - 1 degrees of freedom.
     """
     from scipy.special import stdtrit
 
@@ -85,10 +84,7 @@ class Crossing:
         return self.write(lambda epsilon: f"{min(max(epsilon, smallest), largest):.2g}", "or less")
 
     def write(self, write: Callable[[float], str], or_less: str) -> str:
-        """Return the text of the epsilon with its interval, such as "1.4 (1.1 to more than 5)".
-
-        `write` gets 0 and infinity too, for which it writes what belongs to the smallest and largest epsilon.
-        """
+        """Return the text of the epsilon with its interval, such as "1.4 (1.1 to more than 5)"."""
 
         def bound(epsilon: float) -> str:
             if epsilon == 0:
@@ -104,10 +100,9 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
     """Return the epsilon from which on the mean of differences is at least zero.
 
     Between tested values, the mean and the ends of its intervals are interpolated in log epsilon. The
-    interval holds the epsilons at which zero is within the interval of the mean. Interpolated ends are
-    further from the mean than the ends of an interpolated mean, so it is rather too wide. `epsilons` ascend.
-    `differences`, (epsilons, J), are the accuracy minus the level, in each split. For `test_share` see
-    :func:`average`.
+    interval contains the epsilons at which zero is within the interval of the mean; interpolation makes it
+    rather too wide. `epsilons` ascend. `differences`, (epsilons, J), are the accuracy minus the level, in
+    each split.
     """
     means = [average(each, test_share) for each in differences]
     values = [mean.value for mean in means]
@@ -123,7 +118,6 @@ def find_crossing(epsilons: Sequence[float], differences: FloatArray, test_share
 
 
 def _cross(epsilons: Sequence[float], values: Sequence[float]) -> float:
-    """Return the epsilon from which on values are at least zero, see :class:`Crossing`."""
     below = [index for index, value in enumerate(values) if value < 0]
     if not below:
         return 0.0
@@ -140,8 +134,6 @@ def _cross(epsilons: Sequence[float], values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """The accuracies of one trust model."""
-
     trust: Trust
     learners: tuple[str, ...]
     """The learner at each epsilon; it follows from public numbers."""
@@ -151,8 +143,6 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A trust model with its accuracy at one epsilon."""
-
     trust: Trust
     epsilon: float
     accuracy: Mean
@@ -168,19 +158,15 @@ class NeededTrust:
     may_reach: tuple[Candidate, ...]
     """Weaker trust models whose interval contains the accuracy."""
     best: Candidate
-    """The compared trust model with the highest accuracy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrustComparison:
-    """The result of :func:`~ldp_design.comparison.trust_experiment.compare`."""
-
     plan: AnyPlan
     """That of the survey as it is written."""
     epsilons: tuple[float, ...]
     """Ascending."""
     trusts: tuple[Trust, ...]
-    """As they were asked for."""
     sent: Mapping[tuple[Trust, float], Decimal]
     """The epsilon of all that a device sends to each relay, for each promised epsilon."""
     curves: tuple[Curve, ...]
@@ -195,7 +181,6 @@ class TrustComparison:
 
     @property
     def splits(self) -> int:
-        """Number of splits."""
         return len(self.majorities)
 
     @property
@@ -213,17 +198,14 @@ class TrustComparison:
 
     @cached_property
     def best_learner(self) -> str:
-        """The learner without protection that has the best mean accuracy."""
         return max(self.ceilings, key=lambda name: float(self.ceilings[name].mean()))
 
     @cached_property
     def ceiling(self) -> Mean:
-        """The accuracy of this learner."""
         return self.average(self.ceilings[self.best_learner])
 
     @cached_property
     def majority(self) -> Mean:
-        """The accuracy of always predicting the most frequent label."""
         return self.average(self.majorities)
 
     @cached_property
@@ -232,12 +214,10 @@ class TrustComparison:
         return sorted((each for each in self.curves if each.trust.is_ranked), key=lambda c: c.trust.rank)
 
     def find(self, kind: str) -> Curve | None:
-        """Return the first curve of a kind of trust model."""
         return next((each for each in self.curves if each.trust.kind == kind), None)
 
     @property
     def local(self) -> Curve | None:
-        """The curve of the local survey."""
         return self.find(LOCAL)
 
     def find_needed_trusts(self, target: float) -> list[NeededTrust]:
@@ -287,7 +267,6 @@ class TrustComparison:
                 }
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the result for JSON."""
         return {
             "rows": list(self.list_rows()),
             "majority": self.majority.value,
@@ -308,13 +287,11 @@ class NoiseLevels:
     variances: FloatArray
     """Shape (epsilons,)."""
     people: int
-    """The number of people whose accuracy is known."""
 
     def count_people(self, epsilon: float, equivalent: float) -> float:
         """Return the number of people at `epsilon` that is as precise as the known number at `equivalent`.
 
-        Beyond the tested epsilons, 0 and infinity, the result is that at the smallest and the largest one: a
-        bound. Between them, log variances are interpolated in log epsilon.
+        Log variances are interpolated in log epsilon; beyond the tested epsilons, the result is a bound.
         """
         return self.people * self._find_variance(epsilon) / self._find_variance(equivalent)
 
@@ -337,11 +314,10 @@ class NoiseLevels:
 def compute_noise_levels(
     survey: Survey, epsilons: Sequence[Decimal], population: SyntheticPopulation, people: int
 ) -> NoiseLevels | None:
-    """Return the noise levels of a survey of a population that so many people are drawn from.
+    """Return the noise levels of a survey among people of a population; None without coupled features.
 
     The variance of a feature is that of P(value | label), averaged over values. Labels are weighted by their
-    squared shares, as P(value, label) is what is estimated. Features are averaged geometrically, because
-    their scales differ. None if the survey asks about no feature together with the label.
+    squared shares, as P(value, label) is what is estimated. Features are averaged geometrically.
     """
     variances = []
     for epsilon in epsilons:

@@ -1,8 +1,7 @@
 """Compares trust models on labelled rows: each trust model, at each epsilon, trains and tests in each split.
 
 Splits, coding and test rows are those of :func:`ldp_design.simulation.accuracies.simulate`. Noise comes from
-a seeded generator, because nothing here may be published as private: not even with noise from the operating
-system would an epsilon cover accuracies that are measured on the rows.
+a seeded generator: no epsilon covers accuracies that are measured on the rows.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ MIN_ROWS = 10
 MIN_SPLITS = 2
 """One split has no spread, so nothing would have an interval."""
 _NO_EPSILON = Decimal("Infinity")
-"""Stands for the epsilon of a model without protection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +64,10 @@ class Experiment:
 
     survey: Survey
     published: AnyPlan
-    """The plan of the survey as it is written."""
     trusts: tuple[Trust, ...]
     epsilons: tuple[Decimal, ...]
     """Ascending."""
     repeats: tuple[EncodedRows, ...]
-    """The coded rows of each split."""
     seed: int
     rows_per_person: int
     """Most rows of one person; epsilon is about all of them."""
@@ -79,18 +75,15 @@ class Experiment:
     """What silos report at each epsilon; empty if they are not compared."""
 
     def __len__(self) -> int:
-        """Return the number of models to train."""
         protected = sum(trust.kind != NONE for trust in self.trusts)
         return len(self.repeats) * (len(LEARNERS) + protected * len(self.epsilons))
 
     @property
     def plan(self) -> Plan:
-        """The plan whose features define the codes."""
         return self.repeats[0].plan
 
     @cached_property
     def coordinates(self) -> FloatArray:
-        """The coordinates of all rows, for logistic regression."""
         return place_rows(self.plan.features, self.repeats[0].codes)
 
     @property
@@ -99,7 +92,6 @@ class Experiment:
         return self.survey.users or len(self.repeats[0].split.train)
 
     def take_rows(self, rows: IntArray) -> CodedRows:
-        """Return some of the coded rows."""
         first = self.repeats[0]
         labels = first.table.labels[rows]
         return CodedRows(self.plan.features, len(self.plan.label.values), first.codes[rows], labels)
@@ -116,9 +108,8 @@ def prepare(
 ) -> Experiment:
     """Check everything that can fail, and return the comparison.
 
-    A survey of silos or of a curator cannot be compared as a local one, because people answer nothing. For
-    the rows see :func:`~ldp_design.simulation.accuracies.simulate`. Each split is four fifths for training
-    and one fifth for tests. Equal seeds give equal results.
+    For the rows see :func:`~ldp_design.simulation.accuracies.simulate`. Each split is four fifths for
+    training and one fifth for tests. Equal seeds give equal results.
     Raises SurveyError, RowError, SimulationError, CentralError or TrustComparisonError if the survey has no
     label, a row does not fit it, or a trust model cannot serve it; nothing was trained.
     """
@@ -177,7 +168,6 @@ def _ask_people(survey: Survey | SiloSurvey, trusts: Sequence[Trust]) -> Survey:
 
 
 def _require_comparable(table: LabelledTable) -> None:
-    """Raise an error if nothing can be learnt from the rows."""
     if len(table.labels) < MIN_ROWS:
         raise TrustComparisonError(
             f"there are {len(table.labels)} rows, but a comparison needs at least {MIN_ROWS}: a fifth "
@@ -214,15 +204,11 @@ def _require_possible(
 
 
 def ask_as_written(survey: Survey, epsilon: Decimal) -> Variant:
-    """Return the survey's own mechanism at another epsilon."""
     return Variant(epsilon=epsilon, mechanism=survey.frequency)
 
 
 def _ask_silos(survey: Survey, epsilon: Decimal, rows: int, rows_per_person: int) -> SiloPlan:
-    """Return the plan of silos whose promise equals that of a local survey.
-
-    Epsilon of a plan of silos is about rows that are added or removed. A replaced row is one of each.
-    """
+    """Return the plan of silos with the promise of a local survey, where a replaced row is two changes."""
     if epsilon / 2 < MIN_EPSILON:
         raise TrustComparisonError(
             f"{SILO}: epsilon {epsilon} is too small: silos spend half of it on a row that is added or "
@@ -247,10 +233,7 @@ def make_promise(epsilon: Decimal, rows_per_person: int) -> Promise:
 
 
 def compare(experiment: Experiment, progress: Progress = int) -> TrustComparison:
-    """Run a comparison; call `progress` with 1 after every training.
-
-    The accuracies of all trust models in one split belong together.
-    """
+    """Run a comparison; call `progress` with 1 after every training."""
     with _use_one_thread():
         unprotected = [Trust(text=NONE, kind=NONE, learner=each) for each in LEARNERS]
         ceilings = [_run_trials(experiment, trust, _NO_EPSILON, progress) for trust in unprotected]
@@ -298,7 +281,6 @@ def _use_one_thread() -> AbstractContextManager[object]:
 def _run_trials(
     experiment: Experiment, trust: Trust, epsilon: Decimal, progress: Progress
 ) -> tuple[FloatArray, str]:
-    """Return the accuracy under a trust model in each split, and the learner."""
     settings: tuple[object, ...] = (trust.text,)
     local = epsilon
     if trust.kind in (LOCAL, RELAY):  # seeded as in simulate, so that the accuracies are the same
@@ -317,7 +299,6 @@ def _run_trials(
 def _predict(
     experiment: Experiment, trust: Trust, epsilon: Decimal, rows: EncodedRows, seeds: np.random.SeedSequence
 ) -> tuple[IntArray, str]:
-    """Return the labels of the test rows that a model predicts, and its learner."""
     split, labels, people = rows.split, rows.table.labels, experiment.rows_per_person
     if trust.kind == NONE:
         return LEARNERS[trust.learner](rows, experiment.coordinates), trust.learner
@@ -347,10 +328,9 @@ def _predict(
 def simulate_silos(
     plan: SiloPlan, codes: IntArray, labels: IntArray, silos: int, source: RandomSource
 ) -> SiloSnapshot:
-    """Divide rows among silos, and return the counters of a survey after each silo has sent one message.
+    """Divide rows among silos in order, and return the counters after each has sent one message.
 
-    The noise has the distribution of :meth:`CountTable.perturb`, drawn for many cells at once. The coded rows
-    are `codes`, (m, F), and `labels`, (m,). The first silo has the first of them, and so on, in equal parts.
+    The noise has the distribution of :meth:`CountTable.perturb`, drawn for many cells at once.
     """
     k, mechanism = len(plan.label.values), plan.mechanism
     cells = np.zeros(mechanism.cells, dtype=np.int64)

@@ -36,8 +36,6 @@ class TrustComparisonError(LdpError):
 
 @dataclass(frozen=True, kw_only=True)
 class Trust:
-    """One trust model."""
-
     text: str
     """Its name for :func:`parse_trust`, for example "silo:10"."""
     kind: str
@@ -46,13 +44,10 @@ class Trust:
     """The learner of a curator: "auto", "nb", "linear" or "tree"."""
     silos: int = 0
     batch: int = 0
-    """The number of people in the smallest batch of a relay."""
     asks_all: bool = False
-    """Whether each person answers all questions through the relay."""
 
     @property
     def name(self) -> str:
-        """The name of the kind in texts."""
         return f"{self.kind}-all" if self.asks_all else self.kind
 
     @property
@@ -75,7 +70,6 @@ class Trust:
 
         Of a relay, its epsilon is the largest that keeps the promise. If each person answers one question, it
         is at most the largest that clients accept by default, unless a larger one is promised.
-        Raises SurveyError if people cannot answer all questions of the survey.
         """
         survey = replace(survey, epsilon=epsilon, relay=None, divide=EQUAL)
         if self.kind != RELAY:
@@ -96,9 +90,8 @@ class Trust:
 
 
 def parse_trust(text: str) -> Trust:
-    """Return the trust model that a text names.
+    """Return none, central, central:LEARNER, labels, silo:N, relay:N, relay:N:all or local.
 
-    It is none, central, central:LEARNER, labels, silo:N, relay:N, relay:N:all or local.
     Raises TrustComparisonError if there is no such trust model.
     """
     if text in (NONE, LABELS, LOCAL):

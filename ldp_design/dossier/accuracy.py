@@ -26,7 +26,6 @@ from ldp_design.sizing.survey_size import ExpectedMargins, Size
 
 
 def describe_accuracy(source: DossierSource, size: SizeFacts) -> SimpleNamespace:
-    """Return the facts on whether a survey can reach its aim."""
     commands, sizes = source.commands, source.scenarios[0].sizes
     repeated = (commands.size, commands.rare_size)
     first, *others = [_describe(*each, size) for each in zip(source.scenarios, repeated, strict=False)]
@@ -70,7 +69,6 @@ def _describe(scenario: Scenario, command: str, facts: SizeFacts) -> SimpleNames
 
 
 def _describe_shares(scenario: Scenario, label: Label) -> Statement:
-    """Return the assumption of a scenario about the label, as the words that follow "if"."""
     shares = scenario.label_shares or ()
     given = zip(label.values, map(GivenShare, shares), strict=False)
     return TEXTS.find(
@@ -86,7 +84,6 @@ def _describe_shares(scenario: Scenario, label: Label) -> Statement:
 
 
 def names_of_grade(size: ExpectedMargins, grade: Grade) -> list[str]:
-    """Return the names of the features and tables with a grade."""
     return [margin.name for margin in size.features if margin.grade is grade]
 
 
@@ -95,7 +92,6 @@ def _count_usable(size: Size) -> int:
 
 
 def _list_grades(size: Size, label: Label) -> str:
-    """Return the names of the label and the features by their grade."""
     itself = str(TEXTS.find("answers.main-itself", label=label))
     parts = []
     for grade in Grade:
@@ -106,7 +102,6 @@ def _list_grades(size: Size, label: Label) -> str:
 
 
 def _list_estimates(scenario: Scenario) -> Iterator[Sequence[Cell]]:
-    """Yield the label and each feature with its grade: the rows of a table."""
     [size] = scenario.sizes
     everybody = TEXTS.find("words.everybody")
     for each in list_margins(size):
@@ -125,7 +120,6 @@ def describe_estimate(cells: MarginCells) -> Statement:
 
 
 def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
-    """Yield the grades with each number of people: the rows of a table."""
     none = TEXTS.find("answers.none")
     for size in scenario.sizes:
         names = [", ".join(names_of_grade(size, grade)) or none for grade in Grade]
@@ -134,7 +128,6 @@ def _list_counts(scenario: Scenario) -> Iterator[Sequence[Cell]]:
 
 
 def _list_margins(size: Size) -> Iterator[Sequence[Cell]]:
-    """Yield the rows of the table of margins."""
     for cells in list_margins(size):
         estimates = cells.columns(bool(size.label_margin))
         yield cells.margin.name, cells.asked, cells.reports, *estimates

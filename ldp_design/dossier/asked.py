@@ -42,7 +42,6 @@ def list_asked(plan: AnyPlan, caption: str = "tables.asked") -> list[tuple[State
 
 
 def _list_questions(plan: AnyPlan, language: str) -> Iterator[Sequence[Cell]]:
-    """Yield the label and each feature, in a language of the survey's texts: the rows of a table."""
     texts, label = display_texts(plan, language), plan.row_label
     required = TEXTS.find("words.required")
     if texts.label:
@@ -132,7 +131,6 @@ _SEED = 1
 
 
 def describe_sample(plan: Plan) -> SimpleNamespace:
-    """Return the facts on a made-up person and their report."""
     stream = FastStream(_SEED)  # fixed, so that the same survey gives the same page
     row = make_sample_row(plan, stream)
     first = plan.questions[0].name if plan.asks_all else None  # of the reports that each person sends
@@ -155,7 +153,6 @@ def describe_sample(plan: Plan) -> SimpleNamespace:
 
 
 def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
-    """Yield the bytes, the name and the meaning of each field of a report."""
     report, question = unpack(shown.report), shown.randomised.question
     version = shown.report[1:2]
     payload = "; ".join(describe_payload(question, report.payload, Wording.from_plan(plan)))
@@ -178,7 +175,6 @@ def _list_fields(plan: Plan, shown: Preview) -> Iterator[Sequence[Cell]]:
 
 
 def _choose_answers(chances: dict[Any, Fraction], truth: object) -> list[Any]:
-    """Return the most likely answers, and the true one."""
     order = sorted(chances, key=lambda value: -chances[value])
     left = order[MAX_LISTED_ANSWERS:]
     return order[:MAX_LISTED_ANSWERS] + [value for value in left if value == truth]

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 from markupsafe import Markup, escape
 
 from encoders import __version__
 from encoders.canonical import decimal_text
-from encoders.survey.compiled_plan import AnyPlan
 from encoders.survey.display_texts import display_texts
-from encoders.survey.features import Choices, Label
+from encoders.survey.features import Choices
+from encoders.survey.texts import ABOUT_KEYS
 from ldp_aggregator.render.html import load_template
 from ldp_aggregator.statements.privacy import update_beliefs
 from ldp_aggregator.wording.statement import Basis, Statement, Texts
@@ -29,64 +29,22 @@ TEXTS = Texts("ldp_design.dossier")
 # -- facts about a plan of people or of silos -------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class SectionNumbers:
-    """The numbers of the sections that texts name; 0 if the dossier does not have one."""
-
-    purpose: int
-    asked: int
-    visible: int
-    epsilon: int
-    accuracy: int
-    not_covered: int
-    withdrawal: int
-    audit: int
-    checklist: int
-    proof: int
-    margins: int
-    commands: int
+_SECTIONS = (
+    *("purpose", "asked", "visible", "epsilon", "accuracy", "not_covered", "withdrawal", "audit"),
+    *("checklist", "proof", "margins", "commands"),
+)
+"""The sections whose numbers texts name."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AboutFacts:
-    """What the author states about the survey; empty where nothing is stated."""
-
-    title: str
-    purpose: str = ""
-    contact: str = ""
-    ethics: str = ""
-    retention: str = ""
-    explanation: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DossierFacts:
-    """The facts that texts of dossiers of both kinds name."""
-
-    is_silo: bool
-    plan: AnyPlan
-    epsilon: str
-    label: Label
-    about: AboutFacts
-    several_answers: str
-    """The names of the features with several answers."""
-    size: SizeFacts | None
-    """None for a validation round."""
-    commands: Commands
-    sections: SectionNumbers
-    beliefs: SimpleNamespace
-    beliefs_of_two: SimpleNamespace
-    beliefs_of_five: SimpleNamespace
-    """After one, two and five reports."""
+class DossierFacts(SimpleNamespace):
+    """The facts that texts of dossiers of both kinds name, see :func:`describe_plan`."""
 
     @property
     def conditions(self) -> int:
-        """Number of conditions that the board must check."""
         return len(TEXTS.section("silo_conditions" if self.is_silo else "conditions", self))
 
     @property
     def missing(self) -> str:
-        """What the author does not state."""
         stated = TEXTS.section("purpose", self)
         return ", ".join(each.title.lower() for each in stated if each.basis is Basis.COMPUTED)
 
@@ -103,11 +61,21 @@ def describe_plan(
         plan=plan,
         epsilon=source.epsilon,
         label=plan.row_label,
-        about=AboutFacts(**{**texts.about, "title": texts.title}, explanation=texts.help),
+        # what the author states about the survey; empty where nothing is stated
+        about=SimpleNamespace(
+            **{
+                **dict.fromkeys(ABOUT_KEYS, ""),
+                **texts.about,
+                "title": texts.title,
+                "explanation": texts.help,
+            }
+        ),
         several_answers=" and ".join(each.name for each in plan.entries if isinstance(each, Choices)),
         size=size,
         commands=commands,
-        sections=SectionNumbers(**{each.name: numbers.get(each.name, 0) for each in fields(SectionNumbers)}),
+        # their numbers; 0 if the dossier does not have one
+        sections=SimpleNamespace(**{name: numbers.get(name, 0) for name in _SECTIONS}),
+        # after one, two and five reports
         beliefs=beliefs,
         beliefs_of_two=of_two,
         beliefs_of_five=of_five,
@@ -115,7 +83,6 @@ def describe_plan(
 
 
 def _list_headings(is_silo: bool) -> dict[str, tuple[int, str]]:
-    """Return the number and the title of each section, by its anchor."""
     found = [each for part in ("board", "annex") for each in TEXTS.section(part, is_silo=is_silo)]
     return {anchor_of(each.id): (number, each.title) for number, each in enumerate(found, 1)}
 
@@ -141,10 +108,7 @@ def list_sums(source: PlanSource) -> list[Sequence[Cell]]:
 
 
 def render_page(template: str, source: PlanSource, facts: DossierFacts, **tables: object) -> bytes:
-    """Return a page in UTF-8; its template chooses among the statements and arranges them.
-
-    `tables` is what else the template shows, for example the rows of tables.
-    """
+    """Return a page in UTF-8 from statements; `tables` is what else its template shows."""
     page = load_template("ldp_design.dossier", template, "dossier.css")
     commands = facts.commands.listed
     return page.render(
@@ -180,12 +144,10 @@ class CommonMark:
     """The mark that most statements of a list have; it is shown once, at the head of the list."""
 
     mark: Statement
-    """A statement with this basis and command."""
     has_exceptions: bool
     """Whether other statements of the list have another mark."""
 
     def covers(self, statement: Statement) -> bool:
-        """Return whether a statement has this mark."""
         return _mark_of(statement) == _mark_of(self.mark)
 
 

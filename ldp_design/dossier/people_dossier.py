@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from functools import reduce
 from types import SimpleNamespace
@@ -22,13 +21,9 @@ from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import Count, FactorAtMost, RoundShare, Share, ShareAtMost
 from ldp_design.authoring.overview import find_setting_warnings, longest_report
 from ldp_design.dossier.accuracy import describe_accuracy
-from ldp_design.dossier.asked import (
-    describe_questions,
-    describe_sample,
-    list_asked,
-)
-from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, SectionNumbers, describe_plan, render_page
-from ldp_design.dossier.source import BELIEFS, SURVEYS, AuditSummary, DossierSource
+from ldp_design.dossier.asked import describe_questions, describe_sample, list_asked
+from ldp_design.dossier.dossier_page import TEXTS, DossierFacts, describe_plan, render_page
+from ldp_design.dossier.source import BELIEFS, SURVEYS, DossierSource
 from ldp_design.sizing.size_facts import describe_size
 
 _WEAK_EPSILON = Decimal(4)
@@ -44,31 +39,6 @@ _MAX_QUOTED = 300
 _MAX_TITLE = 100
 """A longer title of a question is not repeated, in characters."""
 _MAX_QUESTIONS = 12
-"""More questions are not repeated."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeopleFacts(DossierFacts):
-    """The facts that texts of dossiers of surveys of people name."""
-
-    plan: Plan
-    questions: SimpleNamespace
-    nonresponse: SimpleNamespace
-    relay: SimpleNamespace | None
-    audit: AuditSummary | None
-    accuracy: SimpleNamespace | None
-    """None for a validation round."""
-    sample: SimpleNamespace
-    consent: SimpleNamespace
-    privacy: Statement
-    is_strict: bool
-    is_moderate: bool
-    is_lax: bool
-    is_weak: bool
-    """How small epsilon is."""
-    marks_are_readable: bool
-    marks_are_hashes: bool
-    """Whether randomised answers to all questions can, or cannot, be computed from their marks."""
 
 
 def render_dossier(source: DossierSource) -> bytes:
@@ -82,7 +52,7 @@ def render_dossier(source: DossierSource) -> bytes:
         warnings=[
             TEXTS.find(
                 "warnings.warning",
-                message=_begin_sentence(each.message),
+                message=each.message[:1].upper() + each.message[1:].rstrip("."),
                 is_silo=False,
                 commands=source.commands,
             )
@@ -108,21 +78,20 @@ def render_dossier(source: DossierSource) -> bytes:
     )
 
 
-def describe_people(source: DossierSource) -> PeopleFacts:
-    """Return all facts of the dossier of a survey of people."""
+def describe_people(source: DossierSource) -> DossierFacts:
     plan, audit, commands, epsilon = source.plan, source.audit, source.commands, source.plan.epsilon
     sizes = source.scenarios[0].sizes if source.scenarios else ()
     size = describe_size(sizes[0], len(sizes) > 1, commands.size) if sizes else None
     common = describe_plan(source, commands, size, is_silo=False)
     mechanisms = [question.mechanism for question in plan.questions]
     are_readable = {each.payload_bytes <= _MARK_BYTES or isinstance(each, SS) for each in mechanisms}
-    return PeopleFacts(
+    return DossierFacts(
         **vars(common),
         questions=describe_questions(plan),
         nonresponse=_describe_nonresponse(plan),
         relay=_describe_relay(plan),
         audit=audit,
-        accuracy=describe_accuracy(source, size) if size else None,
+        accuracy=describe_accuracy(source, size) if size else None,  # None for a validation round
         sample=describe_sample(plan),
         consent=_describe_consent(source, common),
         privacy=find_report_privacy(source.epsilon, plan.asks_all),
@@ -130,13 +99,13 @@ def describe_people(source: DossierSource) -> PeopleFacts:
         is_moderate=epsilon <= _MODERATE,
         is_lax=epsilon <= _LAX,
         is_weak=epsilon >= _WEAK_EPSILON,
+        # whether randomised answers to all questions can, or cannot, be computed from their marks
         marks_are_readable=all(are_readable),
         marks_are_hashes=not any(are_readable),
     )
 
 
 def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
-    """Return the facts on who cannot answer a survey."""
     causes, label = find_nonresponse_causes(plan), plan.row_label
     required = ", ".join(causes.required)
     incomplete = [*causes.incomplete, *([f"\u201c{label.name}\u201d"] if causes.is_label_incomplete else [])]
@@ -153,7 +122,6 @@ def _describe_nonresponse(plan: Plan) -> SimpleNamespace:
 
 
 def _describe_relay(plan: Plan) -> SimpleNamespace | None:
-    """Return what the relay of a survey promises, and where it is."""
     relay = plan.relay
     if relay is None:
         return None
@@ -179,21 +147,14 @@ def _describe_relay(plan: Plan) -> SimpleNamespace | None:
 
 
 def _join_or(names: Sequence[str]) -> str:
-    """Return names as an enumeration: "a, b or c"."""
     return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def _begin_sentence(message: str) -> str:
-    return message[:1].upper() + message[1:].rstrip(".")
-
-
 def _quote_audit(name: str, texts: Sequence[str], source: DossierSource) -> list[Statement]:
-    """Return what the audit's file states: its faults or its notes."""
     return [TEXTS.find(f"audit_file.{name}", text=each, commands=source.commands) for each in texts]
 
 
 def _describe_consent(source: DossierSource, common: DossierFacts) -> SimpleNamespace:
-    """Return the facts of the draft of a consent text."""
     plan, about, texts = source.plan, common.about, display_texts(source.plan)
     titles = [texts.features[each.name].title for each in plan.entries]
     label = [texts.label.title] if texts.label else []
@@ -225,8 +186,7 @@ def _join_questions(first: Statement, second: Statement) -> Statement:
     return TEXTS.find("consent_words.pair", first=first, second=second)
 
 
-def _quote(name: str, stated: str, sections: SectionNumbers) -> Statement:
-    """Return what the author states about this; a long text is not quoted."""
+def _quote(name: str, stated: str, sections: SimpleNamespace) -> Statement:
     text = " ".join(stated.split())
     is_short = 0 < len(text) <= _MAX_QUOTED
     sentence = text if not text or text.endswith((".", "!", "?")) else f"{text}."

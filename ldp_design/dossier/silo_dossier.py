@@ -20,22 +20,18 @@ from ldp_design.dossier.source import BELIEFS, Commands, PlanSource, displayable
 from ldp_design.sizing import size_facts
 from ldp_design.sizing.assumed_people import parse_label_shares
 from ldp_design.sizing.silo_size import SiloSize, compare_silo_sizes
-from ldp_design.sizing.size_facts import SizeFacts, describe_silo_size
+from ldp_design.sizing.size_facts import describe_silo_size
 from ldp_design.sizing.size_summary import Cell, build_silo_comparison, list_margins
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiloSource(PlanSource):
-    """What the dossier of a silo survey is made from."""
-
     plan: SiloPlan
     sizes: Sequence[SiloSize]
     options: Mapping[str, str | int]
-    """The options of `ldp-survey dossier` that determine the sizes."""
 
     @cached_property
     def commands(self) -> Commands:
-        """The commands that repeat a computation."""
         options = [f"{name} {shlex.quote(str(value))}" for name, value in self.options.items()]
         return Commands(
             **self.common_commands,
@@ -57,28 +53,6 @@ def read_silo_source(
         sizes=compare_silo_sizes(survey, rows, silos, shares),
         options={name: value for name, value in given.items() if value},
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SiloDossierFacts(DossierFacts):
-    """The facts that texts of dossiers of silo surveys name."""
-
-    plan: SiloPlan
-    size: SizeFacts
-    rows_given: bool
-    silos_given: bool
-    """Whether numbers of rows and of silos are stated."""
-    messages: Counted
-    questions: Counted
-    cells: Count
-    rows_per_person: Count
-    several_rows: bool
-    most_rows: Count
-    message_bytes: Count
-    scale: str
-    """The scale of the noise."""
-    count_error: str
-    """The largest standard error of a count."""
 
 
 def render_silo_dossier(source: SiloSource) -> bytes:
@@ -104,13 +78,13 @@ def render_silo_dossier(source: SiloSource) -> bytes:
     )
 
 
-def _describe_silos(source: SiloSource) -> SiloDossierFacts:
-    """Return all facts of the dossier."""
+def _describe_silos(source: SiloSource) -> DossierFacts:
     plan, first = source.plan, source.sizes[0]
     size = describe_silo_size(first, len(source.sizes) > 1, source.commands.size)
     errors = [each["standard_error"] for each in describe_tables(plan)]
-    return SiloDossierFacts(
+    return DossierFacts(
         **vars(describe_plan(source, source.commands, size, is_silo=True)),
+        # whether numbers of rows and of silos are stated
         rows_given="--rows" in source.options,
         silos_given="--silos" in source.options,
         messages=Counted(first.silos, "message"),
@@ -126,6 +100,5 @@ def _describe_silos(source: SiloSource) -> SiloDossierFacts:
 
 
 def _grade_estimates(size: SiloSize) -> list[Sequence[Cell]]:
-    """Return the head and the rows of the table of grades."""
     rows = [(each.margin.name, describe_estimate(each), each.margin.grade) for each in list_margins(size)]
     return [("Question", "Typical estimate", "Grade"), *rows]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from encoders.canonical import decimal_text
@@ -16,7 +17,6 @@ from encoders.survey.any_survey import read_survey_file
 from encoders.survey.compiled_plan import AnyPlan
 from ldp_aggregator.privacy_statement import read_audit_document
 from ldp_aggregator.statements.privacy import find_audit, update_belief
-from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import ShareAtMost
 from ldp_design.sizing.assumed_people import LabelShares, make_rare_shares, parse_label_shares
 from ldp_design.sizing.survey_size import COMPARED_USERS, Size, compare_sizes, size_for_users
@@ -32,7 +32,6 @@ class Scenario:
     """What to expect under one assumption about the shares of the labels."""
 
     label_shares: LabelShares | None
-    """In the order of the survey; None if all are equal."""
     sizes: Sequence[Size]
     """One for the expected number of people; if that is not known, one for each of several numbers."""
 
@@ -56,7 +55,6 @@ class Commands:
 
     @property
     def size_number(self) -> int:
-        """The number of a command in the dossier, like the next."""
         return [*self.listed].index("size") + 1
 
     @property
@@ -66,15 +64,12 @@ class Commands:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSource:
-    """A plan of people or of silos, and what follows from its epsilon."""
-
     plan: AnyPlan
     file: str
     """The name of the survey's file, for the commands that repeat a computation."""
 
     @property
     def epsilon(self) -> str:
-        """The plan's epsilon as text."""
         return decimal_text(self.plan.epsilon)
 
     def odds_factor(self, surveys: int = 1) -> float:
@@ -86,7 +81,6 @@ class PlanSource:
         return ShareAtMost(update_belief(belief, self.odds_factor(surveys)))
 
     def command(self, program: str, *options: str) -> str:
-        """Return a command on the survey's file."""
         return " ".join(filter(None, (program, shlex.quote(self.file), *options)))
 
     @property
@@ -103,16 +97,13 @@ class PlanSource:
 
 @dataclass(frozen=True, kw_only=True)
 class DossierSource(PlanSource):
-    """What the dossier of a local survey is made from."""
-
     survey: Survey
     plan: Plan
     scenarios: Sequence[Scenario]
     """What to expect: with the label shares that were given; otherwise with equal shares and, if there is a
     label, with a rare one. Empty for a validation round, to which `ldp-survey size` does not apply."""
     shares_text: str = ""
-    """The label shares as they were given; empty if they were not."""
-    audit: AuditSummary | None
+    audit: SimpleNamespace | None
 
     @property
     def size(self) -> Size | None:
@@ -122,7 +113,6 @@ class DossierSource(PlanSource):
 
     @cached_property
     def commands(self) -> Commands:
-        """The commands that repeat a computation."""
         size, audit = self.size, self.audit
         waves = len(self.plan.waves.list) if self.plan.waves else 1
         users = f"--users {size.users * waves}" if size else ""
@@ -158,9 +148,8 @@ def read_source(
 ) -> DossierSource:
     """Read a survey and an audit of it, and compute what to expect.
 
-    `users` is the number of people who will answer, by default the survey's own. `audit` is what `ldp-audit
-    --json` printed. `on_simulation` is called with the number of people before surveys of them are simulated.
-    `label_shares` are the expected shares of the labels, as in "yes=0.1,no=0.9".
+    `users` is by default the survey's own. `audit` is what `ldp-audit --json` printed, and `label_shares` the
+    expected shares, as in "yes=0.1,no=0.9". `on_simulation` gets the number of people before a simulation.
     Raises SurveyError, AuditError or LabelSharesError if the survey cannot be compiled, the audit is of
     another plan, or the shares do not fit the labels.
     """
@@ -211,39 +200,18 @@ _DATED = ("date", "audited_at", "client", "version")
 """Entries that an audit may have about its date and the version of the client."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditSummary:
-    """An audit of a plan."""
-
-    name: str
-    """The name of its file."""
-    passed: bool
-    statement: Statement
-    bound: str
-    """The largest lower bound on epsilon of all questions and pairs of people."""
-    trials: int
-    """Number of messages of each made-up person."""
-    faults: tuple[str, ...]
-    notes: tuple[str, ...]
-    """What this audit could not detect with its number of messages."""
-    dates: str
-    """What the file contains about its date and the version of the client."""
-
-
-def read_audit_summary(path: Path, plan: Plan) -> AuditSummary:
-    """Read what ``ldp-audit --json`` printed.
-
-    Raises AuditError if the file is not an audit, or is the audit of another plan.
-    """
+def read_audit_summary(path: Path, plan: Plan) -> SimpleNamespace:
+    """Read what ``ldp-audit --json`` printed; raise AuditError if it is none, or of another plan."""
     checked, document = read_audit_document(path, plan)
-    return AuditSummary(
+    return SimpleNamespace(
         name=displayable_name(path),
         passed=checked.passed,
         statement=find_audit(checked.passed, checked.trials),
+        # the largest lower bound on epsilon of all questions and pairs of people
         bound=f"{checked.bound:.4f}",
         trials=checked.trials,
         faults=_list_texts(document.get("faults")),
-        notes=_list_texts(document.get("notes")),
+        notes=_list_texts(document.get("notes")),  # on what it could not detect with its number of messages
         dates="; ".join(f"{key}: {document[key]}" for key in _DATED if key in document),
     )
 

@@ -10,8 +10,9 @@ from benchmarks.port_client import PortClient
 from encoders.report import MEDIA_TYPE
 from encoders.survey import read_survey
 from ldp_audit import audit
-from ldp_audit.audit import collect_reports, measure_leak
+from ldp_audit.audit import collect_reports
 from ldp_audit.people import focus_plan, make_people
+from ldp_audit.result import measure_leak
 from tests.support.ports import PORTS
 from tests.support.statistical_checks import small_and_full
 from tests.support.surveys import VALIDATED

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from ldp_audit.blackbox import SELECTION_SHARE, Event, compare, epsilon_lower_bound, required_requests
+from ldp_audit.blackbox import (
+    SELECTION_SHARE,
+    _list_families,
+    compare,
+    epsilon_lower_bound,
+    required_requests,
+)
 from ldp_audit.messages import Messages
 
 
@@ -96,10 +102,16 @@ def test_messages_keep_their_bytes():
     assert received.first(9) == sent
     assert received.pad(7).first(9) == sent
     assert received.pad(7).data.shape == (4, 7)
-    assert list(Event("length", (), 3).holds(received)) == [False, True, False, False]
-    assert list(Event("byte", (0,), 97).holds(received)) == [False, True, True, True]
-    assert list(Event("bits", (1, 7), 3).holds(received)) == [False, True, True, True]  # "a" is 0x61
-    assert list(Event("word", (0,), 0x6261).holds(received)) == [False, True, False, True]
+
+
+def test_events_hold_as_often_as_they_are_counted():
+    rng = np.random.default_rng(4)
+    pair = tuple(Messages.from_bytes([rng.bytes(length) for length in (3, 4) * 20]) for _ in "ab")
+    families = list(_list_families(pair))
+    assert [family(0).text.split()[0] for *_, family in families] == ["3", "byte", "bits", "bytes"]
+    for *counts, event in families:
+        for index in range(len(counts[0])):
+            assert [event(index).holds(each).sum() for each in pair] == [each[index] for each in counts]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 3])

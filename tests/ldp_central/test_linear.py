@@ -20,7 +20,7 @@ from ldp_central import linear, noise, solver
 from ldp_central.coded_rows import CentralError, CodedRows
 from ldp_central.linear import bound_error, choose_constants, covered_error, fit_linear
 from ldp_central.noise import GRID_BITS, add_cover_noise, bound_tail_delta, draw_ball_noise
-from ldp_central.solver import TOLERANCE, Objective, SoftHinge, SoftMaxHinge, choose_loss, minimise
+from ldp_central.solver import TOLERANCE, Objective, SoftHinge, minimise
 from tests.ldp_central.small_rows import BINS, GAPS, NUMBER, THREE, TWO, random_rows
 
 ALARM = 1e-8
@@ -31,7 +31,7 @@ WEIGHTS = np.concatenate([-np.geomspace(1e3, 1e-3, 4000), [0.0], np.geomspace(1e
 
 def log_density(rows: tuple[tuple[float, int], ...], ridge: float, rate: float) -> np.ndarray:
     """Return the log density of the ideal weight, up to a constant: that of b, times the Jacobian."""
-    loss = SoftHinge()
+    loss = SoftHinge(2)
     gradient, curvature = ridge * WEIGHTS, np.full(len(WEIGHTS), ridge)
     for x, label in rows:
         scores, labels = (WEIGHTS * x)[:, None], np.full(len(WEIGHTS), label)
@@ -69,7 +69,7 @@ def test_rows_beyond_the_unit_ball_exceed_epsilon(epsilon):
 
 def worst_of_two_classes(ridge: float, rate: float) -> float:
     """Return the greatest log ratio that one row in the unit ball can cause, over its scores."""
-    loss, scores = SoftHinge(), np.linspace(-40, 40, 80_001)[:, None]
+    loss, scores = SoftHinge(2), np.linspace(-40, 40, 80_001)[:, None]
     labels = np.ones(len(scores), dtype=np.int64)
     lengths = np.abs(loss.residuals(scores, labels)[:, 0])
     return float((rate * lengths + np.log1p(loss.curvatures(scores, labels)[:, 0, 0] / ridge)).max())
@@ -104,7 +104,7 @@ def shares_near_corners(k: int) -> np.ndarray:
 
 def worst_of_classes(k: int, ridge: float, rate: float) -> float:
     """Return the greatest log ratio that one row in the unit ball can cause, over its distributions."""
-    loss = SoftMaxHinge(k)
+    loss = SoftHinge(k)
     shares = np.maximum(shares_near_corners(k), 1e-15)
     scores = np.log(shares / shares.sum(axis=1, keepdims=True)) / SHARPNESS
     scores[:, 1:] -= 1  # the loss adds the margin to every label but the row's, which is 0
@@ -125,7 +125,7 @@ def test_the_weights_of_more_classes_spend_exactly_epsilon(k, epsilon):
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_derivatives_of_losses_are_those_of_the_losses(k):
-    loss = choose_loss(k)
+    loss = SoftHinge(k)
     rng = np.random.default_rng(k)
     scores, step = rng.normal(0, 2, (6, loss.scores)), 1e-5
     for row, label in product(range(6), range(k)):
@@ -186,7 +186,7 @@ def test_the_hessian_by_pairs_of_codes_is_that_of_the_matrix():
 
 def make_objective(k: int, count: int, epsilon: Fraction, seed: int = 1) -> Objective:
     rows = random_rows((TWO, THREE, BINS, NUMBER), k, count, seed)
-    design, loss = Design.from_features(rows.features, 3), choose_loss(k)
+    design, loss = Design.from_features(rows.features, 3), SoftHinge(k)
     ridge, rate = choose_constants(k, epsilon)
     size = design.columns * loss.scores
     noise = draw_ball_noise(size, rate, FastStream(seed)).reshape(design.columns, loss.scores)
@@ -382,6 +382,6 @@ def test_a_large_epsilon_gives_the_model_without_privacy():
     model, spent = fit_linear(rows, 4000, Fraction(1000), FastStream(1))
     assert sum(each.epsilon for each in spent) == 1000
     design, columns = Design.from_features(rows.features, 3), place_columns(rows.features, rows.codes)
-    plain = Objective(design, columns, rows.labels, SoftHinge(), 1e-3, np.zeros((design.columns, 1)))
+    plain = Objective(design, columns, rows.labels, SoftHinge(2), 1e-3, np.zeros((design.columns, 1)))
     expected = find_class_scores(design.scores(columns, minimise(plain)), 2)
     assert model.scores(codes) == pytest.approx(expected, abs=0.02)

@@ -35,7 +35,6 @@ FOR_DESKS = {
     ("mechanisms", "auto_choice.py"),
     ("mechanisms", "count_table.py"),
     ("mechanisms", "counted_table.py"),
-    ("mechanisms", "populations.py"),  # loaded by simulations alone
     ("mechanisms", "support_counters.py"),  # loaded by collectors
     ("reduction", "dca.py"),
     ("reduction", "fit.py"),

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,7 +69,6 @@ def expected_counts(plan: SiloPlan, path: Path) -> list[int]:
 @pytest.mark.parametrize("most_texts", [0, 30, 1000])
 def test_counts_are_those_of_rows_coded_one_by_one(plan, write_rows, monkeypatch, most_texts):
     monkeypatch.setattr(column_counts, "MAX_TEXTS", most_texts)
-    monkeypatch.setattr(column_counts, "BUFFERED_NUMBERS", 100)
     path = write_rows(3000)
     counted = count(plan, path)
     assert counted.counts == expected_counts(plan, path)
@@ -146,31 +144,6 @@ def test_lines_are_split_as_csv_splits_them(tmp_path, end, size):
         assert firsts == [
             1 + sum(len(before.rows) for before in chunks[:place]) for place in range(len(chunks))
         ]
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [("0", "1000"), ("-1", "1"), ("-1000000", "0.001"), ("1000000", "1000001")]
-)
-def test_the_least_number_of_each_place_is_exact(low, high):
-    text = BOOLEANS + f"[features.size]\nrange = [{low}, {high}]\n"
-    feature = read_silo_survey(text).compile().features[-1]
-    assert not isinstance(feature, CategoricalFeature)
-    least = column_counts.find_least_numbers(feature)
-    assert len(least) == column_counts.STEPS
-    for place, number in enumerate(least, 1):
-        below = column_counts._double(column_counts._rank(number) - 1)
-        assert column_counts.place_code(feature.code(number)) == place
-        assert column_counts.place_code(feature.code(below)) == place - 1
-
-
-def test_ranks_order_the_doubles():
-    draw = random.Random(1)
-    numbers = sorted(
-        [0.0, 5e-324, -5e-324, *(draw.uniform(-1, 1) * 10 ** draw.randrange(-300, 300) for _ in range(99))]
-    )
-    ranks = [column_counts._rank(number) for number in numbers]
-    assert ranks == sorted(set(ranks))
-    assert [column_counts._double(rank) for rank in ranks] == numbers
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def code_rows(rows: list[list[str]]) -> tuple[list[list[str]], list[list[str]]]:
     return coded, plain
 
 
-@pytest.mark.parametrize("texts", [column_counts.MAX_TEXTS, 10], ids=["texts", "sorted"])
+@pytest.mark.parametrize("texts", [column_counts.MAX_TEXTS, 10], ids=["texts", "numbers"])
 def test_codes_count_as_the_rows_without_them(plan, write_rows, monkeypatch, texts):
     monkeypatch.setattr(column_counts, "MAX_TEXTS", texts)
     counted = []
@@ -61,7 +61,7 @@ def test_codes_without_an_option_are_shown_to_the_holder_of_the_rows(plan, write
 
 
 def test_the_numbers_outside_take_little_memory(plan, write_rows, monkeypatch):
-    monkeypatch.setattr(column_counts, "BUFFERED_NUMBERS", 50)
+    monkeypatch.setattr(column_counts, "MAX_OUTSIDE", 50)
     monkeypatch.setattr(column_counts, "MAX_TEXTS", 10)
     numbers = [f"{1000 + number / 8}" for number in range(500)] + ["8888"] * 200
     with open_rows(write_rows([["yes", "no", "50", "70", each] for each in numbers]), bytes(32)) as file:

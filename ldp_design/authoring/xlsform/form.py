@@ -71,15 +71,12 @@ class Question:
     """The type of the answer, and the columns required, constraint, calculation and read_only."""
     cells: Row
     groups: Sequence[str]
-    """The names of the enclosing groups."""
     conditions: Sequence[str]
     """The cells of the column relevant of the enclosing groups, and of the question."""
     enclosing: str
     """The key of the reason why an enclosing group is left out; empty if it is kept."""
     reason: str = ""
-    """Why the question is left out; empty if it is kept."""
     notes: list[str] = field(default_factory=list)
-    """What the survey changes in the question."""
     choices: Mapping[str, Row] | None = None
     """The rows of its list of choices by name; None for another question."""
     bounds: Sequence[Decimal] = ()
@@ -91,12 +88,10 @@ class Question:
 
     @property
     def place(self) -> str:
-        """The worksheet and the row, for messages."""
         return f"survey sheet, row {self.row}"
 
     @property
     def is_optional(self) -> bool:
-        """Whether the answer can be missing."""
         return bool(self.ask_if or self.codes) or not aliases.yes_no.get(self.bind.get("required"), False)
 
 
@@ -116,7 +111,6 @@ class Form:
 
 
 def get_cell(cells: Row, *path: str) -> str:
-    """Return the text of a cell; "" if there is none."""
     found: Any = cells
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
@@ -124,10 +118,7 @@ def get_cell(cells: Row, *path: str) -> str:
 
 
 def read_form(path: Path) -> Form:
-    """Read an XLSForm.
-
-    Raises DraftError if the file is too large or damaged, a formula has no value, or a group has no end.
-    """
+    """Read an XLSForm; raise DraftError if it is too large or damaged, or lacks values or ends of groups."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # openpyxl's, about parts of a workbook that are not read
@@ -225,7 +216,6 @@ def _is_read(sheet: str, header: str) -> bool:
 
 
 def _find_misspelt(workbook: DefinitionData) -> Iterator[str]:
-    """Yield a line about each column of the survey sheet whose name is almost one that is read."""
     headers = [header for row in workbook.survey_header or () for header in row]
     is_double = any("::" in header for header in headers)
     for header in headers:
@@ -238,7 +228,6 @@ def _find_misspelt(workbook: DefinitionData) -> Iterator[str]:
 
 
 def _read_sheet(workbook: DefinitionData, sheet: str, language: str = "default") -> Sequence[Row]:
-    """Return the rows of a worksheet from row 2."""
     other_names, columns = _COLUMNS[sheet]
     rows: Sequence[Row] = dealias_and_group_headers(
         sheet_name=sheet,
@@ -311,7 +300,6 @@ def _read_question(row: int, type_: str, cells: Row, groups: Sequence[Question])
 
 
 def _add_other(rows: list[Row]) -> None:
-    """Add the choice "other" to a list, for all questions that use it, unless the list contains it."""
     if rows and not any(get_cell(row, "name") == "other" for row in rows):
         languages = [
             language for row in rows if isinstance(row.get("label"), dict) for language in row["label"]

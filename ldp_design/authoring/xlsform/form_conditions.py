@@ -25,7 +25,6 @@ _OPPOSITES = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 Token = tuple[str, str]
-"""The kind of a part of an expression, and its text."""
 
 
 class ExpressionError(ValueError):
@@ -73,9 +72,8 @@ def join(kind: str, parts: Iterable[Formula]) -> Formula:
 def parse_expression(text: str, compare: Compare) -> Formula:
     """Parse comparisons and calls of `selected`, joined by `and`, `or` and `not`.
 
-    `compare` gets the operands and the operator of each comparison. Negations are moved into the comparisons
-    (De Morgan's laws).
-    Raises ExpressionError if the expression contains anything else, or is too long or too deeply nested.
+    `compare` gets the operands and the operator of each comparison, into which negations are moved. Raises
+    ExpressionError if the expression contains anything else, or is too long or too deeply nested.
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionError("long")

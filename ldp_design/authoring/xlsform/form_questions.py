@@ -52,10 +52,9 @@ Resolve = Callable[[str, Question], Question | None]
 
 
 def decide(form: Form) -> Callable[[], None]:
-    """Fill in what each question becomes in a survey, or why it is left out.
+    """Fill in what each question becomes, or why it is left out; raise DraftError for too many choices.
 
     Returns a function that leaves out the followers of questions that are left out later.
-    Raises DraftError if the questions have too many choices together.
     """
     by_name: dict[str, list[Question]] = {}
     for each in form.questions:
@@ -93,7 +92,6 @@ def decide(form: Form) -> Callable[[], None]:
 
 
 def _find_reason(question: Question) -> str:
-    """Return why a question is left out, whatever its choices and conditions are; or ""."""
     bind, answer = question.bind, question.bind.get("type", "")
     appearance = get_cell(question.cells, "control", "appearance").split()
     if sum(map(len, question.conditions)) > MAX_LENGTH:
@@ -158,7 +156,6 @@ def _order_by_condition(questions: Sequence[Question], resolve: Resolve) -> list
 
 
 def _read_choices(question: Question, form: Form) -> str:
-    """Fill in the choices of a question, or return why it is left out."""
     if question.tag not in ("select1", "select"):
         return ""
     rows = form.lists.get(question.list_name, ())
@@ -191,7 +188,6 @@ def _give_reason(case: str, question: Question, names: Iterable[str] = ()) -> st
 
 
 def _read_conditions(question: Question, resolve: Resolve) -> str:
-    """Fill in on which answers a question is asked, or return why it is left out."""
     named: dict[str, Question] = {}
     negated: set[str] = set()
 
@@ -225,7 +221,6 @@ def _read_conditions(question: Question, resolve: Resolve) -> str:
 
 
 def _make_term(left: Token, operator: str, right: Token, other: Question | None) -> Term:
-    """Return the term of a survey for a comparison with the answer to another question."""
     cases = {
         "condition": left[0] != "answer" or right[0] not in ("value", "number"),
         "number": operator[0] in "<>",
@@ -254,7 +249,6 @@ def _is_nested(formula: Formula | None) -> bool:
 
 
 def _list_parts(formula: Formula | None, *kinds: str) -> Sequence[Formula]:
-    """Return the parts of a group of these kinds, or the formula alone; nothing for None."""
     if isinstance(formula, Group) and formula.kind in kinds:
         return formula.parts
     return () if formula is None else (formula,)

@@ -43,13 +43,12 @@ _MARKUP = [
 
 
 def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()) -> tuple[str, list[str]]:
-    """Convert an XLSForm (.xlsx or .xls) to a survey file.
+    """Convert an XLSForm (.xlsx or .xls) to a survey file; return it, and lines on what it does not keep.
 
     `label` is the name of the question that becomes the label, and `languages` the tags of languages, such as
-    "English=en"; without a name, that of the default language. Returns the survey file, and a line for
-    everything that it does not keep.
-    Raises DraftError if the form cannot be converted, `label` is not the name of a question that can be the
-    label, `languages` do not fit the form, or no question is kept.
+    "English=en"; without a name, that of the default language.
+    Raises DraftError if the form cannot be converted, `label` or `languages` do not fit the form, or no
+    question is kept.
     """
     try:
         form = read_form(path)
@@ -75,7 +74,6 @@ def convert_xlsform(path: Path, label: str | None, languages: Sequence[str] = ()
 
 
 def _list_asked(form: Form) -> list[Question]:
-    """Return the questions that are kept, and those that the author can complete."""
     return [each for each in form.questions if each.reason in ("", UNLIMITED)]
 
 
@@ -154,7 +152,6 @@ def _comment(text: str, is_needed: object) -> str:
 
 
 def _find_label(name: str, asked: Sequence[Question]) -> Question:
-    """Return the question that becomes the label."""
     known = {each.name: each for each in asked if each.tag == "select1"}
     if name not in known:
         listed = ", ".join(map(quote, known)) or "none"
@@ -214,7 +211,6 @@ def _find_tags(asked: Iterable[Question], default: str, languages: Sequence[str]
 
 
 def _translate(row: Row, column: str, default: str) -> Mapping[str, str]:
-    """Return the texts of a cell by language."""
     cell = row.get(column, {})
     texts = cell if isinstance(cell, dict) else {default: cell}
     return {language: text for language, text in texts.items() if isinstance(text, str)}
@@ -223,7 +219,6 @@ def _translate(row: Row, column: str, default: str) -> Mapping[str, str]:
 def _write_texts(
     default: str, omitted: dict[str, str], question: Question, language: str, path: str, *, are_values: bool
 ) -> list[str]:
-    """Return the lines with a question's title and help in a language, or with the texts of its choices."""
     if are_values:
         found = [(name, row, "label") for name, row in (question.choices or {}).items()]
     else:
@@ -241,7 +236,6 @@ def _write_texts(
 
 
 def _write_text(omitted: dict[str, str], place: str, path: str, key: str, text: str) -> str:
-    """Return the line of a text; it is a comment if a survey cannot have the text."""
     path = f"{path}.{key}"
     if "${" in text:
         omitted[path] = _OMITTED.format(place, path, _INSERTS)
@@ -249,7 +243,6 @@ def _write_text(omitted: dict[str, str], place: str, path: str, key: str, text: 
 
 
 def _clean(text: str) -> str:
-    """Return the plain text of a label: without HTML, Markdown, line breaks and unprintable characters."""
     for pattern, plain in _MARKUP:
         text = pattern.sub(plain, text)
     words = " ".join(unescape(text).split())

@@ -118,13 +118,13 @@ def test_a_fit_is_refused_because_no_ledger_would_record_it(model):
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_probabilities_of_a_linear_model_minimise_its_expected_loss(data, k):
     """At these probabilities the gradient of the expected loss is zero."""
-    from ldp_central.solver import choose_loss
+    from ldp_central.solver import SoftHinge
 
     class Fixed(LinearModel):
         def scores(self, rows_codes: Any) -> Any:
             return find_class_scores(rows_codes, k)
 
-    loss = choose_loss(k)
+    loss = SoftHinge(k)
     scores = np.random.default_rng(1).normal(0, 1.5, (50, k - 1))
     logs = Fixed(2, np.zeros((1, 1)), data.rows.features).compute_scores(scores)
     shares = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)

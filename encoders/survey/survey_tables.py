@@ -91,7 +91,7 @@ class _SurveyReader(SchemaReader):
             divide=self.read_division(),
             kind=self.kind,
             waves=waves,
-            series=self.read_series(tables["series"]),
+            series=self.read_series(self.read_table("series")),
         )
         if "validation" not in self.document or self.mistakes:
             return survey

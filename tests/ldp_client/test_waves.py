@@ -191,6 +191,8 @@ def test_a_journal_without_waves_is_extended(tmp_path, clock):
     with sqlite3.connect(path) as connection:
         connection.execute("ALTER TABLE surveys DROP COLUMN wave")
         connection.execute("ALTER TABLE surveys DROP COLUMN wave_name")
+        connection.execute("ALTER TABLE surveys DROP COLUMN series")
+        connection.execute("DROP TABLE series")
         connection.execute("PRAGMA user_version = 6")
     (entry,) = Journal(path).entries()
     assert (entry.wave, entry.state) == (None, State.READY)

@@ -1,6 +1,7 @@
 """The table [series]: what the author writes, what the plan contains, and which key may sign it."""
 
 import json
+import re
 
 import pytest
 
@@ -34,13 +35,13 @@ def test_a_plan_without_a_series_keeps_its_digest():
         ('name = "sleep"', "", "series.name"),
         ('name = "sleep"', 'name = "Sleep"', "series.name"),
         ("key =", "keys =", "series.keys"),
-        (KEYS.public_key, KEYS.public_key[:-1], "series.key"),
-        (f'"{KEYS.public_key}"', "1", "series.key"),
+        ('="', '"', "series.key"),  # a character less
+        (r'key = .*', "key = 1", "series.key"),
     ],
 )
 def test_a_mistake_is_named(old, new, field):
     with pytest.raises(SurveyError, match=field):
-        read_survey(SLEEP + SERIES.replace(old, new))
+        read_survey(SLEEP + re.sub(old, new, SERIES))
 
 
 def test_surveys_of_other_kinds_have_no_series():

@@ -127,7 +127,7 @@ def test_a_dossier_says_who_sends_nothing_only_if_somebody_must_answer(folder):
         ("compare tea.toml rows.csv", "the survey has no label, so there is no accuracy to compare"),
         (
             "simulate tea.toml rows.csv --public-share 0.2 --validate",
-            "no label to predict: leave --validate, --public-share out",
+            "no label is predicted: leave --validate, --public-share out",
         ),
         ("simulate tea.toml rows.csv --project pca:1", "leave --project out"),
         ("simulate labelled.toml rows.csv", "there is no column 'tired' to take the label from"),

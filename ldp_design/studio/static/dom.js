@@ -1,0 +1,51 @@
+/** Makes elements: texts are never read as HTML. */
+
+/**
+ * Return an element. Attributes that begin with "on" are listeners; false, null and undefined are left out.
+ *
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...any} children elements, texts, lists of them, or nothing
+ */
+export function h(tag, attributes = {}, ...children) {
+  const isDrawing = ["svg", "line", "rect", "circle"].includes(tag);
+  const element = isDrawing ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value") element.value = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(3).filter((each) => each || each === 0));
+  if (tag === "input" || tag === "textarea") element.defaultValue = element.value;
+  if (tag === "select" && attributes.value !== undefined) element.value = attributes.value;
+  return element;
+}
+
+/** Replace the content of an element; focus, cursor and what is being typed stay, by the ids of elements. */
+export function redraw(parent, ...children) {
+  const active = document.activeElement;
+  const kept = active?.id && parent.contains(active) && {
+    id: active.id,
+    typed: "defaultValue" in active && active.type !== "checkbox" && active.value !== active.defaultValue ? active.value : null,
+    place: active.type === "text" || active.tagName === "TEXTAREA" ? [active.selectionStart, active.selectionEnd] : null,
+  };
+  const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
+  parent.replaceChildren(...children.flat(3).filter(Boolean));
+  for (const [id, isOpen] of open) {
+    const element = document.getElementById(id);
+    if (element) element.open = isOpen;
+  }
+  const again = kept && document.getElementById(kept.id);
+  if (!again) return;
+  again.focus({ preventScroll: true });
+  if (kept.typed !== null) again.value = kept.typed;
+  if (kept.place && again.setSelectionRange) again.setSelectionRange(...kept.place);
+}
+
+/** Say a sentence to people who listen to the page. */
+export function announce(text) {
+  const live = document.getElementById("live");
+  live.textContent = "";
+  setTimeout(() => { live.textContent = text; }, 50);
+}

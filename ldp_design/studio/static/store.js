@@ -1,0 +1,55 @@
+/** The survey as the server describes it, and the queue of edits. */
+
+import { get, post } from "./api.js";
+import { announce } from "./dom.js";
+import { t } from "./words.js";
+
+export const store = { state: null, view: "questions", open: null, message: "", size: null };
+let draw = () => {};
+let queue = Promise.resolve();
+
+export function onChange(listener) {
+  draw = listener;
+}
+
+export const refresh = () => draw();
+
+/** Take a new description of the survey, unless a later one is known. */
+export function take(state) {
+  if (store.state && state.version < store.state.version) return;
+  store.state = state;
+  draw();
+}
+
+/** Run a step after those before it; its error becomes a message. */
+export function run(step) {
+  queue = queue.then(step).then(
+    (state) => {
+      store.message = "";
+      if (state?.version !== undefined) take(state);
+      return state;
+    },
+    (error) => fail(error),
+  );
+  return queue;
+}
+
+export function fail(error) {
+  store.message = error.message || t("gone");
+  announce(store.message);
+  draw();
+}
+
+export const edit = (...operations) => run(() => post("api/edit", { operations: operations.flat() }));
+export const reload = () => run(() => get("api/state"));
+
+/** Return an entry of the survey's tables, or undefined. */
+export const find = (...path) => path.reduce((table, key) => table?.[key], store.state.tables);
+export const features = () => Object.keys(find("features") ?? {});
+export const languages = () => Object.keys(find("texts") ?? {});
+
+/** Return the sentences of `check` about an entry; with `below`, also about all in it. */
+export function problemsAt(path, below = false) {
+  const field = path.join(".");
+  return store.state.problems.filter((each) => each.field === field || (below && each.field?.startsWith(`${field}.`)));
+}

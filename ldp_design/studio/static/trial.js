@@ -1,0 +1,103 @@
+/** The page as people see it, and a trial with a real collector and made-up people. */
+
+import { get, post } from "./api.js";
+import { announce, h } from "./dom.js";
+import { button, choose } from "./fields.js";
+import { fail, languages, refresh, run, store } from "./store.js";
+import { formatCount, t } from "./words.js";
+
+let look = { language: "", width: "phone" };
+let preview = null;
+let progress = null;
+let reports = 0;
+let count = "100";
+let frame = null;
+
+/** Return a frame without origin, and send it something as soon as it is ready. */
+function makeFrame(file, title, content, listen = () => {}) {
+  const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts" });
+  addEventListener("message", ({ data, source }) => {
+    if (source !== element.contentWindow) return;
+    if (data === "ready") element.contentWindow.postMessage(content, "*"); // it has no origin to name
+    else listen(data);
+  });
+  return element;
+}
+
+export function drawPage() {
+  const { facts, version } = store.state;
+  if (!facts) return [h("h2", {}, t("page")), h("p", { class: "card" }, t("correct_first"))];
+  const tags = languages();
+  const language = tags.includes(look.language) ? look.language : tags[0] ?? "en";
+  const key = `${version} ${language}`;
+  if (preview?.key !== key) {
+    const made = preview = { key, element: preview?.element };
+    get("api/preview").then((content) => {
+      if (made !== preview) return;
+      made.element = makeFrame("preview.html", t("page"), { ...content, language });
+      refresh();
+    }, fail);
+  }
+  const choice = (name) => (value) => { look = { ...look, [name]: value }; refresh(); };
+  return [
+    h("h2", {}, t("page")), h("p", { class: "lead" }, t("page_lead")),
+    h("div", { class: "row" },
+      tags.length > 1 && choose("page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")),
+      choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width"))),
+    h("div", { class: `stage ${look.width}` }, preview.element),
+  ];
+}
+
+export function drawTrial() {
+  const { facts, trial } = store.state;
+  const start = () => run(async () => { progress = null; reports = 0; return post("api/trial"); });
+  const results = () => run(async () => { announce(t("computing")); return post("api/trial/results"); });
+  return [
+    h("h2", {}, t("trial")), h("p", { class: "lead" }, t("trial_lead")),
+    !facts && h("p", { class: "card" }, t("correct_first")),
+    facts && !trial && h("div", { class: "card" }, h("p", {}, t("trial_start_hint")), button("trial-start", t("trial_start"), start, { class: "primary" })),
+    trial && h("ol", { class: "steps card" },
+      h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), h("span", { class: "hint" }, ` ${t("trial_open_hint")}`)),
+      h("li", {}, h("div", { class: "row" },
+        h("div", { class: "field" }, h("label", { for: "people-count" }, t("trial_people")), h("input", {
+          id: "people-count", type: "number", min: 1, max: 1000, value: count, oninput: (event) => { count = event.target.value; },
+        })),
+        button("trial-answer", t("trial_answer"), answer, { disabled: progress && progress.done < progress.total })),
+      progress && h("div", {}, h("progress", { max: progress.total, value: progress.done, "aria-label": t("trial_progress") }), " ",
+        t("trial_done", formatCount(progress.done), formatCount(progress.total)), progress.failed > 0 && ` ${t("trial_failed", progress.failed)}`, frame)),
+      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", button("trial-count", t("trial_count"), look2)),
+        button("trial-results", t("trial_results"), results, { disabled: false }),
+        trial.results && h("div", { class: "stage wide" }, h("iframe", { src: `results?${store.state.version}`, title: t("trial_results"), sandbox: "allow-same-origin" })),
+        trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
+      h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/trial/end"))), h("span", { class: "hint" }, ` ${t("trial_end_hint")}`))),
+  ];
+}
+
+async function look2() {
+  try {
+    reports = (await get("api/trial/count")).reports;
+    refresh();
+  } catch (error) {
+    fail(error);
+  }
+}
+
+async function answer() {
+  try {
+    const content = await get(`api/trial/people?count=${encodeURIComponent(count)}`);
+    const total = content.people.length;
+    progress = { done: 0, failed: 0, total };
+    frame = makeFrame("people.html", t("trial_people"), content, (news) => {
+      progress = { ...news, total };
+      if (news.done === total) {
+        frame = null;
+        announce(t("trial_done", total, total));
+        void look2();
+      } else if (news.done % 10 === 0) refresh();
+    });
+    frame.className = "hidden";
+    refresh();
+  } catch (error) {
+    fail(error);
+  }
+}

@@ -118,7 +118,7 @@ class Studio:
         }
 
     def _describe_pilot(self) -> dict[str, Any] | None:
-        return {"page": self.pilot.page, "results": bool(self.results)} if self.pilot else None
+        return {"page": self.pilot.page, "results": hash(self.results) if self.results else 0} if self.pilot else None
 
     def change(self, run: Callable[[], object]) -> dict[str, Any]:
         """Change the file, and return its description."""
@@ -154,6 +154,7 @@ class Studio:
 def create_app(studio: Studio) -> Flask:
     """Return the application of a studio."""
     app = Flask(__name__, static_folder=None)
+    app.json.sort_keys = False  # the order of questions and languages means something
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES + 1_000_000
     studio.access.protect(app)
     app.register_error_handler(Exception, _describe_failure)

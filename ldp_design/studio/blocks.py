@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Array
+from tomlkit.items import Array, InlineTable
 
 from ldp_design.authoring.toml_edit import LayoutError, format_array, format_key, quote
 
@@ -70,15 +70,17 @@ class Block:
         body, tail = self.cut_tail()
         document = self._parse(body)
         container = _descend(document, self.path)
-        for key in path[:-1]:
-            if key not in container:
-                container[key] = tomlkit.inline_table()
-            container = container[key]
-        old = container.get(path[-1])
-        if isinstance(old, Array) and isinstance(value, list):
-            _replace_items(old, value)
-        else:
-            container[path[-1]] = _to_item(value)
+        for place, key in enumerate(path):
+            old = container.get(key)
+            if isinstance(old, InlineTable) or old is None and place < len(path) - 1:
+                container[key] = _to_item(_replaced(old or {}, path[place + 1 :], value))
+                break
+            if place < len(path) - 1:
+                container = old
+            elif isinstance(old, Array) and isinstance(value, list):
+                _replace_items(old, value)
+            else:
+                container[key] = _to_item(value)
         self.text = tomlkit.dumps(document).rstrip("\n") + "\n" + tail
 
     def delete(self, path: Path) -> None:
@@ -213,11 +215,16 @@ def _to_item(value: object) -> Any:
             array.append(_to_item(each))
         return array
     if isinstance(value, dict):
-        table = tomlkit.inline_table()
-        for key, each in value.items():
-            table.append(key, _to_item(each))
-        return table
+        entries = (f"{format_key(key)} = {_to_item(each).as_string()}" for key, each in value.items())
+        return tomlkit.value(f"{{ {', '.join(entries)} }}" if value else "{}")
     return tomlkit.item(value)
+
+
+def _replaced(table: Mapping[str, Any], path: Sequence[str], value: object) -> object:
+    """Return a value, or a table in which an entry is replaced."""
+    if not path:
+        return value
+    return {**table, path[0]: _replaced(table.get(path[0], {}), path[1:], value)}
 
 
 def _replace_items(array: Array, values: Sequence[object]) -> None:

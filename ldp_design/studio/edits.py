@@ -123,10 +123,8 @@ class SurveyText:
             self._reorder(path[:-1], names)
 
     def _add_block(self, path: Path, entries: dict[str, Any], after: str = "") -> None:
-        kind = path[:-1] if len(path) > 1 else path
-        ends = [i for i, each in enumerate(self.blocks, 1) if each.path[: len(kind)] == kind]
-        if after:
-            ends = [i for i in ends if self.blocks[i - 1].path[: len(path)] == (*kind, after)] or ends
+        around = (self._ends_of(path[:length]) for length in range(len(path) - 1, 0, -1))
+        ends = (after and self._ends_of((*path[:-1], after))) or next(filter(None, around), [])
         children = [i for i, each in enumerate(self.blocks) if each.path[: len(path)] == path]
         if children:
             ends = children[:1]
@@ -134,6 +132,9 @@ class SurveyText:
             rank = _rank(path)
             ends = [i for i, each in enumerate(self.blocks, 1) if _rank(each.path) <= rank] or [1]
         insert_block(self.blocks, ends[-1], new_block(path, entries))
+
+    def _ends_of(self, path: Path) -> list[int]:
+        return [i for i, each in enumerate(self.blocks, 1) if each.path[: len(path)] == path]
 
     def _find_block(self, path: Path) -> Block | None:
         """Return the block that has the table of an entry, and of several the one with the entry itself."""

@@ -43,7 +43,7 @@ def describe_plan(plan: Plan, url: str) -> dict[str, Any]:
         attributes["max-epsilon"] = decimal_text(plan.relay.epsilon)
         attributes["max-local-epsilon"] = decimal_text(plan.epsilon)
     return {
-        "plan": plan.json,
+        "plan": plan.json.decode(),
         "texts": plan.texts.json.decode() if plan.texts else "",
         "languages": [*plan.texts.languages] if plan.texts else [],
         "attributes": attributes,

@@ -49,3 +49,15 @@ export function announce(text) {
   live.textContent = "";
   setTimeout(() => { live.textContent = text; }, 50);
 }
+
+let shown = "";
+
+/** Show a frame below the page; it is made anew only if its key has changed, because moving a frame reloads it. */
+export function setStage(key, name, width, make) {
+  const stage = document.getElementById("stage");
+  stage.hidden = !key;
+  stage.className = `stage ${width}`;
+  stage.setAttribute("aria-label", name);
+  if (key !== shown) stage.replaceChildren(...(key ? [make()] : []));
+  shown = key;
+}

@@ -1,7 +1,7 @@
 /** The studio's page: the parts of the work, the state of the file, and what other programs do to it. */
 
 import { get, post } from "./api.js";
-import { h, redraw } from "./dom.js";
+import { h, redraw, setStage } from "./dom.js";
 import { button, choose } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
@@ -21,6 +21,7 @@ function draw() {
   const isNew = !state.exists && state.tables && !Object.keys(state.tables).length;
   const app = document.getElementById("app");
   const shown = isNew ? "start" : view;
+  if (!["page", "trial"].includes(shown)) setStage("", "", "");
   const main = h("main", { id: "main", tabindex: "-1" }, drawMessages(), drawView(shown));
   redraw(app,
     h("a", { class: "skip", href: "#main" }, t("skip")),

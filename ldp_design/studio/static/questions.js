@@ -103,7 +103,7 @@ function drawActions(path, name, place) {
   return h("span", { class: "actions" },
     act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
-    act("copy", "\u29c9", () => edit({ op: "copy", path, value: slug(name, names, "-") })),
+    act("copy", t("copy"), () => edit({ op: "copy", path, value: slug(name, names, "-") })),
     act("remove", "\u2715", () => edit({ op: "remove", path })));
 }
 

@@ -1,7 +1,7 @@
 /** The page as people see it, and a trial with a real collector and made-up people. */
 
 import { get, post } from "./api.js";
-import { announce, h } from "./dom.js";
+import { announce, h, setStage } from "./dom.js";
 import { button, choose } from "./fields.js";
 import { fail, languages, refresh, run, store } from "./store.js";
 import { formatCount, t } from "./words.js";
@@ -25,26 +25,27 @@ function makeFrame(file, title, content, listen = () => {}) {
 }
 
 export function drawPage() {
-  const { facts, version } = store.state;
-  if (!facts) return [h("h2", {}, t("page")), h("p", { class: "card" }, t("correct_first"))];
+  const { facts } = store.state;
+  if (!facts) {
+    setStage("", "", "");
+    return [h("h2", {}, t("page")), h("p", { class: "card" }, t("correct_first"))];
+  }
   const tags = languages();
   const language = tags.includes(look.language) ? look.language : tags[0] ?? "en";
-  const key = `${version} ${language}`;
-  if (preview?.key !== key) {
-    const made = preview = { key, element: preview?.element };
+  if (preview?.digest !== facts.digest) {
+    const made = preview = { digest: facts.digest };
     get("api/preview").then((content) => {
-      if (made !== preview) return;
-      made.element = makeFrame("preview.html", t("page"), { ...content, language });
-      refresh();
+      if (made === preview) refresh(made.content = content);
     }, fail);
   }
+  setStage(preview.content ? `${facts.digest} ${language}` : "", t("page"), look.width, () =>
+    makeFrame("preview.html", t("page"), { ...preview.content, language }));
   const choice = (name) => (value) => { look = { ...look, [name]: value }; refresh(); };
   return [
     h("h2", {}, t("page")), h("p", { class: "lead" }, t("page_lead")),
     h("div", { class: "row" },
       tags.length > 1 && choose("page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")),
       choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width"))),
-    h("div", { class: `stage ${look.width}` }, preview.element),
   ];
 }
 
@@ -52,6 +53,8 @@ export function drawTrial() {
   const { facts, trial } = store.state;
   const start = () => run(async () => { progress = null; reports = 0; return post("api/trial"); });
   const results = () => run(async () => { announce(t("computing")); return post("api/trial/results"); });
+  setStage(trial?.results ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
+    h("iframe", { src: `results?${trial.results}`, title: t("trial_results"), sandbox: "allow-same-origin" }));
   return [
     h("h2", {}, t("trial")), h("p", { class: "lead" }, t("trial_lead")),
     !facts && h("p", { class: "card" }, t("correct_first")),
@@ -64,10 +67,9 @@ export function drawTrial() {
         })),
         button("trial-answer", t("trial_answer"), answer, { disabled: progress && progress.done < progress.total })),
       progress && h("div", {}, h("progress", { max: progress.total, value: progress.done, "aria-label": t("trial_progress") }), " ",
-        t("trial_done", formatCount(progress.done), formatCount(progress.total)), progress.failed > 0 && ` ${t("trial_failed", progress.failed)}`, frame)),
+        t("trial_done", formatCount(progress.done), formatCount(progress.total)), progress.failed > 0 && ` ${t("trial_failed", progress.failed)}`)),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", button("trial-count", t("trial_count"), look2)),
         button("trial-results", t("trial_results"), results, { disabled: false }),
-        trial.results && h("div", { class: "stage wide" }, h("iframe", { src: `results?${store.state.version}`, title: t("trial_results"), sandbox: "allow-same-origin" })),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
       h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/trial/end"))), h("span", { class: "hint" }, ` ${t("trial_end_hint")}`))),
   ];
@@ -90,12 +92,13 @@ async function answer() {
     frame = makeFrame("people.html", t("trial_people"), content, (news) => {
       progress = { ...news, total };
       if (news.done === total) {
-        frame = null;
+        frame.remove();
         announce(t("trial_done", total, total));
         void look2();
       } else if (news.done % 10 === 0) refresh();
     });
     frame.className = "hidden";
+    document.body.append(frame);
     refresh();
   } catch (error) {
     fail(error);

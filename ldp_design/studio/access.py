@@ -35,7 +35,8 @@ class Access:
     """The secrets of one run of the studio."""
 
     def __init__(self, port: int) -> None:
-        self.host = f"127.0.0.1:{port}"
+        self._host = f"127.0.0.1:{port}"
+        self.origin = f"http://{self._host}"
         self.frames = f"/frame-{secrets.token_urlsafe(16)}"
         """Below this path are the files of frames, which have no cookie; they contain nothing of a survey."""
         self._token: str | None = secrets.token_urlsafe(32)
@@ -45,7 +46,7 @@ class Access:
     @property
     def address(self) -> str:
         """The address that opens the studio once."""
-        return f"http://{self.host}/?token={self._token}"
+        return f"{self.origin}/?token={self._token}"
 
     def protect(self, app: Flask) -> None:
         """Check every request of an application before it is answered, and add headers to the response."""
@@ -54,7 +55,7 @@ class Access:
 
     def _check(self) -> Response | None:
         site = request.headers.get("Sec-Fetch-Site", "none")
-        if request.host != self.host:
+        if request.host != self._host:
             return _refuse()
         if request.method == "GET" and request.path.startswith(f"{self.frames}/"):
             return None
@@ -65,7 +66,7 @@ class Access:
             return _refuse()
         if request.path != "/" and site not in _SAME:
             return _refuse()
-        if request.method != "GET" and request.headers.get("Origin") != f"http://{self.host}":
+        if request.method != "GET" and request.headers.get("Origin") != self.origin:
             return _refuse()
         return None
 

@@ -72,7 +72,7 @@ class Block:
         container = _descend(document, self.path)
         for place, key in enumerate(path):
             old = container.get(key)
-            if isinstance(old, InlineTable) or old is None and place < len(path) - 1:
+            if isinstance(old, InlineTable) or (old is None and place < len(path) - 1):
                 container[key] = _to_item(_replaced(old or {}, path[place + 1 :], value))
                 break
             if place < len(path) - 1:
@@ -161,17 +161,13 @@ def format_header(path: Path) -> str:
 
 def _find_headers(text: str) -> Iterator[int]:
     """Yield the place of each header: a bracket that begins a line, outside of all others."""
-    depth, line_start = 0, 0
+    depth = line_start = 0
     for match in _TOKEN.finditer(text):
-        token = match[0]
-        if token == "\n":
-            line_start = match.end()
-        elif token in "[{":
-            if token == "[" and not depth and not text[line_start : match.start()].strip():
-                yield match.start()
-            depth += 1
-        elif token in "]}":
-            depth -= 1
+        sign = match[0]
+        if sign == "[" and not depth and not text[line_start : match.start()].strip():
+            yield match.start()
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(sign, 0)
+        line_start = match.end() if sign == "\n" else line_start
 
 
 def _include_comments(text: str, header: int, earliest: int) -> int:

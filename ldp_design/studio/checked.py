@@ -1,12 +1,17 @@
-"""What `ldp-survey check` says about a survey's text, for the page: tables, mistakes, warnings and facts."""
+"""What `ldp-survey check` says about a survey's text, and what the page's frames need of its plan."""
 
 from __future__ import annotations
 
+import base64
+import secrets
+from dataclasses import replace
 from typing import Any
 
+from encoders.canonical import decimal_text
 from encoders.errors import SurveyError
 from encoders.survey import Plan, Survey, read_survey
 from encoders.survey.plan_files import named_lines
+from encoders.survey.relay import KEY_SUITE, LAST_TIME
 from encoders.survey.toml_lines import find_line
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
 from ldp_design.authoring.overview import find_warnings
@@ -39,23 +44,50 @@ def describe_text(text: str) -> dict[str, Any]:
         _problem("warning", ".".join(each.path), find_line(text, each.path), each.message)
         for each in find_warnings(plan)
     ]
-    return {"tables": tables, "problems": problems, "facts": _describe_plan(plan)}
-
-
-def _describe_plan(plan: Plan) -> dict[str, Any]:
     languages = plan.texts.languages if plan.texts else {}
     untranslated = find_untranslated(languages, {})
-    return {
+    facts = {
         "id": plan.id,
         "digest": plan.digest,
-        "epsilon": float(plan.epsilon),
-        "questions": len(plan.questions),
-        "asked": [each.name for each in plan.questions],
         "missing": {name: list(find_missing_texts(plan, table)) for name, table in languages.items()},
         "untranslated": [name for name, words in untranslated.items() if len(words) == len(ENGLISH)],
         "relay": describe_relay(plan, plan.relay) if plan.relay else None,
     }
+    return {"tables": tables, "problems": problems, "facts": facts}
 
 
 def _problem(severity: str, field: str, line: int | None, message: str) -> dict[str, Any]:
     return {"severity": severity, "field": field, "line": line, "message": message}
+
+
+# -- frames ---------------------------------------------------------------------------------------------
+
+
+def describe_preview(text: str) -> dict[str, Any]:
+    """Return what a rehearsal of the form needs; raises SurveyError if there are mistakes.
+
+    The survey is open, whatever its times are, and its relay has made-up keys if it has none yet.
+    """
+    survey, plan = compile_survey(text)
+    if survey.waves or survey.relay:
+        relay = survey.relay and replace(survey.relay, opens=1, closes=LAST_TIME - 1)
+        if relay and not relay.has_keys:
+            relay = replace(relay, collector_key=_make_key(), relay_key=_make_key())
+        plan = replace(survey, waves=None, relay=relay).compile()
+    return describe_plan(plan, plan.relay.url if plan.relay else f"https://collector.example/{plan.id}")
+
+
+def _make_key() -> str:
+    before, after = KEY_SUITE
+    return base64.b64encode(bytes(1) + before + secrets.token_bytes(32) + after).decode()
+
+
+def describe_plan(plan: Plan, url: str) -> dict[str, Any]:
+    """Return a plan, its texts, and the attributes of the form's element."""
+    attributes = {"src": url, "digest": plan.digest, "max-epsilon": decimal_text(plan.epsilon)}
+    if plan.relay:
+        promised, together = decimal_text(plan.relay.epsilon), decimal_text(plan.epsilon)
+        origin = url.rpartition("/")[0]
+        attributes |= {"relay": origin, "max-epsilon": promised, "max-local-epsilon": together}
+    texts = plan.texts.json.decode() if plan.texts else ""
+    return {"plan": plan.json.decode(), "texts": texts, "attributes": attributes}

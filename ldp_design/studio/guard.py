@@ -1,4 +1,4 @@
-"""Runs a command that ends with the studio: `python guard.py FOLDER COMMAND...`, with the studio's pipe as stdin.
+"""Runs a command that ends with the studio: `python guard.py FOLDER COMMAND...`, its stdin a pipe.
 
 The pipe closes when the studio ends the command, and when it dies in any way. The guard then ends the command
 with all its processes, and deletes FOLDER if it is not empty text. It needs the standard library only.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from encoders.errors import LdpError
 from encoders.late_imports import LateImport
 from ldp_design.authoring.draft import draft_survey, make_survey_id
 from ldp_design.authoring.sample import read_sample
+from ldp_design.authoring.toml_edit import quote
 
 MAX_BYTES = 10_000_000
 _CONVERT = LateImport("ldp_design.authoring.xlsform.survey_file:convert_xlsform", "xlsform", "an XLSForm")
@@ -22,27 +23,26 @@ epsilon = 1.0
 users = 2000
 
 [features.question-1]
-values = ["yes", "no"]
+values = ["answer-1", "answer-2"]
 missing = "category"
 
 [about]
 title = {title}
-
 """
+_LEFT_OUT = "# Left out:"
 
 
 class ImportRefused(LdpError):
     """A file that is neither an XLSForm nor a CSV file, or is too long."""
 
 
-def write_new(title: str, languages: list[str]) -> str:
+def write_new(title: str, languages: Sequence[str]) -> str:
     """Return a survey with one question and tables for texts."""
-    quoted = json.dumps(title, ensure_ascii=False)
-    text = _EMPTY.format(id=json.dumps(make_survey_id(title)), title=quoted)
-    parts = [
-        f"[texts.{each}]\n" + (f"title = {quoted}\n" if not i else "") for i, each in enumerate(languages)
-    ]
-    return text + "\n".join(parts)
+    text = _EMPTY.format(id=quote(make_survey_id(title)), title=quote(title))
+    first = f"title = {quote(title)}\n"
+    return text + "".join(
+        f"\n[texts.{each}]\n{'' if place else first}" for place, each in enumerate(languages)
+    )
 
 
 def read_example() -> str:
@@ -50,7 +50,9 @@ def read_example() -> str:
     return _EXAMPLE.read_text("utf-8")
 
 
-def import_file(name: str, content: bytes, label: str | None, languages: list[str]) -> tuple[str, list[str]]:
+def import_file(
+    name: str, content: bytes, label: str | None, languages: Sequence[str]
+) -> tuple[str, list[str]]:
     """Return a survey drafted from a file, and what was left out and why.
 
     Raises DraftError, TableError or ImportRefused if no survey can be made of it.
@@ -61,15 +63,12 @@ def import_file(name: str, content: bytes, label: str | None, languages: list[st
     if suffix not in (*_FORMS, ".csv"):
         raise ImportRefused(f"{name}: is not an XLSForm (.xlsx, .xlsm, .xls) nor a table (.csv)")
     with tempfile.TemporaryDirectory(prefix="ldp-survey-import-") as folder:
-        stem = make_survey_id(Path(name).stem)
-        path = Path(folder) / f"{stem}{suffix}"
+        path = Path(folder) / f"{make_survey_id(Path(name).stem)}{suffix}"
         path.write_bytes(content)
         if suffix in _FORMS:
             text, notes = _CONVERT.load()(path, label, languages)
             return text, [*notes]
         columns, choices, notes = read_sample(path)
-        text = draft_survey(columns, label, stem, choices=choices, notes=notes)
-    comments = [
-        line[2:].strip() for line in text.partition("# Left out:")[2].splitlines() if line.startswith("#")
-    ]
-    return text, [*notes, *comments]
+        text = draft_survey(columns, label, path.stem, choices=choices, notes=notes)
+    left_out = text.partition(_LEFT_OUT)[2].splitlines()
+    return text, [*notes, *(line.lstrip("# ") for line in left_out if line.startswith("#"))]

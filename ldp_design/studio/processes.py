@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from encoders.errors import LdpError
 
 _GUARD = Path(__file__).with_name("guard.py")
-_TIMEOUT_SECONDS = 600
+_PROGRAM = "import sys; from encoders import extras; sys.argv[0] = {0!r}; extras.{1}()"
 
 
 class CommandError(LdpError):
@@ -19,23 +18,24 @@ class CommandError(LdpError):
 
 
 def start_command(
-    name: str,
-    *arguments: object,
-    folder: Path,
-    removes: bool = False,
-    environment: Mapping[str, str] | None = None,
-) -> subprocess.Popen[str]:
+    name: str, *arguments: object, folder: Path, removes: bool = False, token: str = ""
+) -> Process:
     """Start a command of the project, such as "ldp-collector", in a folder; closing its stdin ends it.
 
-    With `removes`, the folder is deleted when the command has ended. Variables LDP_ are not inherited.
+    With `removes`, the folder is deleted when the command has ended. `token` is the operator's. Other
+    variables LDP_ are not inherited.
     """
-    program = f"from encoders.extras import {name.replace('-', '_')} as run; import sys; sys.argv[0] = {name!r}; run()"
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith("LDP_")}
+    program = _PROGRAM.format(name, name.replace("-", "_"))
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LDP_")}
     return subprocess.Popen(  # noqa: S603
-        [sys.executable, "-I", str(_GUARD), str(folder) if removes else "", *command],
+        [
+            *(sys.executable, "-I", str(_GUARD), str(folder) if removes else ""),
+            *(sys.executable, "-c", program, *map(str, arguments)),
+        ],
         cwd=folder,
-        env=inherited | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | dict(environment or {}),
+        env=environment
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        | ({"LDP_OPERATOR_TOKEN": token} if token else {}),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -44,22 +44,20 @@ def start_command(
     )
 
 
-def run_command(
-    name: str, *arguments: object, folder: Path, environment: Mapping[str, str] | None = None
-) -> str:
-    """Run a command in a folder, and return what it prints; raises CommandError with its message."""
-    process = start_command(name, *arguments, folder=folder, environment=environment)
-    assert process.stdin
-    try:
-        # `communicate` closes stdin at once, which would end the command
-        stdin, process.stdin = process.stdin, None
-        output, errors = process.communicate(timeout=_TIMEOUT_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise CommandError(f"{name} did not end within {_TIMEOUT_SECONDS} seconds") from error
-    finally:
-        stdin.close()
-        process.wait()
+Process = subprocess.Popen[str]
+
+
+def run_command(name: str, *arguments: object, folder: Path, token: str = "") -> None:
+    """Run a command in a folder until it ends; raises CommandError with its message."""
+    process = start_command(name, *arguments, folder=folder, token=token)
+    stdin, process.stdin = process.stdin, None  # `communicate` would close it, which ends the command
+    _, errors = process.communicate()
+    assert stdin
+    stdin.close()
     if process.returncode:
-        message = errors.strip().rpartition("Error: ")[2] or f"{name} failed"
-        raise CommandError(message)
-    return output
+        raise CommandError(read_error(errors) or f"{name} failed")
+
+
+def read_error(printed: str) -> str:
+    """Return the message of a command's error, without its usage."""
+    return printed.strip().rpartition("Error: ")[2]

@@ -9,6 +9,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from encoders.errors import LdpError
 from ldp_design.studio.access import Access
-from ldp_design.studio.app import Studio, create_app
+from ldp_design.studio.app import create_app
+from ldp_design.studio.session import Session
 from ldp_design.studio.workfile import WorkFile, state_folder
 
 IDLE_SECONDS = 30.0
@@ -41,31 +43,23 @@ def serve_studio(path: Path, port: int, announce: Callable[[str], object], *, op
     Raises WorkFileError if the file cannot be read or is open in another studio, and PortError.
     """
     listener = _listen(port)
-    file = WorkFile(path, state_folder())
-    access = Access(listener.getsockname()[1])
-    studio = Studio(file, access)
-    server = make_server(
-        "127.0.0.1",
-        listener.getsockname()[1],
-        create_app(studio),
-        threaded=True,
-        request_handler=_SilentHandler,
-        fd=listener.fileno(),
-    )
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    threading.Thread(target=_watch, args=[studio, server], daemon=True).start()
+    file, access = WorkFile(path, state_folder()), Access(listener.getsockname()[1])
+    session = Session(file)
+    app, number = create_app(session, access), listener.fileno()
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_SilentHandler, fd=number)
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.default_int_handler)
+    threading.Thread(target=_watch, args=[session, server], daemon=True).start()
     address = access.address
     announce(address)
     if opens_browser:
         threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
     try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        pass
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
     finally:
-        studio.ended.set()
-        studio.end_pilot()
+        session.ended.set()
+        session.end_pilot()
         file.close()
 
 
@@ -80,18 +74,14 @@ def _listen(port: int) -> socket.socket:
         ) from error
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _watch(studio: Studio, server: BaseWSGIServer) -> None:
+def _watch(session: Session, server: BaseWSGIServer) -> None:
     """End the server when no page has been open for a while."""
     before, slept_until = time.time(), 0.0
-    while not studio.ended.wait(1.0):
+    while not session.ended.wait(1.0):
         now = time.time()
         if now - before > _WAKE_SECONDS:
             slept_until = now
         before = now
-        if studio.idle_seconds() > IDLE_SECONDS and now - slept_until > IDLE_SECONDS:
+        if session.idle_seconds() > IDLE_SECONDS and now - slept_until > IDLE_SECONDS:
             server.shutdown()
             return

@@ -26,15 +26,10 @@ from ldp_design.sizing.sample_size import SizeError, find_min_users, round_up
 from ldp_design.sizing.size_summary import build_accuracy_table, list_margins
 from ldp_design.sizing.survey_size import Size, compare_sizes, size_for_users
 from ldp_design.studio.edits import parse_tables
-from ldp_design.studio.operations import apply_operations, batch_of
+from ldp_design.studio.operations import DEFAULT_USERS, apply_operations, batch_of
 
-DEFAULT_USERS = 1_000
 _MAX_EPSILON = 2.0
 _MOST_BINS = 3
-
-
-class Cancelled(Exception):
-    """Ends a simulation that nobody waits for."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The survey file that the studio works on: its text, what is not saved yet, undo, and other programs' changes.
+"""The survey file of the studio: its text, what is not saved yet, undo, and other programs' changes.
 
 Edits go to a draft in the user's state folder, which survives the end of the studio; saving replaces the
 file atomically. If another program changes the file meanwhile, neither version is lost: the author chooses
@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,11 +45,12 @@ class WorkFile:
         name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:20]
         self._draft = state_folder / f"{name}.toml"
         self._lock = lock(state_folder / f"{name}.lock", self.path.name)
-        self.text, self.conflict, self.problem, self.notice = "", None, "", ""
+        self.text = self.problem = self.notice = self.kept = ""
+        self.saved: bytes | None = None
+        self.conflict: bytes | None = None
         self.undo_texts: list[str] = []
         self.redo_texts: list[str] = []
         self._prefix, self._line_end = b"", b"\n"
-        self.saved: bytes | None = None
         self._load()
 
     def _load(self) -> None:
@@ -144,8 +144,8 @@ class WorkFile:
         self.saved, self.notice = content, ""
         self._forget_draft()
 
-    def resolve(self, *, keep_mine: bool) -> Path:
-        """End a conflict: take one version, and write the other beside the file; return its path."""
+    def resolve(self, *, keep_mine: bool) -> None:
+        """End a conflict: take one version, and write the other beside the file."""
         if self.conflict is None:
             raise WorkFileError("there is nothing to choose: the file was not changed by another program")
         theirs = self.conflict
@@ -157,7 +157,7 @@ class WorkFile:
             self.save()
         else:
             self.change(self._decode(theirs))
-        return kept
+        self.kept = kept.name
 
     def _free_name(self, word: str) -> Path:
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -201,9 +201,9 @@ class WorkFile:
             self._draft.unlink(missing_ok=True)
 
 
-def state_folder(environ: Callable[[str, str], str] = os.environ.get) -> Path:  # type: ignore[assignment]
+def state_folder() -> Path:
     """Return the folder of drafts of this user (XDG Base Directory Specification)."""
-    base = environ("XDG_STATE_HOME", "") or str(Path.home() / ".local" / "state")
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(base) / "ldp-survey-studio"
 
 

@@ -59,7 +59,7 @@ export function drawPublish(go) {
     h("div", { class: "card" }, h("h3", {}, t("signature")), h("p", { class: "hint" }, t("signature_hint")),
       keys.key && h("p", {}, t("key_at"), " ", h("code", {}, keys.key)),
       keys.signature && h("p", {}, t("signed_at"), " ", h("code", {}, keys.signature)),
-      button("sign", keys.key ? t("sign") : t("make_key"), () => run(() => post("api/publish/sign")), { disabled: !isReady })),
+      button("sign", keys.key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady })),
     h("div", { class: "card" }, h("h3", {}, t("commands")), h("p", { class: "hint" }, t("commands_hint", path)), commands(name, relay)),
   ];
 }

@@ -17,7 +17,7 @@ export const refresh = () => draw();
 /** Take a new description of the survey, unless a later one is known. */
 export function take(state) {
   if (store.state && state.version < store.state.version) return;
-  store.state = state;
+  store.state = { ...store.state, ...state };
   draw();
 }
 

@@ -52,7 +52,7 @@ export function drawPage() {
 export function drawTrial() {
   const { facts, trial } = store.state;
   const start = () => run(async () => { progress = null; reports = 0; return post("api/trial"); });
-  const results = () => run(async () => { announce(t("computing")); return post("api/trial/results"); });
+  const results = () => run(async () => { announce(t("computing")); return post("api/results"); });
   setStage(trial?.results ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
     h("iframe", { src: `results?${trial.results}`, title: t("trial_results"), sandbox: "allow-same-origin" }));
   return [
@@ -71,13 +71,13 @@ export function drawTrial() {
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", button("trial-count", t("trial_count"), look2)),
         button("trial-results", t("trial_results"), results, { disabled: false }),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
-      h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/trial/end"))), h("span", { class: "hint" }, ` ${t("trial_end_hint")}`))),
+      h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), h("span", { class: "hint" }, ` ${t("trial_end_hint")}`))),
   ];
 }
 
 async function look2() {
   try {
-    reports = (await get("api/trial/count")).reports;
+    reports = (await get("api/count")).reports;
     refresh();
   } catch (error) {
     fail(error);
@@ -86,7 +86,7 @@ async function look2() {
 
 async function answer() {
   try {
-    const content = await get(`api/trial/people?count=${encodeURIComponent(count)}`);
+    const content = await get(`api/people?count=${encodeURIComponent(count)}`);
     const total = content.people.length;
     progress = { done: 0, failed: 0, total };
     frame = makeFrame("people.html", t("trial_people"), content, (news) => {

@@ -36,7 +36,8 @@ _FRAMES = ("preview.html", "people.html", "frame.css", "preview.js", "people.js"
 _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 _FRAME_POLICY = (
     "default-src 'none'; script-src {origin}; style-src {origin} {style}; img-src data:; "
-    "connect-src {connect}; base-uri 'none'; form-action 'none'; frame-ancestors {origin}; sandbox allow-scripts"
+    "connect-src {connect}; base-uri 'none'; form-action 'none'; frame-ancestors {origin}; "
+    "sandbox allow-scripts"
 )
 _RESULTS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox allow-same-origin"
 

@@ -59,7 +59,7 @@ def _set_relay(survey: SurveyText, ask: Any) -> None:
 
 def _default_relay(survey: SurveyText) -> dict[str, Any]:
     """Return the entries of a relay whose address and times the author replaces."""
-    users, epsilon = survey.find("survey", "users"), Decimal(str(survey.find("survey", "epsilon") or 1))
+    users, epsilon = survey.find("survey", "users"), str(survey.find("survey", "epsilon"))
     people = users if isinstance(users, int) and users > 0 else DEFAULT_USERS
     delta = max(min(Decimal("1e-6"), Decimal(10) ** (_MAX_FAILURES / people).adjusted()), MIN_DELTA)
     now = datetime.now(UTC)
@@ -69,10 +69,17 @@ def _default_relay(survey: SurveyText) -> dict[str, Any]:
         "url": f"https://relay.example/{survey.find('survey', 'id') or 'my-survey'}",
         "batch": batch_of(people),
         "honest": Literal("0.73"),
-        "epsilon": Literal(decimal_text(min(epsilon, Decimal(_MAX_EPSILON)))),
+        "epsilon": Literal(epsilon if _can_be_promised(epsilon) else "1"),
         "delta": Literal(decimal_text(delta)),
         **({} if survey.find("waves") else {"opens": opens, "closes": closes}),
     }
+
+
+def _can_be_promised(epsilon: str) -> bool:
+    try:
+        return 0 < Decimal(epsilon) <= _MAX_EPSILON
+    except ArithmeticError:  # it is no number
+        return False
 
 
 def batch_of(people: int) -> int:

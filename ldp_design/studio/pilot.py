@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.request import Request, build_opener
 
 from encoders.randomness import SystemEntropy
@@ -47,13 +47,16 @@ class Pilot:
         self._process = start_command(*command, folder=self._folder, removes=True, token=self._token)
         assert self._process.stdout
         assert self._process.stderr
+        self._readers: list[threading.Thread] = []
         found = re.search(r"http://[0-9.]+:[0-9]+", self._process.stdout.readline())
         if not found:
             why = read_error(self._process.stderr.read())
             self.end()
             raise CommandError(why or "the collector did not start")
-        for stream in (self._process.stdout, self._process.stderr):
-            threading.Thread(target=stream.read, daemon=True).start()  # so that no pipe fills
+        streams = (self._process.stdout, self._process.stderr)
+        self._readers = [threading.Thread(target=_read_all, args=[each], daemon=True) for each in streams]
+        for each in self._readers:
+            each.start()
         self._url = f"{found[0]}/v1/surveys/{self._plan.id}"
         self.page = f"{found[0]}/s/{self._plan.id}"
         """The address of the page on which people answer."""
@@ -87,3 +90,11 @@ class Pilot:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        for each in self._readers:
+            each.join(5)
+
+
+def _read_all(stream: IO[str]) -> None:
+    """Read what a process prints, so that its pipe never fills."""
+    with stream:
+        stream.read()

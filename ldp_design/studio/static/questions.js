@@ -6,6 +6,7 @@ import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, 
 import { edit, features, find, languages, problemsAt, refresh, store } from "./store.js";
 import { t } from "./words.js";
 
+const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
 const MAX_PLACEHOLDER = /^(question|answer)-\d+$/;
 
@@ -232,7 +233,12 @@ function drawAdd() {
     const names = features();
     const name = slug(`question-${names.length + 1}`, names, "-");
     store.open = `features.${name}`;
-    await edit({ op: "add", path: ["features", name], value: { entries: { ...entriesOf(kind), missing: "category" }, after: names.at(-1) ?? "" } });
+    const entries = { ...entriesOf(kind), missing: "category" };
+    const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
+    await edit(
+      { op: "add", path: ["features", name], value: { entries, after: names.at(-1) ?? "" } },
+      spoken.map((tag) => ({ op: "set", path: textPath(["features", name], tag, "values"), value: YES_NO[tag] })),
+    );
     document.getElementById(idOf(firstLanguage() ? textPath(["features", name], firstLanguage(), "title") : ["features", name, "\u0000name"]))?.focus();
   };
   return h("div", { class: "card", role: "group", "aria-labelledby": "add-title" }, h("h3", { id: "add-title" }, t("add_question")),

@@ -3,7 +3,7 @@
 import { get, readLines } from "./api.js";
 import { announce, h } from "./dom.js";
 import { button, check, field, mistakes } from "./fields.js";
-import { edit, fail, find, refresh, store } from "./store.js";
+import { edit, fail, find, languages, refresh, store } from "./store.js";
 import { formatCount, formatShare, t } from "./words.js";
 
 const DEFAULT_PEOPLE = 1000;
@@ -46,14 +46,13 @@ export function verify() {
 export function drawSizes() {
   verify();
   const epsilon = promised();
-  const odds = Math.exp(epsilon) * BELIEF / (1 - BELIEF + Math.exp(epsilon) * BELIEF);
   const relay = find("relay");
   return [
     h("h2", {}, t("sizes")), h("p", { class: "lead" }, t("sizes_lead")),
     h("div", { class: "card" },
       slider("people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => roundPeople(10 ** log), formatCount, savePeople, t("people_hint")),
       slider("epsilon", t("epsilon"), epsilon, 0.1, Math.max(3, epsilon), 0.05, (value) => Math.round(value * 100) / 100, (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")),
-      h("p", { id: "belief" }, t("belief", formatShare(BELIEF), formatShare(odds))),
+      h("p", { id: "belief" }, describeBelief(epsilon)),
       mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
       check("relay", t("relay"), Boolean(relay), (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all", (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")),
@@ -98,8 +97,15 @@ function estimate(users, epsilon) {
   if (!size) return;
   const factor = Math.sqrt(size.users / users) * noise(epsilon) / noise(size.epsilon);
   document.getElementById("margins").replaceChildren(h("h3", {}, t("margins")), drawMargins(factor));
+  document.getElementById("belief").textContent = describeBelief(epsilon);
+}
+
+/** Say what a report can change at most: a bound, rounded up. */
+function describeBelief(epsilon) {
   const odds = Math.exp(epsilon) * BELIEF;
-  document.getElementById("belief").textContent = t("belief", formatShare(BELIEF), formatShare(odds / (1 - BELIEF + odds)));
+  const after = Math.ceil(1000 * odds / (1 - BELIEF + odds)) / 1000;
+  const words = t("belief", formatShare(BELIEF), formatShare(after));
+  return find("relay") ? `${words} ${t("belief_relay", find("relay", "delta"))}` : words;
 }
 
 function drawMargins(factor = 1) {
@@ -124,10 +130,17 @@ function drawMargin(row, factor, isVerified) {
     h("span", { class: "value" }, shown), h("span", { class: `grade ${grade}` }, t(grade)));
 }
 
+/** Return the title of a feature, of one of its choices, or of a table, in the survey's first language. */
 function titleOf(name) {
-  const tag = Object.keys(find("texts") ?? {})[0];
-  const own = (each) => find("texts", tag, "features", each, "title") ?? (each === find("label", "name") ? find("texts", tag, "label", "title") : undefined) ?? each;
-  return tag ? name.split(" x ").map(own).join(" \u00d7 ") : name;
+  const texts = find("texts", languages()[0]);
+  const titleOfFeature = (each) => (each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title);
+  const own = (each) => {
+    const [feature, choice] = each.split(": ");
+    const isChoice = choice !== undefined && find("features", feature, "choices");
+    if (!isChoice) return titleOfFeature(each) ?? each;
+    return `${titleOfFeature(feature) ?? feature} ${texts?.features?.[feature]?.values?.[choice] ?? choice}`;
+  };
+  return name.split(" x ").map(own).join(" \u00d7 ");
 }
 
 /** Draw an interval on a line from 0 to 100%; its ends are cut where the line ends. */

@@ -117,12 +117,12 @@ def _static_files() -> dict[str, bytes]:
 def _add_answers(app: Flask, session: Session, access: Access) -> None:
     file = session.file
     answers: dict[str, Callable[[], object]] = {
-        "state": lambda: session.change() | {"frames": access.frames},
+        "state": lambda: session.describe() | {"frames": access.frames},
         "text": lambda: {"text": file.text},
         "size": lambda: describe_size(compute_size(file.text)),
         "preview": lambda: describe_preview(file.text),
         "people": lambda: session.pilot.make_people(request.args.get("count", 100, int)),
-        "count": lambda: {"reports": session.pilot.count()},
+        "count": lambda: {"reports": session.count_reports()},
     }
     streams = {"suggestions": lambda: _suggest(session), "accuracy": lambda: _simulate(file.text)}
 

@@ -52,6 +52,11 @@ class Session:
         with self.lock:
             run()
             self.version += 1
+            return self.describe()
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the page shows of the file."""
+        with self.lock:
             file, pilot = self.file, self._pilot
             return describe_text(file.text) | {
                 "version": self.version,
@@ -90,6 +95,12 @@ class Session:
         if self._pilot is None:
             raise TrialEnded("the trial has ended: start it again")
         return self._pilot
+
+    def count_reports(self) -> int:
+        """Return how many reports the trial has counted; 0 without a trial."""
+        with suppress(OSError):  # it is ending
+            return self._pilot.count() if self._pilot else 0
+        return 0
 
     def start_pilot(self) -> None:
         """Start a trial in place of the former one; raises SurveyError or CommandError."""

@@ -1,5 +1,7 @@
 /** Makes elements: texts are never read as HTML. */
 
+let isRedrawing = false;
+
 /**
  * Return an element. Attributes that begin with "on" are listeners; false, null and undefined are left out.
  *
@@ -12,11 +14,11 @@ export function h(tag, attributes = {}, ...children) {
   const element = isDrawing ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), (event) => isRedrawing || value(event));
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(3).filter((each) => each || each === 0));
+  element.append(...children.flat(3).filter(Boolean));
   if (tag === "input" || tag === "textarea") element.defaultValue = element.value;
   if (tag === "select" && attributes.value !== undefined) element.value = attributes.value;
   return element;
@@ -31,7 +33,9 @@ export function redraw(parent, ...children) {
     place: active.type === "text" || active.tagName === "TEXTAREA" ? [active.selectionStart, active.selectionEnd] : null,
   };
   const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
+  isRedrawing = true; // browsers report a change of a field that is removed while somebody types in it
   parent.replaceChildren(...children.flat(3).filter(Boolean));
+  isRedrawing = false;
   for (const [id, isOpen] of open) {
     const element = document.getElementById(id);
     if (element) element.open = isOpen;
@@ -39,7 +43,11 @@ export function redraw(parent, ...children) {
   const again = kept && document.getElementById(kept.id);
   if (!again) return;
   again.focus({ preventScroll: true });
-  if (kept.typed !== null) again.value = kept.typed;
+  if (kept.typed !== null) {
+    again.value = kept.typed;
+    const commit = () => again.value !== again.defaultValue && again.dispatchEvent(new Event("change"));
+    again.addEventListener("blur", commit, { once: true }); // browsers see only what was typed here
+  }
   if (kept.place && again.setSelectionRange) again.setSelectionRange(...kept.place);
 }
 

@@ -8,7 +8,9 @@ import { formatCount, formatShare, t } from "./words.js";
 
 const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
+const REST_MS = 200;
 let suggestions = [];
+let suggested = "";
 let accuracy = null;
 let pending = null;
 let timer;
@@ -18,29 +20,38 @@ const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilo
 const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
 const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 
-/** Ask the server for the margins of this version, and then for suggestions. */
+/** Ask the server for the margins of this version, and for suggestions while they are shown. */
 export function verify() {
-  const { facts, version } = store.state;
-  if (!facts || store.size?.digest === facts.digest && store.size.users === people() || pending?.version === version) return;
+  const { facts, size, version, view } = store.state && { ...store, ...store.state };
+  if (!facts) return;
+  const isSized = size?.digest === facts.digest && size.users === people();
+  const wants = view === "sizes" && suggested !== `${facts.digest} ${people()}`;
+  if (isSized && !wants || pending?.version === version && (pending.wants || !wants)) return;
   pending?.stop.abort();
   clearTimeout(timer);
-  const mine = pending = { version, stop: new AbortController() };
-  timer = setTimeout(async () => {
-    try {
-      const size = await get("api/size");
-      if (mine !== pending) return;
-      store.size = size;
-      suggestions = [];
+  const mine = pending = { version, wants, stop: new AbortController() };
+  timer = setTimeout(() => compute(mine, isSized, wants).catch((error) => {
+    if (mine === pending && error.name !== "AbortError") fail(error);
+  }), REST_MS);
+}
+
+async function compute(mine, isSized, wants) {
+  if (!isSized) {
+    const size = await get("api/size");
+    if (mine !== pending) return;
+    store.size = size;
+    refresh();
+    if (wants) announce(t("verified", formatCount(size.users)));
+  }
+  if (!wants) return;
+  suggestions = [];
+  suggested = `${store.state.facts.digest} ${people()}`;
+  await readLines("api/suggestions", (found) => {
+    if (mine === pending && !found.message) {
+      suggestions.push(found);
       refresh();
-      if (store.view !== "sizes") return;
-      announce(t("verified", formatCount(size.users)));
-      await readLines("api/suggestions", (found) => {
-        if (mine === pending && !found.message) suggestions.push(found), refresh();
-      }, mine.stop.signal);
-    } catch (error) {
-      if (mine === pending && error.name !== "AbortError") fail(error);
     }
-  }, 200);
+  }, mine.stop.signal);
 }
 
 export function drawSizes() {

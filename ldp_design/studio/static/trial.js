@@ -6,6 +6,7 @@ import { button, choose } from "./fields.js";
 import { fail, languages, refresh, run, store } from "./store.js";
 import { formatCount, t } from "./words.js";
 
+const COUNT_MS = 1500;
 let look = { language: "", width: "phone" };
 let preview = null;
 let progress = null;
@@ -68,21 +69,20 @@ export function drawTrial() {
         button("trial-answer", t("trial_answer"), answer, { disabled: progress && progress.done < progress.total })),
       progress && h("div", {}, h("progress", { max: progress.total, value: progress.done, "aria-label": t("trial_progress") }), " ",
         t("trial_done", formatCount(progress.done), formatCount(progress.total)), progress.failed > 0 && ` ${t("trial_failed", progress.failed)}`)),
-      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports)), " ", button("trial-count", t("trial_count"), look2)),
+      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
         button("trial-results", t("trial_results"), results, { disabled: false }),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
       h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), h("span", { class: "hint" }, ` ${t("trial_end_hint")}`))),
   ];
 }
 
-async function look2() {
-  try {
-    reports = (await get("api/count")).reports;
-    refresh();
-  } catch (error) {
-    fail(error);
-  }
-}
+/** Show how many reports the collector has counted, as long as the trial is shown. */
+setInterval(async () => {
+  if (store.view !== "trial" || !store.state?.trial) return;
+  const before = reports;
+  reports = (await get("api/count").catch(() => ({ reports }))).reports;
+  if (reports !== before) refresh();
+}, COUNT_MS);
 
 async function answer() {
   try {
@@ -94,7 +94,7 @@ async function answer() {
       if (news.done === total) {
         frame.remove();
         announce(t("trial_done", total, total));
-        void look2();
+        refresh();
       } else if (news.done % 10 === 0) refresh();
     });
     frame.className = "hidden";

@@ -24,13 +24,19 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+export const note = (...children) => h("p", { class: "hint" }, ...children);
+export const card = (...children) => h("div", { class: "card" }, ...children);
+export const row = (...children) => h("div", { class: "row" }, ...children);
+
 /** Replace the content of an element; focus, cursor and what is being typed stay, by the ids of elements. */
 export function redraw(parent, ...children) {
   const active = document.activeElement;
   const kept = active?.id && parent.contains(active) && {
     id: active.id,
     typed: "defaultValue" in active && active.type !== "checkbox" && active.value !== active.defaultValue ? active.value : null,
-    place: active.type === "text" || active.tagName === "TEXTAREA" ? [active.selectionStart, active.selectionEnd] : null,
+    place: active.type === "text" || active.tagName === "TEXTAREA" ? [
+      active.selectionStart, active.selectionEnd
+    ] : null,
   };
   const open = [...parent.querySelectorAll("details[id]")].map(({ id, open }) => [id, open]);
   isRedrawing = true; // browsers report a change of a field that is removed while somebody types in it

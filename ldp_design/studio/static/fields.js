@@ -1,6 +1,6 @@
 /** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
 
-import { h } from "./dom.js";
+import { h, note } from "./dom.js";
 import { edit, find, problemsAt, store } from "./store.js";
 import { t } from "./words.js";
 
@@ -25,7 +25,9 @@ export function write(path, text, isNumber = false) {
  *
  * @param {string[]} path
  * @param {string} name for screen readers
- * @param {{ area?: boolean, number?: boolean, shown?: string, placeholder?: string, save?: (text: string) => any[] }} [options]
+ * @param {{
+   area?: boolean, number?: boolean, shown?: string, placeholder?: string, save?: (text: string) => any[]
+ }} [options]
  */
 export function input(path, name, { area, number, shown, placeholder, save, ...others } = {}) {
   const value = shown ?? find(...path) ?? "";
@@ -50,7 +52,7 @@ export function input(path, name, { area, number, shown, placeholder, save, ...o
 /** Return an input below its label, with a hint and its mistakes. */
 export function field(path, name, { hint, ...options } = {}) {
   return h("div", { class: "field" },
-    h("label", { for: idOf(path) }, name), hint && h("p", { class: "hint" }, hint),
+    h("label", { for: idOf(path) }, name), hint && note(hint),
     input(path, null, options), mistakes(path));
 }
 
@@ -64,12 +66,14 @@ export function check(id, name, isOn, change, hint) {
 /** Return a list of choices below a label; `options` are pairs of value and text. */
 export function choose(id, name, options, value, change, hint) {
   return h("div", { class: "field" },
-    h("label", { for: id }, name), hint && h("p", { class: "hint" }, hint),
+    h("label", { for: id }, name), hint && note(hint),
     h("select", { id, value, onchange: (event) => change(event.target.value) },
       options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
 }
 
-export const button = (id, text, click, attributes = {}) => h("button", { type: "button", id, onclick: click, ...attributes }, text);
+export const button = (id, text, click, attributes = {}) => h(
+  "button", { type: "button", id, onclick: click, ...attributes }, text
+);
 
 /** Return the survey's first language, whose title is also that of [about]. */
 export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
@@ -77,7 +81,15 @@ export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
 /** Return a table with a row for each text, and a column for each language. */
 export function textGrid(head, rows, tags) {
   return h("div", { class: "scroll" }, h("table", { class: "grid" },
-    h("thead", {}, h("tr", {}, [...head, ...tags.map(languageName)].map((each) => h("th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions")))))),
+    h(
+      "thead", {},
+      h(
+        "tr", {},
+        [...head, ...tags.map(languageName)].map((each) => h(
+          "th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions"))
+        ))
+      )
+    ),
     h("tbody", {}, rows)));
 }
 
@@ -101,3 +113,7 @@ export function textCells(name, tags, pathOf, { area, fallback, save } = {}) {
       }), mistakes(path));
   });
 }
+
+export const h2 = (name) => h("h2", {}, t(name));
+export const h3 = (name) => h("h3", {}, t(name));
+export const heading = (name) => [h2(name), h("p", { class: "lead" }, t(`${name}_lead`))];

@@ -1,8 +1,8 @@
 /** The studio's page: the parts of the work, the state of the file, and what other programs do to it. */
 
 import { get, post } from "./api.js";
-import { h, redraw, setStage } from "./dom.js";
-import { button, choose } from "./fields.js";
+import { h, redraw, row, setStage } from "./dom.js";
+import { button, choose, h2 } from "./fields.js";
 import { drawPublish } from "./publish.js";
 import { drawQuestions } from "./questions.js";
 import { drawSizes, verify } from "./sizes.js";
@@ -55,8 +55,11 @@ function drawHead(isNew) {
   const wrong = state.problems.filter(({ severity }) => severity === "error").length;
   return h("div", { class: "bar-top" },
     h("h1", {}, h("span", {}, t("studio")), " ", h("code", { title: state.path }, state.name)),
-    !isNew && h("p", { class: "status" }, wrong ? h("strong", { class: "wrong" }, t("mistakes", wrong)) : t("valid"), " \u00b7 ", state.saved ? t("saved") : t("unsaved")),
-    h("div", { class: "row" },
+    !isNew && h(
+      "p", { class: "status" }, wrong ? h("strong", { class: "wrong" }, t("mistakes", wrong)) : t("valid"), " \u00b7 ",
+      state.saved ? t("saved") : t("unsaved")
+    ),
+    row(
       !isNew && [
         button("undo", t("undo"), () => run(() => post("api/undo")), { disabled: !state.undo }),
         button("redo", t("redo"), () => run(() => post("api/redo")), { disabled: !state.redo }),
@@ -73,7 +76,7 @@ function drawMessages() {
     message && !isGone && h("p", { class: "alarm", role: "alert" }, message),
     state.notice && h("p", { class: "notice" }, t(`notice_${state.notice}`)),
     state.draftProblem && h("p", { class: "alarm" }, t("no_draft", state.draftProblem)),
-    state.conflict && h("div", { class: "alarm", role: "alert" }, h("p", {}, t("conflict", state.name)), h("div", { class: "row" },
+    state.conflict && h("div", { class: "alarm", role: "alert" }, h("p", {}, t("conflict", state.name)), row(
       button("mine", t("mine"), () => resolve(true)), button("theirs", t("theirs"), () => resolve(false)))),
   ];
 }
@@ -87,11 +90,22 @@ const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) 
 /** The file as text: the truth, and the way to entries that the other parts do not show. */
 function drawFile() {
   const { problems } = store.state;
-  const area = h("textarea", { id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint", oninput: () => { text = area.value; } });
+  const area = h(
+    "textarea",
+    {
+      id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
+      oninput: () => { text = area.value; }
+    }
+  );
   if (!text && !store.state.tables) get("api/text").then((found) => { text = found.text; refresh(); });
   return [
-    h("h2", {}, t("view_file")), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
-    h("ul", { class: "mistakes" }, problems.map(({ severity, line, field, message }) => h("li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", message))),
+    h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
+    h(
+      "ul", { class: "mistakes" },
+      problems.map(({ severity, line, field, message }) => h(
+        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", message
+      ))
+    ),
     h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
     button("take-text", t("take_text"), () => run(() => post("api/text", { text }))),
   ];

@@ -11,7 +11,9 @@ addEventListener("message", async ({ data, source }) => {
   const waiting = [...people];
   const answer = async ({ row, label }) => {
     const { store } = rehearse({ person: null });
-    const options = { person: null, digest: attributes.digest, maxEpsilon: Number(attributes["max-epsilon"]), spread: 0, store };
+    const options = {
+      person: null, digest: attributes.digest, maxEpsilon: Number(attributes["max-epsilon"]), spread: 0, store
+    };
     const client = new Client(attributes.src, options);
     await client.grant();
     await client.report(row, label ?? undefined);

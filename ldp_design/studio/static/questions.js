@@ -1,7 +1,9 @@
 /** The questions: a list, of which one is open; and what the survey says about itself. */
 
-import { h } from "./dom.js";
-import { button, check, choose, field, firstLanguage, idOf, input, languageName, mistakes, textCells, textGrid, write } from "./fields.js";
+import { card, h, note, row } from "./dom.js";
+import {
+  button, check, choose, field, firstLanguage, h3, heading, idOf, input, languageName, mistakes, textCells, textGrid, write,
+} from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, slug } from "./kinds.js";
 import { edit, features, find, languages, problemsAt, refresh, store } from "./store.js";
 import { t } from "./words.js";
@@ -14,8 +16,7 @@ export function drawQuestions() {
   const names = features();
   const label = find("label");
   return [
-    h("h2", {}, t("questions")),
-    h("p", { class: "lead" }, t("questions_lead")),
+    ...heading("questions"),
     drawLost(),
     drawSurvey(),
     h("ol", { class: "cards" },
@@ -47,16 +48,27 @@ function drawSurvey() {
       ],
     }),
     textRow(t("intro"), tags, (tag) => ["texts", tag, "help"], { area: true }),
-    ...ABOUT.map((key) => textRow(t(key), tags, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]), { area: key === "purpose" })),
+    ...ABOUT.map((key) => textRow(
+      t(key), tags, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]),
+      { area: key === "purpose" }
+    )),
   ] : [];
-  const without = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"].filter((each) => !tags.includes(each));
-  return h("details", { id: "about", class: "card", open: !find("about", "contact") }, h("summary", {}, t("about_survey")),
+  const without = [
+    "en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"
+  ].filter((each) => !tags.includes(each));
+  return h("details", {
+    id: "about", class: "card", open: !find("about", "contact")
+  }, h("summary", {}, t("about_survey")),
     tags.length > 0 && textGrid([""], rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
-    h("div", { class: "row" },
-      choose("add-language", t("add_language"), [["", t("choose")], ...without.map((tag) => [tag, languageName(tag)])], "",
+    row(
+      choose("add-language", t("add_language"), [
+        ["", t("choose")], ...without.map((tag) => [tag, languageName(tag)])
+      ], "",
         (tag) => edit({ op: "add", path: ["texts", tag], value: { entries: {} } }), tags.length ? "" : t("no_language")),
-      tags.length > 1 && choose("drop-language", t("drop_language"), [["", t("choose")], ...tags.map((tag) => [tag, languageName(tag)])], "",
+      tags.length > 1 && choose("drop-language", t("drop_language"), [
+        ["", t("choose")], ...tags.map((tag) => [tag, languageName(tag)])
+      ], "",
         (tag) => edit({ op: "delete", path: ["texts", tag] })),
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
 }
@@ -73,7 +85,9 @@ function textRow(name, tags, pathOf, options) {
 
 // -- a question -------------------------------------------------------------------------------------------
 
-const textPath = (path, tag, ...rest) => (path[0] === "label" ? ["texts", tag, "label", ...rest] : ["texts", tag, "features", path[1], ...rest]);
+const textPath = (path, tag, ...rest) => (path[0] === "label" ? ["texts", tag, "label", ...rest] : [
+  "texts", tag, "features", path[1], ...rest
+]);
 
 function titleOf(path, name) {
   const tag = firstLanguage();
@@ -90,9 +104,14 @@ function drawCard(path, entry, name, place) {
   return h("section", { class: "card question", "aria-labelledby": id },
     h("div", { class: "head" },
       h("h3", {}, h("button", {
-        type: "button", class: "plain", id, "aria-expanded": String(isOpen), onclick: () => { store.open = isOpen ? null : key; refresh(); },
+        type: "button", class: "plain", id, "aria-expanded": String(isOpen), onclick: () => {
+          store.open = isOpen ? null : key; refresh();
+        },
       }, titleOf(path, name))),
-      h("span", { class: "kind" }, t(`kind_${kind}`), wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
+      h(
+        "span", { class: "kind" }, t(`kind_${kind}`),
+        wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)
+      ),
       place !== null && drawActions(path, name, place)),
     isOpen && drawEditor(path, entry, name, kind));
 }
@@ -100,7 +119,10 @@ function drawCard(path, entry, name, place) {
 function drawActions(path, name, place) {
   const names = features();
   const move = (to) => edit({ op: "move", path, value: to }).then(() => document.getElementById(`card-${to}`)?.focus());
-  const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click, { class: "small", "aria-label": `${t(key)}: ${titleOf(path, name)}`, title: t(key), ...attributes });
+  const act = (key, text, click, attributes) => button(
+    `${key}-${place}`, text, click,
+    { class: "small", "aria-label": `${t(key)}: ${titleOf(path, name)}`, title: t(key), ...attributes }
+  );
   return h("span", { class: "actions" },
     act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
@@ -123,27 +145,39 @@ function drawEditor(path, entry, name, kind) {
     return [...operations, ...rename(slug(text, features()))];
   };
   const rows = [
-    h("tr", {}, h("th", { scope: "row" }, t("question")), h("td", { "data-label": t("short") }, input(namePath, `${t("question")}, ${t("short")}`, { shown: name, save: rename }), mistakes(namePath)),
+    h("tr", {}, h("th", { scope: "row" }, t("question")), h(
+      "td", { "data-label": t("short") },
+      input(namePath, `${t("question")}, ${t("short")}`, { shown: name, save: rename }), mistakes(namePath)
+    ),
       h("td", {}), textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled })),
-    h("tr", {}, h("th", { scope: "row" }, t("help")), h("td", {}), h("td", {}), textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true })),
+    h(
+      "tr", {}, h("th", { scope: "row" }, t("help")), h("td", {}), h("td", {}),
+      textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true })
+    ),
     ...drawAnswers(path, entry, kind, tags),
   ];
   return h("div", { class: "editor" },
     !isLabel && choose(idOf([...path, "kind"]), t("kind"), KINDS.map((each) => [each, t(`kind_${each}`)]), kind,
       (wanted) => edit(changeKind(path[1], entry, wanted)), t(`hint_${kind}`)),
-    isLabel && h("p", { class: "hint" }, t("target_hint")),
-    h("div", { class: "row" }, drawNumbers(path, kind)),
+    isLabel && note(t("target_hint")),
+    row(drawNumbers(path, kind)),
     textGrid(["", t("short"), ""], rows, tags),
-    (entry.values || entry.choices) && kind !== "yesno" && button(`more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
+    (entry.values || entry.choices) && kind !== "yesno" && button(
+      `more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)
+    ),
     mistakes(path),
-    ["values", "choices", "ordered", "missing", "ask_if", "weight", "alone", "missing_codes"].map((key) => mistakes([...path, key])),
+    [
+      "values", "choices", "ordered", "missing", "ask_if", "weight", "alone", "missing_codes"
+    ].map((key) => mistakes([...path, key])),
     !isLabel && drawOptions(path, entry));
 }
 
 function drawAnswers(path, entry, kind, tags) {
   const key = entry.choices ? "choices" : "values";
   const answers = answersOf(entry);
-  const change = (old, made) => ({ op: "value", path: [...path, key], value: made === undefined ? { old } : { old, new: made } });
+  const change = (old, made) => ({
+    op: "value", path: [...path, key], value: made === undefined ? { old } : { old, new: made }
+  });
   const rows = answers.map((answer, place) => {
     const name = t("answer", place + 1);
     const own = [...path, key, String(place)];
@@ -152,14 +186,24 @@ function drawAnswers(path, entry, kind, tags) {
       return [...(made === answer ? [] : [change(answer, made)]), ...write(textPath(path, tag, "values", made), text)];
     };
     return h("tr", {}, h("th", { scope: "row" }, name),
-      h("td", { "data-label": t("short") }, kind === "yesno" ? answer : input(own, `${name}, ${t("short")}`, { shown: answer, save: (text) => (text ? [change(answer, text)] : []) })),
+      h(
+        "td", { "data-label": t("short") },
+        kind === "yesno" ? answer : input(
+          own, `${name}, ${t("short")}`, { shown: answer, save: (text) => (text ? [change(answer, text)] : []) }
+        )
+      ),
       h("td", {}, kind !== "yesno" && [
-        place > 0 && button(`up-${idOf(own)}`, "\u2191", () => edit(swapAnswers(path, key, place)), { class: "small", "aria-label": `${t("up")}: ${answer}` }),
+        place > 0 && button(
+          `up-${idOf(own)}`, "\u2191", () => edit(swapAnswers(path, key, place)),
+          { class: "small", "aria-label": `${t("up")}: ${answer}` }
+        ),
         button(`drop-${idOf(own)}`, "\u2715", () => edit(change(answer)), { class: "small", "aria-label": `${t("remove")}: ${answer}` })]),
       textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled }));
   });
   if (entry.missing === "category") {
-    rows.push(textRow3(t("no_answer"), textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))));
+    rows.push(textRow3(
+      t("no_answer"), textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))
+    ));
   }
   return rows;
 }
@@ -177,22 +221,39 @@ async function addAnswer(path, entry) {
   const key = entry.choices ? "choices" : "values";
   await edit({ op: "value", path: [...path, key], value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } });
   const tag = firstLanguage();
-  document.getElementById(tag ? idOf(textPath(path, tag, "values", slug(`answer-${answers.length + 1}`, answers, "-"))) : idOf([...path, key, String(answers.length)]))?.focus();
+  document.getElementById(tag ? idOf(textPath(
+    path, tag, "values", slug(`answer-${answers.length + 1}`, answers, "-")
+  )) : idOf([...path, key, String(answers.length)]))?.focus();
 }
 
 function drawNumbers(path, kind) {
   const at = (key) => [...path, key];
   if (kind === "edges") {
-    const save = (text) => [{ op: "set", path: at("edges"), value: text.split(/[;\s]+|,\s+/).filter(Boolean).map((each) => ({ number: each })) }];
-    return field(at("edges"), t("edges"), { shown: (find(...at("edges")) ?? []).join("; "), save, hint: t("edges_hint") });
+    const save = (text) => [{
+      op: "set", path: at("edges"), value: text.split(/[;\s]+|,\s+/).filter(Boolean).map((each) => ({ number: each }))
+    }];
+    return field(
+      at("edges"), t("edges"), { shown: (find(...at("edges")) ?? []).join("; "), save, hint: t("edges_hint") }
+    );
   }
   if (!["number", "bins"].includes(kind)) return [];
   const range = find(...at("range")) ?? [];
-  const limit = (place) => (text) => [{ op: "set", path: at("range"), value: [0, 1].map((each) => ({ number: each === place ? text : String(range[each] ?? 0) })) }];
+  const limit = (place) => (text) => [{
+    op: "set", path: at("range"),
+    value: [0, 1].map((each) => ({ number: each === place ? text : String(range[each] ?? 0) }))
+  }];
   return [
-    h("div", { class: "field" }, h("label", { for: idOf(at("low")) }, t("low")), input(at("low"), null, { shown: range[0], save: limit(0), number: true }), mistakes(at("range"))),
-    h("div", { class: "field" }, h("label", { for: idOf(at("high")) }, t("high")), input(at("high"), null, { shown: range[1], save: limit(1), number: true })),
-    kind === "bins" ? field(at("bins"), t("bins"), { number: true }) : field(at("spread"), t("spread"), { number: true, hint: t("spread_hint") }),
+    h(
+      "div", { class: "field" }, h("label", { for: idOf(at("low")) }, t("low")),
+      input(at("low"), null, { shown: range[0], save: limit(0), number: true }), mistakes(at("range"))
+    ),
+    h(
+      "div", { class: "field" }, h("label", { for: idOf(at("high")) }, t("high")),
+      input(at("high"), null, { shown: range[1], save: limit(1), number: true })
+    ),
+    kind === "bins" ? field(at("bins"), t("bins"), { number: true }) : field(
+      at("spread"), t("spread"), { number: true, hint: t("spread_hint") }
+    ),
   ];
 }
 
@@ -200,29 +261,58 @@ function drawOptions(path, entry) {
   const id = (key) => idOf([...path, `${key}-option`]);
   const isTabled = Object.values(find("tables") ?? {}).some((each) => each.features?.includes(path[1]));
   return h("div", { class: "options" },
-    check(id("missing"), t("optional"), entry.missing === "category", (isOn) => edit(write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
-    kindOf(entry) === "number" && check(id("moments"), t("mean_only"), entry.moments === "mean", (isOn) => edit(write([...path, "moments"], isOn ? "mean" : ""))),
-    isTabled && check(id("alone"), t("alone"), entry.alone === true, (isOn) => edit(isOn ? { op: "set", path: [...path, "alone"], value: true } : { op: "delete", path: [...path, "alone"] })),
+    check(
+      id("missing"), t("optional"), entry.missing === "category",
+      (isOn) => edit(write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")
+    ),
+    kindOf(entry) === "number" && check(
+      id("moments"), t("mean_only"), entry.moments === "mean",
+      (isOn) => edit(write([...path, "moments"], isOn ? "mean" : ""))
+    ),
+    isTabled && check(
+      id("alone"), t("alone"), entry.alone === true,
+      (isOn) => edit(isOn ? {
+        op: "set", path: [...path, "alone"], value: true
+      } : { op: "delete", path: [...path, "alone"] })
+    ),
     drawCondition(path, entry),
     field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
 }
 
 function drawCondition(path, entry) {
-  const others = [...features().filter((name) => name !== path[1] && (hasValues(find("features", name)) || find("features", name, "choices"))), ...(find("label", "name") ? [find("label", "name")] : [])];
+  const others = [
+    ...features().filter(
+      (name) => name !== path[1] && (hasValues(find("features", name)) || find("features", name, "choices"))
+    ),
+    ...(find("label", "name") ? [find("label", "name")] : [])
+  ];
   const condition = entry.ask_if;
   const term = condition?.not ?? condition;
-  if (condition && !term.feature) return h("p", { class: "hint" }, t("condition_text"));
-  const valuesOf = (name) => (name === find("label", "name") ? find("label", "values") : find("features", name, "values") ?? find("features", name, "choices")) ?? [];
+  if (condition && !term.feature) return note(t("condition_text"));
+  const valuesOf = (name) => (
+    name === find("label", "name") ? find("label", "values") : find("features", name, "values") ?? find("features", name, "choices")
+  ) ?? [];
   const save = (feature, value, isNot) => {
     const made = { feature, value };
-    return edit([{ op: "set", path: [...path, "ask_if"], value: isNot ? { not: made } : made }, { op: "set", path: [...path, "missing"], value: "category" }]);
+    return edit([
+      { op: "set", path: [...path, "ask_if"], value: isNot ? { not: made } : made },
+      { op: "set", path: [...path, "missing"], value: "category" }
+    ]);
   };
   const id = (key) => idOf([...path, `${key}-condition`]);
-  return h("div", { class: "row" },
-    choose(id("feature"), t("condition"), [["", t("everybody")], ...others.map((name) => [name, titleOf(name === find("label", "name") ? ["label"] : ["features", name], name)])], term?.feature ?? "",
+  return row(
+    choose(id("feature"), t("condition"), [
+      ["", t("everybody")],
+      ...others.map((name) => [name, titleOf(name === find("label", "name") ? ["label"] : ["features", name], name)])
+    ], term?.feature ?? "",
       (name) => (name ? save(name, valuesOf(name)[0], false) : edit({ op: "delete", path: [...path, "ask_if"] }))),
-    term && choose(id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], condition.not ? "not" : "is", (is) => save(term.feature, term.value, is === "not")),
-    term && choose(id("value"), t("condition_value"), valuesOf(term.feature).map((each) => [String(each), String(each)]), String(term.value),
+    term && choose(
+      id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], condition.not ? "not" : "is",
+      (is) => save(term.feature, term.value, is === "not")
+    ),
+    term && choose(id("value"), t("condition_value"), valuesOf(term.feature).map(
+      (each) => [String(each), String(each)]
+    ), String(term.value),
       (text) => save(term.feature, valuesOf(term.feature).find((each) => String(each) === text), Boolean(condition.not))));
 }
 
@@ -239,19 +329,29 @@ function drawAdd() {
       { op: "add", path: ["features", name], value: { entries, after: names.at(-1) ?? "" } },
       spoken.map((tag) => ({ op: "set", path: textPath(["features", name], tag, "values"), value: YES_NO[tag] })),
     );
-    document.getElementById(idOf(firstLanguage() ? textPath(["features", name], firstLanguage(), "title") : ["features", name, "\u0000name"]))?.focus();
+    document.getElementById(idOf(firstLanguage() ? textPath(
+      ["features", name], firstLanguage(), "title"
+    ) : ["features", name, "\u0000name"]))?.focus();
   };
-  return h("div", { class: "card", role: "group", "aria-labelledby": "add-title" }, h("h3", { id: "add-title" }, t("add_question")),
-    h("div", { class: "row" }, KINDS.slice(0, 6).map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
+  return h("div", {
+    class: "card", role: "group", "aria-labelledby": "add-title"
+  }, h("h3", { id: "add-title" }, t("add_question")),
+    row(KINDS.slice(0, 6).map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
 }
 
 function drawTarget() {
   const names = features().filter((name) => hasValues(find("features", name)));
   const label = find("label", "name");
   const change = (name) => edit({ op: "label", path: name ? ["features", name] : ["label"] });
-  const options = [["", t("target_none")], ...(label ? [[label, titleOf(["label"], label)]] : []), ...names.map((name) => [name, titleOf(["features", name], name)])];
-  return h("div", { class: "card" }, h("h3", {}, t("target")),
-    choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name), t("target_explained")),
+  const options = [
+    ["", t("target_none")], ...(label ? [[label, titleOf(["label"], label)]] : []),
+    ...names.map((name) => [name, titleOf(["features", name], name)])
+  ];
+  return card(h3("target"),
+    choose(
+      "target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
+      t("target_explained")
+    ),
     mistakes(["label"], true));
 }
 
@@ -265,11 +365,19 @@ function drawTables() {
     void edit({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } });
   };
   const title = (name) => titleOf(["features", name], name);
-  return h("div", { class: "card" }, h("h3", {}, t("tables")), h("p", { class: "hint" }, t("tables_explained")),
+  return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
       h("span", {}, (table.features ?? []).map(title).join(" \u00d7 ")),
-      find("label") && check(`table-label-${place}`, t("table_label"), table.label === true, (isOn) => edit(isOn ? { op: "set", path: ["tables", name, "label"], value: true } : { op: "delete", path: ["tables", name, "label"] })),
-      button(`drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }), { "aria-label": `${t("remove")}: ${(table.features ?? []).map(title).join(", ")}` }),
+      find("label") && check(
+        `table-label-${place}`, t("table_label"), table.label === true,
+        (isOn) => edit(isOn ? {
+          op: "set", path: ["tables", name, "label"], value: true
+        } : { op: "delete", path: ["tables", name, "label"] })
+      ),
+      button(
+        `drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }),
+        { "aria-label": `${t("remove")}: ${(table.features ?? []).map(title).join(", ")}` }
+      ),
       mistakes(["tables", name], true)))),
     names.length > 1 && [
       h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),

@@ -1,8 +1,8 @@
 /** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
 
 import { get, readLines } from "./api.js";
-import { announce, h } from "./dom.js";
-import { button, check, field, mistakes } from "./fields.js";
+import { announce, card, h, note } from "./dom.js";
+import { button, check, field, h3, heading, mistakes } from "./fields.js";
 import { edit, fail, find, languages, refresh, store } from "./store.js";
 import { formatCount, formatShare, t } from "./words.js";
 
@@ -59,16 +59,28 @@ export function drawSizes() {
   const epsilon = promised();
   const relay = find("relay");
   return [
-    h("h2", {}, t("sizes")), h("p", { class: "lead" }, t("sizes_lead")),
-    h("div", { class: "card" },
-      slider("people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => roundPeople(10 ** log), formatCount, savePeople, t("people_hint")),
-      slider("epsilon", t("epsilon"), epsilon, 0.1, Math.max(3, epsilon), 0.05, (value) => Math.round(value * 100) / 100, (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")),
+    ...heading("sizes"),
+    card(
+      slider(
+        "people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => roundPeople(10 ** log), formatCount,
+        savePeople, t("people_hint")
+      ),
+      slider(
+        "epsilon", t("epsilon"), epsilon, 0.1, Math.max(3, epsilon), 0.05, (value) => Math.round(value * 100) / 100,
+        (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")
+      ),
       h("p", { id: "belief" }, describeBelief(epsilon)),
       mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
-      check("relay", t("relay"), Boolean(relay), (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }), t("relay_hint")),
-      relay && check("ask-all", t("ask_all"), relay.ask === "all", (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")),
+      check(
+        "relay", t("relay"), Boolean(relay), (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }),
+        t("relay_hint")
+      ),
+      relay && check(
+        "ask-all", t("ask_all"), relay.ask === "all",
+        (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")
+      ),
       relay && drawRelay()),
-    h("div", { class: "card", id: "margins" }, h("h3", {}, t("margins")), drawMargins()),
+    h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
     drawSuggestions(),
     find("label") && drawAccuracy(),
   ];
@@ -77,7 +89,9 @@ export function drawSizes() {
 const roundPeople = (number) => Number(number.toPrecision(2));
 
 function savePeople(users) {
-  const batch = find("relay") ? [{ op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) }, { op: "fit" }] : [];
+  const batch = find("relay") ? [
+    { op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) }, { op: "fit" }
+  ] : [];
   return edit({ op: "set", path: ["survey", "users"], value: users }, batch);
 }
 
@@ -99,7 +113,10 @@ function slider(id, name, value, low, high, step, read, format, save, hint) {
     },
     onchange: () => save(read(Number(range.value))),
   });
-  return h("div", { class: "field slider" }, h("label", { for: id }, name), shown, range, h("p", { class: "hint", id: `${id}-hint` }, hint));
+  return h(
+    "div", { class: "field slider" }, h("label", { for: id }, name), shown, range,
+    h("p", { class: "hint", id: `${id}-hint` }, hint)
+  );
 }
 
 /** Show margins by the rule of thumb: they fall with the root of the number of people, and with epsilon. */
@@ -107,7 +124,7 @@ function estimate(users, epsilon) {
   const { size } = store;
   if (!size) return;
   const factor = Math.sqrt(size.users / users) * noise(epsilon) / noise(size.epsilon);
-  document.getElementById("margins").replaceChildren(h("h3", {}, t("margins")), drawMargins(factor));
+  document.getElementById("margins").replaceChildren(h3("margins"), drawMargins(factor));
   document.getElementById("belief").textContent = describeBelief(epsilon);
 }
 
@@ -122,13 +139,13 @@ function describeBelief(epsilon) {
 function drawMargins(factor = 1) {
   const { facts } = store.state;
   const { size } = store;
-  if (!facts) return h("p", { class: "hint" }, t("correct_first"));
-  if (!size) return h("p", { class: "hint" }, t("computing"));
+  if (!facts) return note(t("correct_first"));
+  if (!size) return note(t("computing"));
   const isVerified = factor === 1 && size.digest === facts.digest && size.users === people();
   return [
-    h("p", { class: "hint" }, isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
+    note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
     h("ul", { class: "margins" }, size.rows.map((row) => drawMargin(row, factor, isVerified))),
-    h("p", { class: "hint" }, t("margins_hint")),
+    note(t("margins_hint")),
   ];
 }
 
@@ -144,7 +161,9 @@ function drawMargin(row, factor, isVerified) {
 /** Return the title of a feature, of one of its choices, or of a table, in the survey's first language. */
 function titleOf(name) {
   const texts = find("texts", languages()[0]);
-  const titleOfFeature = (each) => (each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title);
+  const titleOfFeature = (each) => (
+    each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title
+  );
   const own = (each) => {
     const [feature, choice] = each.split(": ");
     const isChoice = choice !== undefined && find("features", feature, "choices");
@@ -165,10 +184,14 @@ function drawBar(centre, margin) {
 
 function drawRelay() {
   return h("details", { id: "relay-details" }, h("summary", {}, t("relay_details")),
-    h("p", { class: "hint" }, t("relay_explained", find("survey", "epsilon") ?? "?")),
+    note(t("relay_explained", find("survey", "epsilon") ?? "?")),
     h("div", { class: "columns" },
-      field(["relay", "url"], t("relay_url")), field(["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
-      field(["relay", "honest"], t("relay_honest"), { number: true }), field(["relay", "delta"], "delta", { number: true }),
+      field(["relay", "url"], t("relay_url")), field(
+        ["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }
+      ),
+      field(
+        ["relay", "honest"], t("relay_honest"), { number: true }
+      ), field(["relay", "delta"], "delta", { number: true }),
       !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
       ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
     mistakes(["relay", "epsilon"]), mistakes(["relay"]),
@@ -176,15 +199,18 @@ function drawRelay() {
 }
 
 function drawSuggestions() {
-  return h("div", { class: "card" }, h("h3", {}, t("suggestions")),
-    h("p", { class: "hint" }, suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
+  return card(h3("suggestions"),
+    note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
       button(`suggestion-${place}`, describe(each), () => edit(each.operations)),
       h("span", {}, t("effect", formatShare(each.before.widest), formatShare(each.after.widest), each.before.noise, each.after.noise))))));
 }
 
 function describe({ name, values }) {
-  return t(`suggest_${name}`, ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : titleOf(each))));
+  return t(
+    `suggest_${name}`,
+    ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : titleOf(each)))
+  );
 }
 
 function drawAccuracy() {
@@ -193,7 +219,7 @@ function drawAccuracy() {
     refresh();
     await readLines("api/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
   };
-  return h("div", { class: "card" }, h("h3", {}, t("accuracy")), h("p", { class: "hint" }, t("accuracy_hint")),
+  return card(h3("accuracy"), note(t("accuracy_hint")),
     button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),
     accuracy?.message && h("p", { class: "mistakes" }, accuracy.message),
     accuracy?.done !== undefined && h("p", {}, t("simulated", accuracy.done)),

@@ -1,8 +1,8 @@
 /** The page as people see it, and a trial with a real collector and made-up people. */
 
 import { get, post } from "./api.js";
-import { announce, h, setStage } from "./dom.js";
-import { button, choose } from "./fields.js";
+import { announce, card, h, row, setStage } from "./dom.js";
+import { button, choose, h2, heading } from "./fields.js";
 import { fail, languages, refresh, run, store } from "./store.js";
 import { formatCount, t } from "./words.js";
 
@@ -29,7 +29,7 @@ export function drawPage() {
   const { facts } = store.state;
   if (!facts) {
     setStage("", "", "");
-    return [h("h2", {}, t("page")), h("p", { class: "card" }, t("correct_first"))];
+    return [h2("page"), h("p", { class: "card" }, t("correct_first"))];
   }
   const tags = languages();
   const language = tags.includes(look.language) ? look.language : tags[0] ?? "en";
@@ -43,9 +43,11 @@ export function drawPage() {
     makeFrame("preview.html", t("page"), { ...preview.content, language }));
   const choice = (name) => (value) => { look = { ...look, [name]: value }; refresh(); };
   return [
-    h("h2", {}, t("page")), h("p", { class: "lead" }, t("page_lead")),
-    h("div", { class: "row" },
-      tags.length > 1 && choose("page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")),
+    ...heading("page"),
+    row(
+      tags.length > 1 && choose(
+        "page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")
+      ),
       choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width"))),
   ];
 }
@@ -57,17 +59,24 @@ export function drawTrial() {
   setStage(trial?.results ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
     h("iframe", { src: `results?${trial.results}`, title: t("trial_results"), sandbox: "allow-same-origin" }));
   return [
-    h("h2", {}, t("trial")), h("p", { class: "lead" }, t("trial_lead")),
+    ...heading("trial"),
     !facts && h("p", { class: "card" }, t("correct_first")),
-    facts && !trial && h("div", { class: "card" }, h("p", {}, t("trial_start_hint")), button("trial-start", t("trial_start"), start, { class: "primary" })),
+    facts && !trial && card(
+      h("p", {}, t("trial_start_hint")), button("trial-start", t("trial_start"), start, { class: "primary" })
+    ),
     trial && h("ol", { class: "steps card" },
-      h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), h("span", { class: "hint" }, ` ${t("trial_open_hint")}`)),
-      h("li", {}, h("div", { class: "row" },
+      h(
+        "li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")),
+        h("span", { class: "hint" }, ` ${t("trial_open_hint")}`)
+      ),
+      h("li", {}, row(
         h("div", { class: "field" }, h("label", { for: "people-count" }, t("trial_people")), h("input", {
           id: "people-count", type: "number", min: 1, max: 1000, value: count, oninput: (event) => { count = event.target.value; },
         })),
         button("trial-answer", t("trial_answer"), answer, { disabled: progress && progress.done < progress.total })),
-      progress && h("div", {}, h("progress", { max: progress.total, value: progress.done, "aria-label": t("trial_progress") }), " ",
+      progress && h("div", {}, h(
+        "progress", { max: progress.total, value: progress.done, "aria-label": t("trial_progress") }
+      ), " ",
         t("trial_done", formatCount(progress.done), formatCount(progress.total)), progress.failed > 0 && ` ${t("trial_failed", progress.failed)}`)),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
         button("trial-results", t("trial_results"), results, { disabled: false }),

@@ -33,7 +33,7 @@ export function redraw(parent, ...children) {
   const active = document.activeElement;
   const kept = active?.id && parent.contains(active) && {
     id: active.id,
-    typed: "defaultValue" in active && active.type !== "checkbox" && active.value !== active.defaultValue ? active.value : null,
+    typed: active.defaultValue !== undefined && active.value !== active.defaultValue ? active.value : null,
     place: active.type === "text" || active.tagName === "TEXTAREA" ? [
       active.selectionStart, active.selectionEnd
     ] : null,

@@ -34,7 +34,7 @@ export function input(path, name, { area, number, shown, placeholder, save, ...o
   const found = problemsAt(path);
   const element = h(area ? "textarea" : "input", {
     id: idOf(path), type: area ? null : "text", value: String(value), placeholder,
-    "aria-label": name, rows: area ? 2 : null, inputmode: number ? "decimal" : null, spellcheck: number ? "false" : null,
+    "aria-label": name, rows: area ? 2 : null, inputmode: number ? "decimal" : null,
     "aria-invalid": found.some(({ severity }) => severity === "error") ? "true" : null,
     "aria-describedby": found.length ? `${idOf(path)}-why` : null,
     onchange: () => {
@@ -72,8 +72,7 @@ export function choose(id, name, options, value, change, hint) {
 }
 
 export const button = (id, text, click, attributes = {}) => h(
-  "button", { type: "button", id, onclick: click, ...attributes }, text
-);
+  "button", { type: "button", id, onclick: click, ...attributes }, text);
 
 /** Return the survey's first language, whose title is also that of [about]. */
 export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
@@ -81,15 +80,10 @@ export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
 /** Return a table with a row for each text, and a column for each language. */
 export function textGrid(head, rows, tags) {
   return h("div", { class: "scroll" }, h("table", { class: "grid" },
-    h(
-      "thead", {},
-      h(
-        "tr", {},
+    h("thead", {},
+      h("tr", {},
         [...head, ...tags.map(languageName)].map((each) => h(
-          "th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions"))
-        ))
-      )
-    ),
+          "th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions")))))),
     h("tbody", {}, rows)));
 }
 
@@ -109,7 +103,8 @@ export function textCells(name, tags, pathOf, { area, fallback, save } = {}) {
     const lacks = text === undefined && store.state.facts?.missing?.[tag]?.includes(path.slice(2).join("."));
     return h("td", { "data-label": languageName(tag), class: lacks ? "lacks" : null },
       input(path, `${name}, ${languageName(tag)}`, {
-        area, shown: text ?? "", placeholder: lacks ? t("lacks") : "", lang: tag, dir: "auto", save: save && ((value) => save(tag, value)),
+        area, shown: text ?? "", placeholder: lacks ? t("lacks") : "", lang: tag, dir: "auto",
+        save: save && ((value) => save(tag, value)),
       }), mistakes(path));
   });
 }
@@ -117,3 +112,8 @@ export function textCells(name, tags, pathOf, { area, fallback, save } = {}) {
 export const h2 = (name) => h("h2", {}, t(name));
 export const h3 = (name) => h("h3", {}, t(name));
 export const heading = (name) => [h2(name), h("p", { class: "lead" }, t(`${name}_lead`))];
+
+/** Return an input of the page's own state, below its label. */
+export const ownInput = (id, name, value, take, { hint, ...attributes } = {}) => h("div", { class: "field" },
+  h("label", { for: id }, name), hint && h("p", { class: "hint" }, hint),
+  h("input", { id, type: "text", value, oninput: (event) => take(event.target.value), ...attributes }));

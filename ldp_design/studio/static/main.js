@@ -25,10 +25,15 @@ function draw() {
   const main = h("main", { id: "main", tabindex: "-1" }, drawMessages(), drawView(shown));
   redraw(app,
     h("a", { class: "skip", href: "#main" }, t("skip")),
-    h("header", {}, drawHead(isNew), !isNew && h("nav", { "aria-label": t("parts") }, h("ol", {}, VIEWS.map((each, place) => h("li", {},
-      button(`view-${each}`, t(`view_${each}`), () => go(each), { "aria-current": view === each ? "page" : null, "data-step": place + 1 })))))),
+    h("header", {}, drawHead(isNew),
+      !isNew && h("nav", { "aria-label": t("parts") }, h("ol", {}, VIEWS.map(drawStep)))),
     main);
   document.title = `${state.saved ? "" : "\u2022 "}${state.name} \u2013 ${t("studio")}`;
+}
+
+function drawStep(view, place) {
+  const attributes = { "aria-current": store.view === view ? "page" : null, "data-step": place + 1 };
+  return h("li", {}, button(`view-${view}`, t(`view_${view}`), () => go(view), attributes));
 }
 
 function drawView(view) {
@@ -57,14 +62,13 @@ function drawHead(isNew) {
     h("h1", {}, h("span", {}, t("studio")), " ", h("code", { title: state.path }, state.name)),
     !isNew && h(
       "p", { class: "status" }, wrong ? h("strong", { class: "wrong" }, t("mistakes", wrong)) : t("valid"), " \u00b7 ",
-      state.saved ? t("saved") : t("unsaved")
-    ),
-    row(
-      !isNew && [
+      state.saved ? t("saved") : t("unsaved")),
+    row(!isNew && [
         button("undo", t("undo"), () => run(() => post("api/undo")), { disabled: !state.undo }),
         button("redo", t("redo"), () => run(() => post("api/redo")), { disabled: !state.redo }),
         button("save", t("save"), save, { class: "primary", disabled: state.saved })],
-      choose("words", t("studio_language"), [["en", "English"], ["de", "Deutsch"]], language, (tag) => loadWords(tag).then(refresh))));
+      choose("words", t("studio_language"), [["en", "English"], ["de", "Deutsch"]], language,
+        (tag) => loadWords(tag).then(refresh))));
 }
 
 const save = () => run(() => post("api/save"));
@@ -77,8 +81,7 @@ function drawMessages() {
     state.notice && h("p", { class: "notice" }, t(`notice_${state.notice}`)),
     state.draftProblem && h("p", { class: "alarm" }, t("no_draft", state.draftProblem)),
     state.conflict && h("div", { class: "alarm", role: "alert" }, h("p", {}, t("conflict", state.name)), row(
-      button("mine", t("mine"), () => resolve(true)), button("theirs", t("theirs"), () => resolve(false)))),
-  ];
+      button("mine", t("mine"), () => resolve(true)), button("theirs", t("theirs"), () => resolve(false))))];
 }
 
 const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) => {
@@ -90,25 +93,19 @@ const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) 
 /** The file as text: the truth, and the way to entries that the other parts do not show. */
 function drawFile() {
   const { problems } = store.state;
-  const area = h(
-    "textarea",
+  const area = h("textarea",
     {
       id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
       oninput: () => { text = area.value; }
-    }
-  );
+    });
   if (!text && !store.state.tables) get("api/text").then((found) => { text = found.text; refresh(); });
   return [
     h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
-    h(
-      "ul", { class: "mistakes" },
+    h("ul", { class: "mistakes" },
       problems.map(({ severity, line, field, message }) => h(
-        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", message
-      ))
-    ),
+        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", message))),
     h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
-    button("take-text", t("take_text"), () => run(() => post("api/text", { text }))),
-  ];
+    button("take-text", t("take_text"), () => run(() => post("api/text", { text })))];
 }
 
 function listen() {

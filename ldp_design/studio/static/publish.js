@@ -2,7 +2,7 @@
 
 import { download, post } from "./api.js";
 import { announce, card, h, note, row } from "./dom.js";
-import { button, check, h3, heading } from "./fields.js";
+import { button, check, h3, heading, ownInput } from "./fields.js";
 import { fail, find, languages, refresh, run, store } from "./store.js";
 import { t } from "./words.js";
 import { verify } from "./sizes.js";
@@ -25,19 +25,15 @@ function points() {
     [Boolean(about("retention")), t("todo_retention"), "questions"],
     [
       languages().length > 0 && !lacking.length,
-      lacking.length ? t(
-        "todo_lacking", lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ")
+      lacking.length ? t("todo_lacking", lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ")
       ) : t("todo_languages"),
-      "questions"
-    ],
+      "questions"],
     [!facts?.untranslated.length, t("todo_words", facts?.untranslated.join(", ") || "\u2013"), "publish"],
     [
       noisy !== null && !noisy.length,
-      noisy?.length ? t("todo_noise", noisy.join(", ")) : noisy ? t("todo_sizes") : t("computing"), "sizes"
-    ],
+      noisy?.length ? t("todo_noise", noisy.join(", ")) : noisy ? t("todo_sizes") : t("computing"), "sizes"],
     find("relay") && [
-      Boolean(facts?.relay?.has_keys) && !find("relay", "url")?.includes("relay.example"), t("todo_relay"), "sizes"
-    ],
+      Boolean(facts?.relay?.has_keys) && !find("relay", "url")?.includes("relay.example"), t("todo_relay"), "sizes"],
     [Boolean(keys.signature), t("todo_key"), "publish"],
     [saved, t("todo_saved"), "publish"],
   ].filter(Boolean);
@@ -45,72 +41,84 @@ function points() {
 
 export function drawPublish(go) {
   verify();
-  const { facts, keys, name, path, saved } = store.state;
-  const relay = find("relay");
+  const { facts, path, saved } = store.state;
+  const unspoken = facts?.untranslated ?? [];
   const isReady = facts && saved && !busy;
   return [
     ...heading("publish"),
-    card(h3("checklist"), h("ul", { class: "todo" }, points().map(([isDone, text, view], place) => h("li", {
-      class: isDone ? "done" : "open"
-    },
-      h(
-        "span", { class: "mark", role: "img", "aria-label": isDone ? t("done") : t("open") },
-        isDone ? "\u2713" : "\u25cb"
-      ), " ", text,
-      !isDone && view !== "publish" && [" ", button(`todo-${place}`, t("go"), () => go(view), { class: "small", "aria-label": `${t("go")}: ${text}` })])))),
+    card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
     card(h3("files"),
-      !relay && h("div", { class: "field" }, h(
-        "label", { for: "collector" }, t("collector")
-      ), note(t("collector_hint")),
-        h("input", { id: "collector", type: "url", value: form.collector, placeholder: "https://collector.example", oninput: (event) => { form.collector = event.target.value; } })),
-      relay && h("p", {}, t("relay_page")),
-      facts?.untranslated.length > 0 && check(
-        "allow-english", t("allow_english", facts.untranslated.join(", ")), form.allowEnglish,
-        (isOn) => { form.allowEnglish = isOn; }
-      ),
+      find("relay") ? h("p", {}, t("relay_page"))
+        : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; }, {
+          hint: t("collector_hint"), type: "url", placeholder: "https://collector.example",
+        }),
+      unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
+        (isOn) => { form.allowEnglish = isOn; }),
       !saved && note(t("save_first")),
-      row(
-        button("zip", t("zip"), () => make(async (query) => {
-          const link = h(
-            "a", { href: URL.createObjectURL(await download(`api/publish/zip?${query}`)), download: `${facts.id}.zip` }
-          );
-          link.click();
-          return t("zip_done", `${facts.id}.zip`);
-        }), { class: "primary", disabled: !isReady }),
-        button("folder", t("folder"), () => make(async (query) => t("folder_done", (await post(`api/publish/folder?${query}`)).folder)), { disabled: !isReady })),
+      row(button("zip", t("zip"), () => make(downloadZip), { class: "primary", disabled: !isReady }),
+        button("folder", t("folder"), () => make(writeFolder), { disabled: !isReady })),
       h("p", { role: "status" }, busy ? t("writing") : outcome)),
-    card(h3("signature"), note(t("signature_hint")),
-      keys.key && h("p", {}, t("key_at"), " ", h("code", {}, keys.key)),
-      keys.signature && h("p", {}, t("signed_at"), " ", h("code", {}, keys.signature)),
-      button("sign", keys.key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady })),
-    card(h3("commands"), note(t("commands_hint", path)), commands(name, relay)),
-  ];
+    drawSignature(isReady),
+    card(h3("commands"), note(t("commands_hint", path)), h("dl", { class: "commands" }, commands().map(drawCommand)))];
 }
 
-function make(step) {
-  const query = new URLSearchParams({
-    ...(find("relay") ? {} : { collector: form.collector }), ...(form.allowEnglish ? { allowEnglish: "1" } : {})
-  });
+function drawPoint([isDone, text, view], place, go) {
+  return h("li", { class: isDone ? "done" : "open" },
+    h("span", { class: "mark", role: "img", "aria-label": t(isDone ? "done" : "open") }, isDone ? "\u2713" : "\u25cb"),
+    " ", text, " ", !isDone && view !== "publish"
+      && button(`todo-${place}`, t("go"), () => go(view), { class: "small", "aria-label": `${t("go")}: ${text}` }));
+}
+
+function drawSignature(isReady) {
+  const { key, signature } = store.state.keys;
+  return card(h3("signature"), note(t("signature_hint")),
+    key && h("p", {}, t("key_at"), " ", h("code", {}, key)),
+    signature && h("p", {}, t("signed_at"), " ", h("code", {}, signature)),
+    button("sign", key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady }));
+}
+
+async function downloadZip(query) {
+  const name = `${store.state.facts.id}.zip`;
+  const href = URL.createObjectURL(await download(`api/publish/zip?${query}`));
+  h("a", { href, download: name }).click();
+  return t("zip_done", name);
+}
+
+const writeFolder = async (query) => t("folder_done", (await post(`api/publish/folder?${query}`)).folder);
+
+async function make(step) {
+  const query = new URLSearchParams();
+  if (!find("relay")) query.set("collector", form.collector);
+  if (form.allowEnglish) query.set("allowEnglish", "1");
   busy = true;
   outcome = "";
   refresh();
-  return step(query).then((text) => { outcome = text; announce(text); }, fail).then(() => { busy = false; refresh(); });
+  try {
+    announce(outcome = await step(query));
+  } catch (error) {
+    fail(error);
+  }
+  busy = false;
+  refresh();
 }
 
-function commands(name, relay) {
-  const lines = [
-    [
-      t("command_collector"),
-      relay ? "ldp-collector serve plan.json --tokens tokens.toml" : "ldp-collector serve plan.json"
-    ],
-    relay && [t("command_keys"), "ldp-collector key plan.json.key && ldp-relay key relay.key"],
-    relay && [t("command_relay"), "ldp-relay serve relay.toml"],
-    [t("command_status"), "ldp-collector status"],
-    [
-      t("command_train"), `ldp-train https://collector.example/v1/surveys/${find("survey", "id") ?? "ID"} -o model.json`
-    ],
-    [t("command_results"), "ldp-results model.json -o results.html"],
-  ];
-  return h("dl", { class: "commands" }, lines.filter(Boolean).map(([text, line], place) => [h("dt", {}, text), h("dd", {}, h("code", {}, line),
-    button(`copy-${place}`, t("copy_command"), () => navigator.clipboard.writeText(line).then(() => announce(t("copied"))), { class: "small", "aria-label": `${t("copy_command")}: ${text}` }))]));
+/** Return what operators and analysts run, as pairs of words and command. */
+function commands() {
+  const relay = find("relay");
+  const url = `https://collector.example/v1/surveys/${find("survey", "id") ?? "ID"}`;
+  return [
+    ["command_collector", `ldp-collector serve plan.json${relay ? " --tokens tokens.toml" : ""}`],
+    relay && ["command_keys", "ldp-collector key plan.json.key && ldp-relay key relay.key"],
+    relay && ["command_relay", "ldp-relay serve relay.toml"],
+    ["command_status", "ldp-collector status"],
+    ["command_train", `ldp-train ${url} -o model.json`],
+    ["command_results", "ldp-results model.json -o results.html"],
+  ].filter(Boolean);
+}
+
+function drawCommand([name, line], place) {
+  const copy = () => navigator.clipboard.writeText(line).then(() => announce(t("copied")));
+  return [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line),
+    button(`copy-${place}`, t("copy_command"), copy,
+      { class: "small", "aria-label": `${t("copy_command")}: ${t(name)}` }))];
 }

@@ -2,7 +2,8 @@
 
 import { card, h, note, row } from "./dom.js";
 import {
-  button, check, choose, field, firstLanguage, h3, heading, idOf, input, languageName, mistakes, textCells, textGrid, write,
+  button, check, choose, field, firstLanguage, h3, heading, idOf, input, languageName, mistakes, textCells, textGrid,
+  write,
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, slug } from "./kinds.js";
 import { edit, features, find, languages, problemsAt, refresh, store } from "./store.js";
@@ -24,8 +25,7 @@ export function drawQuestions() {
       names.map((name, place) => h("li", {}, drawCard(["features", name], find("features", name), name, place)))),
     drawAdd(),
     drawTarget(),
-    drawTables(),
-  ];
+    drawTables()];
 }
 
 /** Mistakes whose place the page does not show. */
@@ -33,7 +33,8 @@ function drawLost() {
   const shown = /^(features\.|tables|label|about|texts|survey|relay)/;
   const lost = store.state.problems.filter(({ field: path }) => !path || !shown.test(path));
   return lost.length > 0 && h("ul", { class: "mistakes" },
-    lost.map(({ severity, message, field: path, line }) => h("li", { class: severity }, [path, line && t("line", line)].filter(Boolean).join(", "), path ? ": " : "", message)));
+    lost.map(({ severity, message, field: path, line }) => h("li", { class: severity },
+      [line && t("line", line), path, message].filter(Boolean).join(": "))));
 }
 
 // -- the survey itself ------------------------------------------------------------------------------------
@@ -44,14 +45,12 @@ function drawSurvey() {
     textRow(t("title"), tags, (tag) => ["texts", tag, "title"], {
       fallback: () => find("about", "title"),
       save: (tag, text) => [
-        ...write(["texts", tag, "title"], text), ...(tag === tags[0] ? write(["about", "title"], text) : []),
-      ],
+        ...write(["texts", tag, "title"], text), ...(tag === tags[0] ? write(["about", "title"], text) : [])],
     }),
     textRow(t("intro"), tags, (tag) => ["texts", tag, "help"], { area: true }),
     ...ABOUT.map((key) => textRow(
       t(key), tags, (tag) => (tag === tags[0] ? ["about", key] : ["texts", tag, "about", key]),
-      { area: key === "purpose" }
-    )),
+      { area: key === "purpose" })),
   ] : [];
   const without = [
     "en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"
@@ -61,11 +60,11 @@ function drawSurvey() {
   }, h("summary", {}, t("about_survey")),
     tags.length > 0 && textGrid([""], rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
-    row(
-      choose("add-language", t("add_language"), [
+    row(choose("add-language", t("add_language"), [
         ["", t("choose")], ...without.map((tag) => [tag, languageName(tag)])
       ], "",
-        (tag) => edit({ op: "add", path: ["texts", tag], value: { entries: {} } }), tags.length ? "" : t("no_language")),
+        (tag) => edit({ op: "add", path: ["texts", tag], value: { entries: {} } }),
+        tags.length ? "" : t("no_language")),
       tags.length > 1 && choose("drop-language", t("drop_language"), [
         ["", t("choose")], ...tags.map((tag) => [tag, languageName(tag)])
       ], "",
@@ -86,8 +85,7 @@ function textRow(name, tags, pathOf, options) {
 // -- a question -------------------------------------------------------------------------------------------
 
 const textPath = (path, tag, ...rest) => (path[0] === "label" ? ["texts", tag, "label", ...rest] : [
-  "texts", tag, "features", path[1], ...rest
-]);
+  "texts", tag, "features", path[1], ...rest]);
 
 function titleOf(path, name) {
   const tag = firstLanguage();
@@ -108,10 +106,8 @@ function drawCard(path, entry, name, place) {
           store.open = isOpen ? null : key; refresh();
         },
       }, titleOf(path, name))),
-      h(
-        "span", { class: "kind" }, t(`kind_${kind}`),
-        wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)
-      ),
+      h("span", { class: "kind" }, t(`kind_${kind}`),
+        wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
       place !== null && drawActions(path, name, place)),
     isOpen && drawEditor(path, entry, name, kind));
 }
@@ -119,10 +115,8 @@ function drawCard(path, entry, name, place) {
 function drawActions(path, name, place) {
   const names = features();
   const move = (to) => edit({ op: "move", path, value: to }).then(() => document.getElementById(`card-${to}`)?.focus());
-  const act = (key, text, click, attributes) => button(
-    `${key}-${place}`, text, click,
-    { class: "small", "aria-label": `${t(key)}: ${titleOf(path, name)}`, title: t(key), ...attributes }
-  );
+  const act = (key, text, click, attributes) => button(`${key}-${place}`, text, click,
+    { class: "small", "aria-label": `${t(key)}: ${titleOf(path, name)}`, title: t(key), ...attributes });
   return h("span", { class: "actions" },
     act("up", "\u2191", () => move(place - 1), { disabled: place === 0 }),
     act("down", "\u2193", () => move(place + 1), { disabled: place === names.length - 1 }),
@@ -145,17 +139,12 @@ function drawEditor(path, entry, name, kind) {
     return [...operations, ...rename(slug(text, features()))];
   };
   const rows = [
-    h("tr", {}, h("th", { scope: "row" }, t("question")), h(
-      "td", { "data-label": t("short") },
-      input(namePath, `${t("question")}, ${t("short")}`, { shown: name, save: rename }), mistakes(namePath)
-    ),
+    h("tr", {}, h("th", { scope: "row" }, t("question")), h("td", { "data-label": t("short") },
+      input(namePath, `${t("question")}, ${t("short")}`, { shown: name, save: rename }), mistakes(namePath)),
       h("td", {}), textCells(t("question"), tags, (tag) => textPath(path, tag, "title"), { save: titled })),
-    h(
-      "tr", {}, h("th", { scope: "row" }, t("help")), h("td", {}), h("td", {}),
-      textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true })
-    ),
-    ...drawAnswers(path, entry, kind, tags),
-  ];
+    h("tr", {}, h("th", { scope: "row" }, t("help")), h("td", {}), h("td", {}),
+      textCells(t("help"), tags, (tag) => textPath(path, tag, "help"), { area: true })),
+    ...drawAnswers(path, entry, kind, tags)];
   return h("div", { class: "editor" },
     !isLabel && choose(idOf([...path, "kind"]), t("kind"), KINDS.map((each) => [each, t(`kind_${each}`)]), kind,
       (wanted) => edit(changeKind(path[1], entry, wanted)), t(`hint_${kind}`)),
@@ -163,8 +152,7 @@ function drawEditor(path, entry, name, kind) {
     row(drawNumbers(path, kind)),
     textGrid(["", t("short"), ""], rows, tags),
     (entry.values || entry.choices) && kind !== "yesno" && button(
-      `more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)
-    ),
+      `more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
     mistakes(path),
     [
       "values", "choices", "ordered", "missing", "ask_if", "weight", "alone", "missing_codes"
@@ -186,24 +174,19 @@ function drawAnswers(path, entry, kind, tags) {
       return [...(made === answer ? [] : [change(answer, made)]), ...write(textPath(path, tag, "values", made), text)];
     };
     return h("tr", {}, h("th", { scope: "row" }, name),
-      h(
-        "td", { "data-label": t("short") },
+      h("td", { "data-label": t("short") },
         kind === "yesno" ? answer : input(
-          own, `${name}, ${t("short")}`, { shown: answer, save: (text) => (text ? [change(answer, text)] : []) }
-        )
-      ),
+          own, `${name}, ${t("short")}`, { shown: answer, save: (text) => (text ? [change(answer, text)] : []) })),
       h("td", {}, kind !== "yesno" && [
-        place > 0 && button(
-          `up-${idOf(own)}`, "\u2191", () => edit(swapAnswers(path, key, place)),
-          { class: "small", "aria-label": `${t("up")}: ${answer}` }
-        ),
-        button(`drop-${idOf(own)}`, "\u2715", () => edit(change(answer)), { class: "small", "aria-label": `${t("remove")}: ${answer}` })]),
+        place > 0 && button(`up-${idOf(own)}`, "\u2191", () => edit(swapAnswers(path, key, place)),
+          { class: "small", "aria-label": `${t("up")}: ${answer}` }),
+        button(`drop-${idOf(own)}`, "\u2715", () => edit(change(answer)),
+          { class: "small", "aria-label": `${t("remove")}: ${answer}` })]),
       textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled }));
   });
   if (entry.missing === "category") {
     rows.push(textRow3(
-      t("no_answer"), textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))
-    ));
+      t("no_answer"), textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))));
   }
   return rows;
 }
@@ -221,8 +204,7 @@ async function addAnswer(path, entry) {
   const key = entry.choices ? "choices" : "values";
   await edit({ op: "value", path: [...path, key], value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } });
   const tag = firstLanguage();
-  document.getElementById(tag ? idOf(textPath(
-    path, tag, "values", slug(`answer-${answers.length + 1}`, answers, "-")
+  document.getElementById(tag ? idOf(textPath(path, tag, "values", slug(`answer-${answers.length + 1}`, answers, "-")
   )) : idOf([...path, key, String(answers.length)]))?.focus();
 }
 
@@ -233,8 +215,7 @@ function drawNumbers(path, kind) {
       op: "set", path: at("edges"), value: text.split(/[;\s]+|,\s+/).filter(Boolean).map((each) => ({ number: each }))
     }];
     return field(
-      at("edges"), t("edges"), { shown: (find(...at("edges")) ?? []).join("; "), save, hint: t("edges_hint") }
-    );
+      at("edges"), t("edges"), { shown: (find(...at("edges")) ?? []).join("; "), save, hint: t("edges_hint") });
   }
   if (!["number", "bins"].includes(kind)) return [];
   const range = find(...at("range")) ?? [];
@@ -243,38 +224,26 @@ function drawNumbers(path, kind) {
     value: [0, 1].map((each) => ({ number: each === place ? text : String(range[each] ?? 0) }))
   }];
   return [
-    h(
-      "div", { class: "field" }, h("label", { for: idOf(at("low")) }, t("low")),
-      input(at("low"), null, { shown: range[0], save: limit(0), number: true }), mistakes(at("range"))
-    ),
-    h(
-      "div", { class: "field" }, h("label", { for: idOf(at("high")) }, t("high")),
-      input(at("high"), null, { shown: range[1], save: limit(1), number: true })
-    ),
+    h("div", { class: "field" }, h("label", { for: idOf(at("low")) }, t("low")),
+      input(at("low"), null, { shown: range[0], save: limit(0), number: true }), mistakes(at("range"))),
+    h("div", { class: "field" }, h("label", { for: idOf(at("high")) }, t("high")),
+      input(at("high"), null, { shown: range[1], save: limit(1), number: true })),
     kind === "bins" ? field(at("bins"), t("bins"), { number: true }) : field(
-      at("spread"), t("spread"), { number: true, hint: t("spread_hint") }
-    ),
-  ];
+      at("spread"), t("spread"), { number: true, hint: t("spread_hint") })];
 }
 
 function drawOptions(path, entry) {
   const id = (key) => idOf([...path, `${key}-option`]);
   const isTabled = Object.values(find("tables") ?? {}).some((each) => each.features?.includes(path[1]));
   return h("div", { class: "options" },
-    check(
-      id("missing"), t("optional"), entry.missing === "category",
-      (isOn) => edit(write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")
-    ),
-    kindOf(entry) === "number" && check(
-      id("moments"), t("mean_only"), entry.moments === "mean",
-      (isOn) => edit(write([...path, "moments"], isOn ? "mean" : ""))
-    ),
-    isTabled && check(
-      id("alone"), t("alone"), entry.alone === true,
+    check(id("missing"), t("optional"), entry.missing === "category",
+      (isOn) => edit(write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
+    kindOf(entry) === "number" && check(id("moments"), t("mean_only"), entry.moments === "mean",
+      (isOn) => edit(write([...path, "moments"], isOn ? "mean" : ""))),
+    isTabled && check(id("alone"), t("alone"), entry.alone === true,
       (isOn) => edit(isOn ? {
         op: "set", path: [...path, "alone"], value: true
-      } : { op: "delete", path: [...path, "alone"] })
-    ),
+      } : { op: "delete", path: [...path, "alone"] })),
     drawCondition(path, entry),
     field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
 }
@@ -282,38 +251,33 @@ function drawOptions(path, entry) {
 function drawCondition(path, entry) {
   const others = [
     ...features().filter(
-      (name) => name !== path[1] && (hasValues(find("features", name)) || find("features", name, "choices"))
-    ),
-    ...(find("label", "name") ? [find("label", "name")] : [])
-  ];
+      (name) => name !== path[1] && (hasValues(find("features", name)) || find("features", name, "choices"))),
+    ...(find("label", "name") ? [find("label", "name")] : [])];
   const condition = entry.ask_if;
   const term = condition?.not ?? condition;
   if (condition && !term.feature) return note(t("condition_text"));
   const valuesOf = (name) => (
-    name === find("label", "name") ? find("label", "values") : find("features", name, "values") ?? find("features", name, "choices")
+    name === find("label", "name") ? find("label", "values")
+      : find("features", name, "values") ?? find("features", name, "choices")
   ) ?? [];
   const save = (feature, value, isNot) => {
     const made = { feature, value };
     return edit([
       { op: "set", path: [...path, "ask_if"], value: isNot ? { not: made } : made },
-      { op: "set", path: [...path, "missing"], value: "category" }
-    ]);
+      { op: "set", path: [...path, "missing"], value: "category" }]);
   };
   const id = (key) => idOf([...path, `${key}-condition`]);
-  return row(
-    choose(id("feature"), t("condition"), [
+  return row(choose(id("feature"), t("condition"), [
       ["", t("everybody")],
       ...others.map((name) => [name, titleOf(name === find("label", "name") ? ["label"] : ["features", name], name)])
     ], term?.feature ?? "",
       (name) => (name ? save(name, valuesOf(name)[0], false) : edit({ op: "delete", path: [...path, "ask_if"] }))),
-    term && choose(
-      id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], condition.not ? "not" : "is",
-      (is) => save(term.feature, term.value, is === "not")
-    ),
-    term && choose(id("value"), t("condition_value"), valuesOf(term.feature).map(
-      (each) => [String(each), String(each)]
+    term && choose(id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], condition.not ? "not" : "is",
+      (is) => save(term.feature, term.value, is === "not")),
+    term && choose(id("value"), t("condition_value"), valuesOf(term.feature).map((each) => [String(each), String(each)]
     ), String(term.value),
-      (text) => save(term.feature, valuesOf(term.feature).find((each) => String(each) === text), Boolean(condition.not))));
+      (text) => save(
+        term.feature, valuesOf(term.feature).find((each) => String(each) === text), Boolean(condition.not))));
 }
 
 // -- more questions, the label, tables --------------------------------------------------------------------
@@ -325,12 +289,9 @@ function drawAdd() {
     store.open = `features.${name}`;
     const entries = { ...entriesOf(kind), missing: "category" };
     const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
-    await edit(
-      { op: "add", path: ["features", name], value: { entries, after: names.at(-1) ?? "" } },
-      spoken.map((tag) => ({ op: "set", path: textPath(["features", name], tag, "values"), value: YES_NO[tag] })),
-    );
-    document.getElementById(idOf(firstLanguage() ? textPath(
-      ["features", name], firstLanguage(), "title"
+    await edit({ op: "add", path: ["features", name], value: { entries, after: names.at(-1) ?? "" } },
+      spoken.map((tag) => ({ op: "set", path: textPath(["features", name], tag, "values"), value: YES_NO[tag] })));
+    document.getElementById(idOf(firstLanguage() ? textPath(["features", name], firstLanguage(), "title"
     ) : ["features", name, "\u0000name"]))?.focus();
   };
   return h("div", {
@@ -345,13 +306,10 @@ function drawTarget() {
   const change = (name) => edit({ op: "label", path: name ? ["features", name] : ["label"] });
   const options = [
     ["", t("target_none")], ...(label ? [[label, titleOf(["label"], label)]] : []),
-    ...names.map((name) => [name, titleOf(["features", name], name)])
-  ];
+    ...names.map((name) => [name, titleOf(["features", name], name)])];
   return card(h3("target"),
-    choose(
-      "target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
-      t("target_explained")
-    ),
+    choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
+      t("target_explained")),
     mistakes(["label"], true));
 }
 
@@ -368,16 +326,12 @@ function drawTables() {
   return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
       h("span", {}, (table.features ?? []).map(title).join(" \u00d7 ")),
-      find("label") && check(
-        `table-label-${place}`, t("table_label"), table.label === true,
+      find("label") && check(`table-label-${place}`, t("table_label"), table.label === true,
         (isOn) => edit(isOn ? {
           op: "set", path: ["tables", name, "label"], value: true
-        } : { op: "delete", path: ["tables", name, "label"] })
-      ),
-      button(
-        `drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }),
-        { "aria-label": `${t("remove")}: ${(table.features ?? []).map(title).join(", ")}` }
-      ),
+        } : { op: "delete", path: ["tables", name, "label"] })),
+      button(`drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }),
+        { "aria-label": `${t("remove")}: ${(table.features ?? []).map(title).join(", ")}` }),
       mistakes(["tables", name], true)))),
     names.length > 1 && [
       h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),

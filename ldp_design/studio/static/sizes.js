@@ -60,30 +60,23 @@ export function drawSizes() {
   const relay = find("relay");
   return [
     ...heading("sizes"),
-    card(
-      slider(
+    card(slider(
         "people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => roundPeople(10 ** log), formatCount,
-        savePeople, t("people_hint")
-      ),
+        savePeople, t("people_hint")),
       slider(
         "epsilon", t("epsilon"), epsilon, 0.1, Math.max(3, epsilon), 0.05, (value) => Math.round(value * 100) / 100,
-        (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")
-      ),
+        (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")),
       h("p", { id: "belief" }, describeBelief(epsilon)),
       mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
       check(
         "relay", t("relay"), Boolean(relay), (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }),
-        t("relay_hint")
-      ),
-      relay && check(
-        "ask-all", t("ask_all"), relay.ask === "all",
-        (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")
-      ),
+        t("relay_hint")),
+      relay && check("ask-all", t("ask_all"), relay.ask === "all",
+        (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")),
       relay && drawRelay()),
     h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
     drawSuggestions(),
-    find("label") && drawAccuracy(),
-  ];
+    find("label") && drawAccuracy()];
 }
 
 const roundPeople = (number) => Number(number.toPrecision(2));
@@ -104,7 +97,8 @@ function saveEpsilon(value) {
 function slider(id, name, value, low, high, step, read, format, save, hint) {
   const shown = h("output", { for: id, id: `${id}-shown` }, format(read(value)));
   const range = h("input", {
-    id, type: "range", min: low, max: high, step, value: String(value), "aria-valuetext": format(read(value)), "aria-describedby": `${id}-hint`,
+    id, type: "range", min: low, max: high, step, value: String(value),
+    "aria-valuetext": format(read(value)), "aria-describedby": `${id}-hint`,
     oninput: () => {
       const moved = read(Number(range.value));
       shown.textContent = format(moved);
@@ -113,10 +107,8 @@ function slider(id, name, value, low, high, step, read, format, save, hint) {
     },
     onchange: () => save(read(Number(range.value))),
   });
-  return h(
-    "div", { class: "field slider" }, h("label", { for: id }, name), shown, range,
-    h("p", { class: "hint", id: `${id}-hint` }, hint)
-  );
+  return h("div", { class: "field slider" }, h("label", { for: id }, name), shown, range,
+    h("p", { class: "hint", id: `${id}-hint` }, hint));
 }
 
 /** Show margins by the rule of thumb: they fall with the root of the number of people, and with epsilon. */
@@ -145,13 +137,13 @@ function drawMargins(factor = 1) {
   return [
     note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
     h("ul", { class: "margins" }, size.rows.map((row) => drawMargin(row, factor, isVerified))),
-    note(t("margins_hint")),
-  ];
+    note(t("margins_hint"))];
 }
 
 function drawMargin(row, factor, isVerified) {
   const margin = row.margin === null ? null : row.margin * factor;
-  const grade = isVerified ? row.grade : margin === null || margin > row.useful ? "noise" : margin < row.centre / 4 ? "good" : "rough";
+  const guessed = margin === null || margin > row.useful ? "noise" : margin < row.centre / 4 ? "good" : "rough";
+  const grade = isVerified ? row.grade : guessed;
   const shown = isVerified ? row.estimate : `${t("about")} \u00b1 ${formatShare(margin)}`;
   return h("li", { class: `margin ${grade}` },
     h("span", { class: "name" }, titleOf(row.name)), drawBar(row.centre, margin),
@@ -162,8 +154,7 @@ function drawMargin(row, factor, isVerified) {
 function titleOf(name) {
   const texts = find("texts", languages()[0]);
   const titleOfFeature = (each) => (
-    each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title
-  );
+    each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title);
   const own = (each) => {
     const [feature, choice] = each.split(": ");
     const isChoice = choice !== undefined && find("features", feature, "choices");
@@ -187,10 +178,8 @@ function drawRelay() {
     note(t("relay_explained", find("survey", "epsilon") ?? "?")),
     h("div", { class: "columns" },
       field(["relay", "url"], t("relay_url")), field(
-        ["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }
-      ),
-      field(
-        ["relay", "honest"], t("relay_honest"), { number: true }
+        ["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
+      field(["relay", "honest"], t("relay_honest"), { number: true }
       ), field(["relay", "delta"], "delta", { number: true }),
       !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
       ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
@@ -203,14 +192,13 @@ function drawSuggestions() {
     note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
     h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
       button(`suggestion-${place}`, describe(each), () => edit(each.operations)),
-      h("span", {}, t("effect", formatShare(each.before.widest), formatShare(each.after.widest), each.before.noise, each.after.noise))))));
+      h("span", {}, t("effect", formatShare(each.before.widest), formatShare(each.after.widest),
+        each.before.noise, each.after.noise))))));
 }
 
 function describe({ name, values }) {
-  return t(
-    `suggest_${name}`,
-    ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : titleOf(each)))
-  );
+  return t(`suggest_${name}`,
+    ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : titleOf(each))));
 }
 
 function drawAccuracy() {
@@ -223,7 +211,12 @@ function drawAccuracy() {
     button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),
     accuracy?.message && h("p", { class: "mistakes" }, accuracy.message),
     accuracy?.done !== undefined && h("p", {}, t("simulated", accuracy.done)),
-    accuracy?.table && h("div", { class: "scroll" }, h("table", {},
-      h("thead", {}, h("tr", {}, accuracy.table[0].map((each) => h("th", { scope: "col" }, each)))),
-      h("tbody", {}, accuracy.table.slice(1).map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((each) => h("td", {}, each))))))));
+    accuracy?.table && drawTable(accuracy.table));
+}
+
+function drawTable([head, ...rows]) {
+  const cell = (text, place) => (place ? h("td", {}, text) : h("th", { scope: "row" }, text));
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))),
+    h("tbody", {}, rows.map((each) => h("tr", {}, each.map(cell))))));
 }

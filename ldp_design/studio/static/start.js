@@ -2,7 +2,7 @@
 
 import { post, postFile } from "./api.js";
 import { h, note, row } from "./dom.js";
-import { button, h2 } from "./fields.js";
+import { button, choose, h2, languageName, ownInput } from "./fields.js";
 import { refresh, run, store } from "./store.js";
 import { language, t } from "./words.js";
 
@@ -10,56 +10,55 @@ const form = { title: "", second: "" };
 let asked = null;
 
 export function drawStart(isNew) {
-  const begin = () => run(() => post(
-    "api/new", { title: form.title.trim() || t("untitled"), languages: [language, form.second].filter(Boolean) }
-  ))
-    .then(() => { store.open = "features.question-1"; refresh(); });
+  return [...(isNew ? drawNew() : []), ...drawImport(isNew)];
+}
+
+function drawNew() {
+  const begin = async (event) => {
+    event.preventDefault();
+    const languages = [language, form.second].filter(Boolean);
+    await run(() => post("api/new", { title: form.title.trim() || t("untitled"), languages }));
+    store.open = "features.question-1";
+    refresh();
+  };
+  const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);
   return [
-    isNew && h2("start"),
-    isNew && h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); void begin(); } },
-      h(
-        "div", { class: "field" }, h("label", { for: "new-title" }, t("start_title")),
-        h(
-          "input",
-          { id: "new-title", type: "text", value: form.title, oninput: (event) => { form.title = event.target.value; } }
-        )
-      ),
-      h("div", { class: "field" }, h(
-        "label", { for: "new-language" }, t("start_language")
-      ), h("select", { id: "new-language", onchange: (event) => { form.second = event.target.value; } },
-        [["", t("none")], ["en", "English"], ["de", "Deutsch"], ["fr", "fran\u00e7ais"], ["es", "espa\u00f1ol"]].filter(([tag]) => tag !== language).map(([tag, text]) => h("option", { value: tag, selected: tag === form.second }, text)))),
+    h2("start"),
+    h("form", { class: "card", onsubmit: begin },
+      ownInput("new-title", t("start_title"), form.title, (text) => { form.title = text; }),
+      choose("new-language", t("start_language"), [["", t("none")], ...others], form.second,
+        (tag) => { form.second = tag; }),
       row(h("button", { type: "submit", class: "primary", id: "begin" }, t("begin")),
-        button("example", t("start_example"), () => run(() => post("api/new", { example: true }))))),
-    drawImport(isNew),
-  ];
+        button("example", t("start_example"), () => run(() => post("api/new", { example: true })))))];
 }
 
 /** A place to drop a form or a table; it can be chosen with the keyboard, too. */
 function drawImport(isNew) {
   const take = (file, options = "") => {
     asked = file;
-    return run(() => postFile(`api/import?name=${encodeURIComponent(file.name)}${options}`, file));
+    if (file) void run(() => postFile(`api/import?name=${encodeURIComponent(file.name)}${options}`, file));
   };
-  const picker = h(
-    "input",
-    {
-      type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv",
-      onchange: (event) => event.target.files[0] && take(event.target.files[0])
-    }
-  );
+  const show = (event, isOver) => {
+    event.preventDefault();
+    event.currentTarget.classList.toggle("over", isOver);
+  };
+  const ondrop = (event) => {
+    show(event, false);
+    take(event.dataTransfer.files[0]);
+  };
   const { notes } = store.state;
+  const lacksTag = asked && notes.some((each) => each.includes("--language"));
   return [
     h("div", {
-      class: "card drop", ondragover: (event) => { event.preventDefault(); event.currentTarget.classList.add("over"); },
-      ondragleave: (event) => event.currentTarget.classList.remove("over"),
-      ondrop: (event) => {
-        event.preventDefault(); event.currentTarget.classList.remove("over"); const [file] = event.dataTransfer.files;
-        if (file) void take(file);
-      },
-    }, h("label", { for: "import" }, t("import")), note(isNew ? t("import_hint") : t("import_replaces")), picker),
-    notes.length > 0 && h("details", { class: "card", open: true, id: "notes" }, h("summary", {}, t("left_out", notes.length)), h(
-      "ul", {}, notes.map((each) => h("li", {}, each))
-    ),
-      asked && /\.xlsx?$/.test(asked.name) && notes.some((each) => each.includes("--language")) && button("import-language", t("import_language", language), () => take(asked, `&language=${language}`))),
+      class: "card drop", ondragover: (event) => show(event, true), ondragleave: (event) => show(event, false), ondrop,
+    },
+      h("label", { for: "import" }, t("import")), note(isNew ? t("import_hint") : t("import_replaces")),
+      h("input", {
+        type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv", onchange: (event) => take(event.target.files[0]),
+      })),
+    notes.length > 0 && h("details", { class: "card", open: true, id: "notes" },
+      h("summary", {}, t("left_out", notes.length)), h("ul", {}, notes.map((each) => h("li", {}, each))),
+      lacksTag && button("import-language", t("import_language", language),
+        () => take(asked, `&language=${language}`))),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
-import { button, choose, h2, heading } from "./fields.js";
+import { button, choose, heading, ownInput } from "./fields.js";
 import { fail, languages, refresh, run, store } from "./store.js";
 import { formatCount, t } from "./words.js";
 
@@ -44,12 +44,9 @@ export function drawPage() {
   const choice = (name) => (value) => { look = { ...look, [name]: value }; refresh(); };
   return [
     ...heading("page"),
-    row(
-      tags.length > 1 && choose(
-        "page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")
-      ),
-      choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width"))),
-  ];
+    row(tags.length > 1 && choose(
+        "page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")),
+      choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width")))];
 }
 
 export function drawTrial() {
@@ -62,27 +59,25 @@ export function drawTrial() {
     ...heading("trial"),
     !facts && h("p", { class: "card" }, t("correct_first")),
     facts && !trial && card(
-      h("p", {}, t("trial_start_hint")), button("trial-start", t("trial_start"), start, { class: "primary" })
-    ),
+      h("p", {}, t("trial_start_hint")), button("trial-start", t("trial_start"), start, { class: "primary" })),
     trial && h("ol", { class: "steps card" },
-      h(
-        "li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")),
-        h("span", { class: "hint" }, ` ${t("trial_open_hint")}`)
-      ),
+      h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), " ",
+        h("span", { class: "hint" }, t("trial_open_hint"))),
       h("li", {}, row(
-        h("div", { class: "field" }, h("label", { for: "people-count" }, t("trial_people")), h("input", {
-          id: "people-count", type: "number", min: 1, max: 1000, value: count, oninput: (event) => { count = event.target.value; },
-        })),
+        ownInput("people-count", t("trial_people"), count, (text) => { count = text; },
+          { type: "number", min: 1, max: 1000 }),
         button("trial-answer", t("trial_answer"), answer, { disabled: progress && progress.done < progress.total })),
-      progress && h("div", {}, h(
-        "progress", { max: progress.total, value: progress.done, "aria-label": t("trial_progress") }
-      ), " ",
-        t("trial_done", formatCount(progress.done), formatCount(progress.total)), progress.failed > 0 && ` ${t("trial_failed", progress.failed)}`)),
+      progress && drawProgress(progress)),
       h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
-        button("trial-results", t("trial_results"), results, { disabled: false }),
+        button("trial-results", t("trial_results"), results),
         trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
-      h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), h("span", { class: "hint" }, ` ${t("trial_end_hint")}`))),
-  ];
+      h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), " ",
+        h("span", { class: "hint" }, t("trial_end_hint"))))];
+}
+
+function drawProgress({ done, failed, total }) {
+  return h("div", {}, h("progress", { max: total, value: done, "aria-label": t("trial_progress") }), " ",
+    t("trial_done", formatCount(done), formatCount(total)), failed > 0 && ` ${t("trial_failed", failed)}`);
 }
 
 /** Show how many reports the collector has counted, as long as the trial is shown. */

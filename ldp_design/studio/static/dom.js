@@ -2,13 +2,7 @@
 
 let isRedrawing = false;
 
-/**
- * Return an element. Attributes that begin with "on" are listeners; false, null and undefined are left out.
- *
- * @param {string} tag
- * @param {Record<string, any>} [attributes]
- * @param {...any} children elements, texts, lists of them, or nothing
- */
+/** Return an element; attributes that begin with "on" are listeners, and children may be nested lists or nothing. */
 export function h(tag, attributes = {}, ...children) {
   const isDrawing = ["svg", "line", "rect", "circle"].includes(tag);
   const element = isDrawing ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);

@@ -20,15 +20,7 @@ export function write(path, text, isNumber = false) {
   return [{ op: "set", path, value: isNumber ? { number: text } : text }];
 }
 
-/**
- * Return an input for the entry at a path.
- *
- * @param {string[]} path
- * @param {string} name for screen readers
- * @param {{
-   area?: boolean, number?: boolean, shown?: string, placeholder?: string, save?: (text: string) => any[]
- }} [options]
- */
+/** Return an input for the entry at a path; `save` returns the operations that write what was entered. */
 export function input(path, name, { area, number, shown, placeholder, save, ...others } = {}) {
   const value = shown ?? find(...path) ?? "";
   const found = problemsAt(path);

@@ -13,21 +13,20 @@ import { language, loadWords, t } from "./words.js";
 
 const VIEWS = ["questions", "sizes", "page", "trial", "publish", "file"];
 let text = "";
+let textVersion = -1;
 let isGone = false;
 
 function draw() {
   const { state, view } = store;
   if (!state) return;
   const isNew = !state.exists && state.tables && !Object.keys(state.tables).length;
-  const app = document.getElementById("app");
   const shown = isNew ? "start" : view;
   if (!["page", "trial"].includes(shown)) setStage("", "", "");
-  const main = h("main", { id: "main", tabindex: "-1" }, drawMessages(), drawView(shown));
-  redraw(app,
+  redraw(document.getElementById("app"),
     h("a", { class: "skip", href: "#main" }, t("skip")),
     h("header", {}, drawHead(isNew),
       !isNew && h("nav", { "aria-label": t("parts") }, h("ol", {}, VIEWS.map(drawStep)))),
-    main);
+    h("main", { id: "main", tabindex: "-1" }, drawMessages(), drawView(shown)));
   document.title = `${state.saved ? "" : "\u2022 "}${state.name} \u2013 ${t("studio")}`;
 }
 
@@ -50,7 +49,6 @@ function drawView(view) {
 
 function go(view) {
   store.view = view;
-  if (view === "file") get("api/text").then((found) => { text = found.text; refresh(); });
   refresh();
   scrollTo(0, 0);
 }
@@ -98,7 +96,10 @@ function drawFile() {
       id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
       oninput: () => { text = area.value; }
     });
-  if (!text && !store.state.tables) get("api/text").then((found) => { text = found.text; refresh(); });
+  if (textVersion !== store.state.version) {
+    textVersion = store.state.version;
+    void get("api/text").then((found) => refresh(text = found.text));
+  }
   return [
     h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
     h("ul", { class: "mistakes" },
@@ -111,10 +112,10 @@ function drawFile() {
 function listen() {
   const events = new EventSource("events");
   events.onmessage = ({ data }) => {
-    if (isGone) { isGone = false; refresh(); }
+    if (isGone) refresh(isGone = false);
     if (Number(data) > store.state.version) void reload();
   };
-  events.onerror = () => { isGone = true; refresh(); };
+  events.onerror = () => refresh(isGone = true);
 }
 
 addEventListener("keydown", (event) => {

@@ -6,10 +6,11 @@ import {
   write,
 } from "./fields.js";
 import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, slug } from "./kinds.js";
-import { edit, features, find, languages, problemsAt, refresh, store } from "./store.js";
+import { edit, fail, features, find, languages, problemsAt, refresh, store } from "./store.js";
 import { t } from "./words.js";
 
 const YES_NO = { en: { true: "Yes", false: "No" }, de: { true: "Ja", false: "Nein" } };
+const FURTHER_KEYS = ["values", "choices", "ordered", "missing", "ask_if", "alone", "missing_codes"];
 const ABOUT = ["purpose", "contact", "ethics", "retention"];
 const MAX_PLACEHOLDER = /^(question|answer)-\d+$/;
 
@@ -154,18 +155,14 @@ function drawEditor(path, entry, name, kind) {
     (entry.values || entry.choices) && kind !== "yesno" && button(
       `more-${idOf(path)}`, t("add_answer"), () => addAnswer(path, entry)),
     mistakes(path),
-    [
-      "values", "choices", "ordered", "missing", "ask_if", "weight", "alone", "missing_codes"
-    ].map((key) => mistakes([...path, key])),
+    FURTHER_KEYS.map((key) => mistakes([...path, key])),
     !isLabel && drawOptions(path, entry));
 }
 
 function drawAnswers(path, entry, kind, tags) {
   const key = entry.choices ? "choices" : "values";
   const answers = answersOf(entry);
-  const change = (old, made) => ({
-    op: "value", path: [...path, key], value: made === undefined ? { old } : { old, new: made }
-  });
+  const change = (old, made) => ({ op: "value", path: [...path, key], value: { old, new: made } });
   const rows = answers.map((answer, place) => {
     const name = t("answer", place + 1);
     const own = [...path, key, String(place)];
@@ -201,11 +198,25 @@ function swapAnswers(path, key, place) {
 
 async function addAnswer(path, entry) {
   const answers = answersOf(entry);
-  const key = entry.choices ? "choices" : "values";
-  await edit({ op: "value", path: [...path, key], value: { new: slug(`answer-${answers.length + 1}`, answers, "-") } });
+  const own = [...path, entry.choices ? "choices" : "values"];
+  const made = slug(`answer-${answers.length + 1}`, answers, "-");
+  await edit({ op: "value", path: own, value: { new: made } });
   const tag = firstLanguage();
-  document.getElementById(tag ? idOf(textPath(path, tag, "values", slug(`answer-${answers.length + 1}`, answers, "-")
-  )) : idOf([...path, key, String(answers.length)]))?.focus();
+  focusOn(tag ? textPath(path, tag, "values", made) : [...own, String(answers.length)]);
+}
+
+const focusOn = (path) => document.getElementById(idOf(path))?.focus();
+
+/** Return the operation that writes true, or deletes the entry. */
+const toggle = (path, isOn) => (isOn ? { op: "set", path, value: true } : { op: "delete", path });
+
+/** Return the title of a feature or of the label, by its name. */
+const titleOfName = (name) => titleOf(name === find("label", "name") ? ["label"] : ["features", name], name);
+
+/** Return the answers that a condition can name. */
+function valuesOf(name) {
+  const entry = name === find("label", "name") ? find("label") : find("features", name);
+  return entry?.values ?? entry?.choices ?? [];
 }
 
 function drawNumbers(path, kind) {
@@ -241,43 +252,32 @@ function drawOptions(path, entry) {
     kindOf(entry) === "number" && check(id("moments"), t("mean_only"), entry.moments === "mean",
       (isOn) => edit(write([...path, "moments"], isOn ? "mean" : ""))),
     isTabled && check(id("alone"), t("alone"), entry.alone === true,
-      (isOn) => edit(isOn ? {
-        op: "set", path: [...path, "alone"], value: true
-      } : { op: "delete", path: [...path, "alone"] })),
+      (isOn) => edit(toggle([...path, "alone"], isOn))),
     drawCondition(path, entry),
     field([...path, "weight"], t("weight"), { number: true, hint: t("weight_hint") }));
 }
 
 function drawCondition(path, entry) {
-  const others = [
-    ...features().filter(
-      (name) => name !== path[1] && (hasValues(find("features", name)) || find("features", name, "choices"))),
-    ...(find("label", "name") ? [find("label", "name")] : [])];
   const condition = entry.ask_if;
   const term = condition?.not ?? condition;
   if (condition && !term.feature) return note(t("condition_text"));
-  const valuesOf = (name) => (
-    name === find("label", "name") ? find("label", "values")
-      : find("features", name, "values") ?? find("features", name, "choices")
-  ) ?? [];
-  const save = (feature, value, isNot) => {
-    const made = { feature, value };
-    return edit([
-      { op: "set", path: [...path, "ask_if"], value: isNot ? { not: made } : made },
-      { op: "set", path: [...path, "missing"], value: "category" }]);
-  };
+  const known = [...features(), find("label", "name")].filter((name) => name !== path[1] && valuesOf(name).length);
+  const others = known.map((name) => [name, titleOfName(name)]);
+  const save = (feature, value, isNot) => edit(
+    { op: "set", path: [...path, "ask_if"], value: isNot ? { not: { feature, value } } : { feature, value } },
+    { op: "set", path: [...path, "missing"], value: "category" });
+  const change = (name) => (
+    name ? save(name, valuesOf(name)[0], false) : edit({ op: "delete", path: [...path, "ask_if"] }));
   const id = (key) => idOf([...path, `${key}-condition`]);
-  return row(choose(id("feature"), t("condition"), [
-      ["", t("everybody")],
-      ...others.map((name) => [name, titleOf(name === find("label", "name") ? ["label"] : ["features", name], name)])
-    ], term?.feature ?? "",
-      (name) => (name ? save(name, valuesOf(name)[0], false) : edit({ op: "delete", path: [...path, "ask_if"] }))),
-    term && choose(id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], condition.not ? "not" : "is",
+  const first = choose(id("feature"), t("condition"), [["", t("everybody")], ...others], term?.feature ?? "", change);
+  if (!term) return row(first);
+  const answers = valuesOf(term.feature);
+  const isNot = Boolean(condition.not);
+  return row(first,
+    choose(id("is"), t("condition_is"), [["is", t("is")], ["not", t("is_not")]], isNot ? "not" : "is",
       (is) => save(term.feature, term.value, is === "not")),
-    term && choose(id("value"), t("condition_value"), valuesOf(term.feature).map((each) => [String(each), String(each)]
-    ), String(term.value),
-      (text) => save(
-        term.feature, valuesOf(term.feature).find((each) => String(each) === text), Boolean(condition.not))));
+    choose(id("value"), t("condition_value"), answers.map((each) => [String(each), String(each)]), String(term.value),
+      (text) => save(term.feature, answers.find((each) => String(each) === text), isNot)));
 }
 
 // -- more questions, the label, tables --------------------------------------------------------------------
@@ -291,12 +291,10 @@ function drawAdd() {
     const spoken = kind === "yesno" ? languages().filter((tag) => YES_NO[tag]) : [];
     await edit({ op: "add", path: ["features", name], value: { entries, after: names.at(-1) ?? "" } },
       spoken.map((tag) => ({ op: "set", path: textPath(["features", name], tag, "values"), value: YES_NO[tag] })));
-    document.getElementById(idOf(firstLanguage() ? textPath(["features", name], firstLanguage(), "title"
-    ) : ["features", name, "\u0000name"]))?.focus();
+    const tag = firstLanguage();
+    focusOn(tag ? textPath(["features", name], tag, "title") : ["features", name, "\u0000name"]);
   };
-  return h("div", {
-    class: "card", role: "group", "aria-labelledby": "add-title"
-  }, h("h3", { id: "add-title" }, t("add_question")),
+  return h("div", { class: "card", role: "group", "aria-label": t("add_question") }, h3("add_question"),
     row(KINDS.slice(0, 6).map((kind) => button(`add-${kind}`, t(`kind_${kind}`), () => add(kind)))));
 }
 
@@ -305,8 +303,7 @@ function drawTarget() {
   const label = find("label", "name");
   const change = (name) => edit({ op: "label", path: name ? ["features", name] : ["label"] });
   const options = [
-    ["", t("target_none")], ...(label ? [[label, titleOf(["label"], label)]] : []),
-    ...names.map((name) => [name, titleOf(["features", name], name)])];
+    ["", t("target_none")], ...[label, ...names].filter(Boolean).map((name) => [name, titleOfName(name)])];
   return card(h3("target"),
     choose("target", t("target_choose"), options, label ?? "", (name) => name !== label && change(name),
       t("target_explained")),
@@ -318,24 +315,21 @@ function drawTables() {
   const tables = Object.entries(find("tables") ?? {});
   const add = () => {
     const chosen = names.filter((_, place) => document.getElementById(`together-${place}`).checked);
-    if (chosen.length < 2 || chosen.length > 3) return;
+    if (chosen.length < 2 || chosen.length > 3) return void fail(new Error(t("tables_explained")));
     const name = slug(chosen.join(" "), tables.map(([each]) => each));
     void edit({ op: "add", path: ["tables", name], value: { entries: { features: chosen } } });
   };
-  const title = (name) => titleOf(["features", name], name);
   return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
-      h("span", {}, (table.features ?? []).map(title).join(" \u00d7 ")),
+      h("span", {}, (table.features ?? []).map(titleOfName).join(" \u00d7 ")),
       find("label") && check(`table-label-${place}`, t("table_label"), table.label === true,
-        (isOn) => edit(isOn ? {
-          op: "set", path: ["tables", name, "label"], value: true
-        } : { op: "delete", path: ["tables", name, "label"] })),
+        (isOn) => edit(toggle(["tables", name, "label"], isOn))),
       button(`drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }),
-        { "aria-label": `${t("remove")}: ${(table.features ?? []).map(title).join(", ")}` }),
+        { "aria-label": `${t("remove")}: ${(table.features ?? []).map(titleOfName).join(", ")}` }),
       mistakes(["tables", name], true)))),
     names.length > 1 && [
       h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),
-        names.map((name, place) => check(`together-${place}`, title(name), false, () => {}))),
+        names.map((name, place) => check(`together-${place}`, titleOfName(name), false, () => {}))),
       button("add-table", t("add_table"), add)],
     mistakes(["tables"]));
 }

@@ -4,22 +4,25 @@ export const KINDS = ["one", "yesno", "scale", "several", "number", "bins", "edg
 const KEYS = ["values", "choices", "range", "bins", "edges", "ordered", "spread", "moments"];
 const ANSWERS = ["answer-1", "answer-2"];
 
+/** Return a list; whatever else a file with mistakes has is empty. */
+export const list = (value) => (Array.isArray(value) ? value : []);
+
 /** Return the kind of a feature's entries. */
 export function kindOf(entry) {
   if (entry.choices) return "several";
   if (entry.range) return entry.bins === undefined ? "number" : "bins";
   if (entry.edges) return "edges";
   if (entry.ordered === true) return "scale";
-  const values = entry.values ?? [];
+  const values = list(entry.values);
   return values.length === 2 && values.every((each) => typeof each === "boolean") ? "yesno" : "one";
 }
 
 /** Return the entries of a new question of a kind; answers that exist are kept. */
 export function entriesOf(kind, entry = {}) {
-  const known = (entry.values ?? entry.choices ?? []).filter((each) => typeof each !== "boolean");
+  const known = list(entry.values ?? entry.choices).filter((each) => typeof each !== "boolean");
   const values = known.length ? known : ANSWERS;
-  const range = entry.range ?? (entry.edges ? [entry.edges[0], entry.edges.at(-1)] : [0, 100]);
-  const limits = range.map((each) => ({ number: String(each) }));
+  const range = [list(entry.range), list(entry.edges), [0, 100]].find((each) => each.length > 1);
+  const limits = [range[0], range.at(-1)].map((each) => ({ number: String(each) }));
   switch (kind) {
     case "yesno": return { values: [true, false] };
     case "scale": return { values, ordered: true };
@@ -42,7 +45,7 @@ export function changeKind(name, entry, kind) {
 }
 
 /** Return the values of a feature or of the label as texts. */
-export const answersOf = (entry) => (entry.values ?? entry.choices ?? []).map(String);
+export const answersOf = (entry) => list(entry.values ?? entry.choices).map(String);
 
 /** Whether the file can ask for a feature together with others, or as a label. */
 export const hasValues = (entry) => Array.isArray(entry.values);

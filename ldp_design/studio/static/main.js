@@ -35,7 +35,16 @@ function drawStep(view, place) {
   return h("li", {}, button(`view-${view}`, t(`view_${view}`), () => go(view), attributes));
 }
 
+/** Draw a part; a file whose tables are not what a survey has is shown as text. */
 function drawView(view) {
+  try {
+    return drawPart(view);
+  } catch {
+    return [h("p", { class: "alarm", role: "alert" }, t("only_text")), drawFile()];
+  }
+}
+
+function drawPart(view) {
   switch (view) {
     case "start": return drawStart(true);
     case "sizes": return drawSizes();

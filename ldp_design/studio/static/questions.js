@@ -5,7 +5,7 @@ import {
   button, check, choose, field, firstLanguage, h3, heading, idOf, input, languageName, mistakes, textCells, textGrid,
   write,
 } from "./fields.js";
-import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, slug } from "./kinds.js";
+import { answersOf, changeKind, entriesOf, hasValues, isTabular, kindOf, KINDS, list, slug } from "./kinds.js";
 import { edit, fail, features, find, languages, problemsAt, refresh, store } from "./store.js";
 import { t } from "./words.js";
 
@@ -216,7 +216,7 @@ const titleOfName = (name) => titleOf(name === find("label", "name") ? ["label"]
 /** Return the answers that a condition can name. */
 function valuesOf(name) {
   const entry = name === find("label", "name") ? find("label") : find("features", name);
-  return entry?.values ?? entry?.choices ?? [];
+  return list(entry?.values ?? entry?.choices);
 }
 
 function drawNumbers(path, kind) {
@@ -226,7 +226,7 @@ function drawNumbers(path, kind) {
       op: "set", path: at("edges"), value: text.split(/[;\s]+|,\s+/).filter(Boolean).map((each) => ({ number: each }))
     }];
     return field(
-      at("edges"), t("edges"), { shown: (find(...at("edges")) ?? []).join("; "), save, hint: t("edges_hint") });
+      at("edges"), t("edges"), { shown: list(find(...at("edges"))).join("; "), save, hint: t("edges_hint") });
   }
   if (!["number", "bins"].includes(kind)) return [];
   const range = find(...at("range")) ?? [];
@@ -245,7 +245,7 @@ function drawNumbers(path, kind) {
 
 function drawOptions(path, entry) {
   const id = (key) => idOf([...path, `${key}-option`]);
-  const isTabled = Object.values(find("tables") ?? {}).some((each) => each.features?.includes(path[1]));
+  const isTabled = Object.values(find("tables") ?? {}).some((each) => list(each?.features).includes(path[1]));
   return h("div", { class: "options" },
     check(id("missing"), t("optional"), entry.missing === "category",
       (isOn) => edit(write([...path, "missing"], isOn ? "category" : "")), t("optional_hint")),
@@ -321,11 +321,11 @@ function drawTables() {
   };
   return card(h3("tables"), note(t("tables_explained")),
     h("ul", { class: "plain" }, tables.map(([name, table], place) => h("li", { class: "row" },
-      h("span", {}, (table.features ?? []).map(titleOfName).join(" \u00d7 ")),
+      h("span", {}, list(table?.features).map(titleOfName).join(" \u00d7 ")),
       find("label") && check(`table-label-${place}`, t("table_label"), table.label === true,
         (isOn) => edit(toggle(["tables", name, "label"], isOn))),
       button(`drop-table-${place}`, t("remove"), () => edit({ op: "delete", path: ["tables", name] }),
-        { "aria-label": `${t("remove")}: ${(table.features ?? []).map(titleOfName).join(", ")}` }),
+        { "aria-label": `${t("remove")}: ${list(table?.features).map(titleOfName).join(", ")}` }),
       mistakes(["tables", name], true)))),
     names.length > 1 && [
       h("fieldset", { class: "ticks" }, h("legend", {}, t("tables_tick")),

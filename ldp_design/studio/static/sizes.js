@@ -100,12 +100,17 @@ function slider(id, name, value, low, high, step, read, format, save, hint) {
     id, type: "range", min: low, max: high, step, value: String(value),
     "aria-valuetext": format(read(value)), "aria-describedby": `${id}-hint`,
     oninput: () => {
+      store.isMoving = true;
       const moved = read(Number(range.value));
       shown.textContent = format(moved);
       range.setAttribute("aria-valuetext", format(moved));
       estimate(id === "people" ? moved : people(), id === "epsilon" ? moved : promised());
     },
-    onchange: () => save(read(Number(range.value))),
+    onchange: () => {
+      store.isMoving = false;
+      void save(read(Number(range.value)));
+    },
+    onblur: () => { store.isMoving = false; },
   });
   return h("div", { class: "field slider" }, h("label", { for: id }, name), shown, range,
     h("p", { class: "hint", id: `${id}-hint` }, hint));
@@ -116,7 +121,7 @@ function estimate(users, epsilon) {
   const { size } = store;
   if (!size) return;
   const factor = Math.sqrt(size.users / users) * noise(epsilon) / noise(size.epsilon);
-  document.getElementById("margins").replaceChildren(h3("margins"), drawMargins(factor));
+  document.getElementById("margins").replaceChildren(h3("margins"), ...[drawMargins(factor)].flat());
   document.getElementById("belief").textContent = describeBelief(epsilon);
 }
 

@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { announce } from "./dom.js";
 import { t } from "./words.js";
 
-export const store = { state: null, view: "questions", open: null, message: "", size: null };
+export const store = { state: null, view: "questions", open: null, message: "", size: null, isMoving: false };
 let draw = () => {};
 let queue = Promise.resolve();
 
@@ -12,13 +12,14 @@ export function onChange(listener) {
   draw = listener;
 }
 
-export const refresh = () => draw();
+/** Draw the page again, unless the author moves a slider, which would be exchanged under their hand. */
+export const refresh = () => store.isMoving || draw();
 
 /** Take a new description of the survey, unless a later one is known. */
 export function take(state) {
   if (store.state && state.version < store.state.version) return;
   store.state = { ...store.state, ...state };
-  draw();
+  refresh();
 }
 
 /** Run a step after those before it; its error becomes a message. */

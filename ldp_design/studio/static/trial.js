@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { announce, card, h, row, setStage } from "./dom.js";
-import { button, choose, heading, ownInput } from "./fields.js";
+import { button, choose, h2, heading, ownInput } from "./fields.js";
 import { fail, languages, refresh, run, store } from "./store.js";
 import { formatCount, t } from "./words.js";
 

@@ -29,7 +29,11 @@ def test_an_author_sizes_tries_and_saves_a_survey(firefox, container, tmp_path):
 
         press("add-yesno")
         wait_for(lambda: "question-5" in tab.evaluate(TEXT))
-        for view, words in (("sizes", "Computed for"), ("page", "The page as people see it"), ("trial", "Start")):
+        for view, words in (
+            ("sizes", "Computed for"),
+            ("page", "The page as people see it"),
+            ("trial", "Start"),
+        ):
             press(f"view-{view}")
             wait_for(lambda words=words: words in tab.evaluate(TEXT))
             assert tab.evaluate(VIOLATIONS) == []

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from encoders.errors import SurveyError
 from encoders.survey import read_survey
 from ldp_design.studio import imports
 from ldp_design.studio.access import Access
@@ -35,7 +36,9 @@ class Page:
         return self.client.get(path, base_url=ORIGIN, headers=headers)
 
     def post(self, name, body=None, **headers):
-        return self.client.post(f"/api/{name}", json=body or {}, base_url=ORIGIN, headers={"Origin": ORIGIN} | headers)
+        return self.client.post(
+            f"/api/{name}", json=body or {}, base_url=ORIGIN, headers={"Origin": ORIGIN} | headers
+        )
 
     def edit(self, *operations):
         response = self.post("edit", {"operations": operations})
@@ -68,7 +71,9 @@ def test_the_address_opens_the_studio_once(stranger):
     assert other.get(stranger.address, base_url=ORIGIN).status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/", "/api/state", "/static/main.js", "/events", "/results", "/?token=guess"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/state", "/static/main.js", "/events", "/results", "/?token=guess"]
+)
 def test_without_the_cookie_nothing_is_shown(stranger, path):
     response = stranger.get(path)
     assert response.status_code == 403
@@ -142,7 +147,11 @@ def test_margins_are_those_of_the_command(page):
     page.edit({"op": "set", "path": ["survey", "users"], "value": 20_000})
     size = page.get("/api/size").json
     assert {each["name"]: each["grade"] for each in size["rows"]} == {
-        "missed_payment": "good", "age": "rough", "income": "noise", "debt": "rough", "cards": "rough"
+        "missed_payment": "good",
+        "age": "rough",
+        "income": "noise",
+        "debt": "rough",
+        "cards": "rough",
     }
     assert size["rows"][1]["estimate"] == "20.0% ± 9.2%"
 
@@ -167,8 +176,6 @@ def test_accuracy_is_simulated_with_progress(page, monkeypatch):
 
 
 def _fake_size(survey, users, progress):
-    from encoders.errors import SurveyError
-
     progress(1)
     progress(1)
     raise SurveyError("a model predicts the label, and this survey has none", "label")
@@ -249,7 +256,14 @@ def test_the_published_files_are_those_of_the_commands(page):
         digest = read_survey(page.path.read_text()).compile().digest
         assert digest in archive.read("site/index.html").decode()
         assert read_survey(archive.read("survey.toml").decode()).compile().digest == digest
-    assert names == ["README.txt", "dossier.html", "plan.json", "site/index.html", "site/ldp-survey.js", "survey.toml"]
+    assert names == [
+        "README.txt",
+        "dossier.html",
+        "plan.json",
+        "site/index.html",
+        "site/ldp-survey.js",
+        "survey.toml",
+    ]
     signed = page.post("sign").json["keys"]
     assert signed["key"].endswith("author.key")
     folder = page.post("publish/folder?collector=https://collector.example").json["folder"]

@@ -111,14 +111,19 @@ def test_from_nothing_to_results_without_a_terminal(author):
     page.get_by_role("button", name="Let them answer").click()
     expect(page.get_by_text("Reports counted: 30")).to_be_visible()
     page.get_by_role("button", name="Show the results").click()
-    expect(page.frame_locator("iframe").get_by_text("30 people answered one question each").first).to_be_visible()
+    expect(
+        page.frame_locator("iframe").get_by_text("30 people answered one question each").first
+    ).to_be_visible()
     page.get_by_role("button", name="End the trial").click()
     expect(page.get_by_role("button", name="Start the trial")).to_be_visible()
     assert author.studio.trials() == []
     plan = read_survey(author.save()).compile()
     assert [each.name for each in plan.entries] == ["when_do_you_work", "do_you_sleep_well", "how_long"]
     assert plan.relay
-    assert plan.texts.languages["de"]["features"]["when_do_you_work"]["values"] == {"by day": "Tagsüber", "at night": "Nachts"}
+    assert plan.texts.languages["de"]["features"]["when_do_you_work"]["values"] == {
+        "by day": "Tagsüber",
+        "at night": "Nachts",
+    }
 
 
 @NEW
@@ -288,7 +293,9 @@ def test_markup_in_every_text_is_shown_as_text(author):
     page = author.open()
     page.get_by_label("Add a language").select_option("en")
     page.locator("#card-0").click()
-    for field in page.locator(".editor input[type=text], .editor textarea, #about input, #about textarea").all():
+    for field in page.locator(
+        ".editor input[type=text], .editor textarea, #about input, #about textarea"
+    ).all():
         if field.is_visible() and "weight" not in (field.get_attribute("id") or ""):
             field.fill(name)
             field.press("Tab")
@@ -343,3 +350,21 @@ def test_a_browser_that_is_closed_during_a_trial_leaves_no_process(chromium, tmp
         studio.process.wait(60)
         assert studio.process.returncode == 0
         wait_for(lambda: not trial.exists() and not processes_of(str(trial)))
+
+
+MISTAKEN = """\
+survey = 5
+features = { a = 3, b = { values = "x", ask_if = 7 }, c = { edges = 4 }, d = { choices = [], missing = [] } }
+tables = { t = { features = 9 }, u = 1 }
+label = "x"
+about = []
+texts = { en = "y" }
+"""
+
+
+@pytest.mark.parametrize("author", [(MISTAKEN, {}), ("[survey\n", {}), ("\n", {})], indirect=True)
+def test_a_file_with_mistakes_is_shown_in_every_part(author):
+    page = author.open()
+    for view in VIEWS if author.studio.path.read_text() != "\n" else ():
+        author.go(view)
+    assert author.studio.path.read_text() in (MISTAKEN, "[survey\n", "\n")

@@ -53,7 +53,10 @@ def test_an_entry_changes_one_line_and_a_comment_beside_it_stays():
 
 
 def test_comments_between_the_answers_of_a_list_stay():
-    text = EXAMPLE.replace('values = ["young", "medium", "old", "other"]', 'values = [\n  "young",  # below 30\n  "old",  # others\n]')
+    text = EXAMPLE.replace(
+        'values = ["young", "medium", "old", "other"]',
+        'values = [\n  "young",  # below 30\n  "old",  # others\n]',
+    )
     change = {"op": "value", "path": ["features", "age", "values"], "value": {"old": "old", "new": "older"}}
     after = apply_operations(text, [change])
     assert '"young",  # below 30' in after
@@ -62,15 +65,27 @@ def test_comments_between_the_answers_of_a_list_stay():
 
 @pytest.mark.parametrize(
     ("typed", "written"),
-    [("2000", "2000"), ("0,5", "0.5"), ("1 000", "1000"), ("1e-6", "1e-6"), ("many", '"many"'), ("007", '"007"'), ("2026-13-45", '"2026-13-45"')],
+    [
+        ("2000", "2000"),
+        ("0,5", "0.5"),
+        ("1 000", "1000"),
+        ("1e-6", "1e-6"),
+        ("many", '"many"'),
+        ("007", '"007"'),
+        ("2026-13-45", '"2026-13-45"'),
+    ],
 )
 def test_numbers_are_written_as_typed_and_other_texts_for_check_to_refuse(typed, written):
-    after = apply_operations(EXAMPLE, [{"op": "set", "path": ["survey", "users"], "value": {"number": typed}}])
+    after = apply_operations(
+        EXAMPLE, [{"op": "set", "path": ["survey", "users"], "value": {"number": typed}}]
+    )
     assert f"users = {written}\n" in after
 
 
 def test_renaming_a_question_reaches_texts_tables_and_conditions():
-    text = EXAMPLE + """
+    text = (
+        EXAMPLE
+        + """
 [tables.both]
 features = ["age", "income"]
 
@@ -85,7 +100,10 @@ values = [true, false]
 missing = "category"
 ask_if = { all = [{ not = { feature = "age", value = "old" } }, { feature = "missed_payment", value = "no" }] }
 """
-    after = parse_tables(apply_operations(text, [{"op": "rename", "path": ["features", "age"], "value": "years"}]))
+    )
+    after = parse_tables(
+        apply_operations(text, [{"op": "rename", "path": ["features", "age"], "value": "years"}])
+    )
     assert "age" not in json.dumps(after["features"]["cars"]["ask_if"])
     assert [*after["features"]][0] == "years"
     assert after["tables"]["both"]["features"] == ["years", "income"]
@@ -94,7 +112,9 @@ ask_if = { all = [{ not = { feature = "age", value = "old" } }, { feature = "mis
 
 
 def test_an_answer_is_renamed_in_texts_and_conditions():
-    text = EXAMPLE + """
+    text = (
+        EXAMPLE
+        + """
 [features.cars]
 values = [true, false]
 missing = "category"
@@ -103,6 +123,7 @@ ask_if = { feature = "age", value = "old" }
 [texts.en.features.age]
 values = { old = "60 or older" }
 """
+    )
     change = {"op": "value", "path": ["features", "age", "values"], "value": {"old": "old", "new": "60+"}}
     after = parse_tables(apply_operations(text, [change]))
     assert after["features"]["cars"]["ask_if"]["value"] == "60+"
@@ -183,16 +204,36 @@ values = { day = "By day", night = "At night" }
         imports.write_new("Sleep", ["en"]),
         [
             {"op": "value", "path": [*shift, "values"], "value": {"old": "answer-1", "new": "day"}},
-            {"op": "set", "path": ["texts", "en", "features", "question-1", "values", "day"], "value": "By day"},
+            {
+                "op": "set",
+                "path": ["texts", "en", "features", "question-1", "values", "day"],
+                "value": "By day",
+            },
             {"op": "value", "path": [*shift, "values"], "value": {"old": "answer-2", "new": "night"}},
-            {"op": "set", "path": ["texts", "en", "features", "question-1", "values", "night"], "value": "At night"},
-            {"op": "set", "path": ["texts", "en", "features", "question-1", "title"], "value": "When do you work?"},
+            {
+                "op": "set",
+                "path": ["texts", "en", "features", "question-1", "values", "night"],
+                "value": "At night",
+            },
+            {
+                "op": "set",
+                "path": ["texts", "en", "features", "question-1", "title"],
+                "value": "When do you work?",
+            },
             {"op": "rename", "path": shift, "value": "shift"},
-            {"op": "add", "path": hours, "value": {"entries": {"range": [{"number": "0"}, {"number": "24"}], "bins": 6}}},
+            {
+                "op": "add",
+                "path": hours,
+                "value": {"entries": {"range": [{"number": "0"}, {"number": "24"}], "bins": 6}},
+            },
             {"op": "add", "path": ["features", "ill"], "value": {"entries": {"values": ["yes", "no"]}}},
             {"op": "set", "path": ["texts", "en", "features", "ill", "title"], "value": "Were you ill?"},
             {"op": "label", "path": ["features", "ill"]},
-            {"op": "add", "path": ["tables", "both"], "value": {"entries": {"features": ["shift", "hours"], "label": True}}},
+            {
+                "op": "add",
+                "path": ["tables", "both"],
+                "value": {"entries": {"features": ["shift", "hours"], "label": True}},
+            },
             {"op": "set", "path": ["survey", "epsilon"], "value": {"number": "0.5"}},
             {"op": "set", "path": ["survey", "users"], "value": {"number": "4000"}},
         ],
@@ -239,10 +280,14 @@ survey = { id = "x", epsilon = 1 }   # all in one line
 a.values = ["b", "c"]
 d = { values = ["e", "f"] }
 """
-    after = apply_operations(inline, [{"op": "set", "path": ["survey", "epsilon"], "value": {"number": "0.5"}}])
+    after = apply_operations(
+        inline, [{"op": "set", "path": ["survey", "epsilon"], "value": {"number": "0.5"}}]
+    )
     assert "# all in one line" in after
     assert read_survey(after).epsilon < 1
-    after = apply_operations(inline, [{"op": "set", "path": ["features", "d", "missing"], "value": "category"}])
+    after = apply_operations(
+        inline, [{"op": "set", "path": ["features", "d", "missing"], "value": "category"}]
+    )
     assert parse_tables(after)["features"]["d"] == {"values": ["e", "f"], "missing": "category"}
     with pytest.raises(LayoutError):
         apply_operations(inline, [{"op": "move", "path": ["features", "d"], "value": 0}])
@@ -272,7 +317,9 @@ def test_a_survey_of_300_questions_is_edited_quickly():
     text = EXAMPLE + "".join(f'\n[features."q {i}"]\nvalues = ["a", "b", "c"]\n' for i in range(300))
     text += "".join(f'\n[texts.de.features."q {i}"]\ntitle = "Frage {i}?"\n' for i in range(300))
     start = time.perf_counter()
-    after = apply_operations(text, [{"op": "set", "path": ["texts", "de", "features", "q 299", "title"], "value": "x"}])
+    after = apply_operations(
+        text, [{"op": "set", "path": ["texts", "de", "features", "q 299", "title"], "value": "x"}]
+    )
     assert time.perf_counter() - start < 2
     assert parse_tables(after)["texts"]["de"]["features"]["q 299"]["title"] == "x"
 

@@ -56,19 +56,14 @@ function drawSurvey() {
   const without = [
     "en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"
   ].filter((each) => !tags.includes(each));
-  return h("details", {
-    id: "about", class: "card", open: !find("about", "contact")
-  }, h("summary", {}, t("about_survey")),
+  const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
+  return h("details", { id: "about", class: "card", open: !find("about", "contact") }, h("summary", {}, t("about_survey")),
     tags.length > 0 && textGrid([""], rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
-    row(choose("add-language", t("add_language"), [
-        ["", t("choose")], ...without.map((tag) => [tag, languageName(tag)])
-      ], "",
-        (tag) => edit({ op: "add", path: ["texts", tag], value: { entries: {} } }),
-        tags.length ? "" : t("no_language")),
-      tags.length > 1 && choose("drop-language", t("drop_language"), [
-        ["", t("choose")], ...tags.map((tag) => [tag, languageName(tag)])
-      ], "",
+    row(
+      choose("add-language", t("add_language"), named(without), "",
+        (tag) => edit({ op: "add", path: ["texts", tag], value: { entries: {} } }), !tags.length && t("no_language")),
+      tags.length > 1 && choose("drop-language", t("drop_language"), named(tags), "",
         (tag) => edit({ op: "delete", path: ["texts", tag] })),
       field(["survey", "id"], t("id"), { hint: t("id_hint"), save: saveId })));
 }
@@ -85,8 +80,7 @@ function textRow(name, tags, pathOf, options) {
 
 // -- a question -------------------------------------------------------------------------------------------
 
-const textPath = (path, tag, ...rest) => (path[0] === "label" ? ["texts", tag, "label", ...rest] : [
-  "texts", tag, "features", path[1], ...rest]);
+const textPath = (path, tag, ...rest) => ["texts", tag, ...path, ...rest];
 
 function titleOf(path, name) {
   const tag = firstLanguage();
@@ -102,11 +96,8 @@ function drawCard(path, entry, name, place) {
   const id = `card-${place ?? "label"}`;
   return h("section", { class: "card question", "aria-labelledby": id },
     h("div", { class: "head" },
-      h("h3", {}, h("button", {
-        type: "button", class: "plain", id, "aria-expanded": String(isOpen), onclick: () => {
-          store.open = isOpen ? null : key; refresh();
-        },
-      }, titleOf(path, name))),
+      h("h3", {}, button(id, titleOf(path, name), () => refresh(store.open = isOpen ? null : key),
+        { class: "plain", "aria-expanded": String(isOpen) })),
       h("span", { class: "kind" }, t(`kind_${kind}`),
         wrong > 0 && h("strong", { class: "wrong" }, ` ${t("mistakes", wrong)}`)),
       place !== null && drawActions(path, name, place)),

@@ -22,7 +22,7 @@ TIMEOUT = 30_000
 
 
 class Author:
-    """A browser window with the studio; at the end it must have no errors, and have asked this machine only."""
+    """A browser window with the studio; at its end there must be no error, and no request elsewhere."""
 
     def __init__(self, chromium, studio, **options):
         self.studio = studio
@@ -96,7 +96,7 @@ def test_from_nothing_to_results_without_a_terminal(author):
     for tick in (0, 1):
         page.locator(f"#together-{tick}").check()
     page.get_by_role("button", name="Ask these together").click()
-    expect(page.get_by_text("When do you work? × Do you sleep well?")).to_be_visible()
+    expect(page.get_by_text("When do you work? \u00d7 Do you sleep well?")).to_be_visible()
     author.go("sizes")
     page.get_by_label("Send through a relay").check()
     author.is_verified()
@@ -364,7 +364,7 @@ texts = { en = "y" }
 
 @pytest.mark.parametrize("author", [(MISTAKEN, {}), ("[survey\n", {}), ("\n", {})], indirect=True)
 def test_a_file_with_mistakes_is_shown_in_every_part(author):
-    page = author.open()
+    author.open()
     for view in VIEWS if author.studio.path.read_text() != "\n" else ():
         author.go(view)
     assert author.studio.path.read_text() in (MISTAKEN, "[survey\n", "\n")

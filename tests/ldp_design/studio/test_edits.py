@@ -47,8 +47,10 @@ def test_an_entry_changes_one_line_and_a_comment_beside_it_stays():
     operation = {"op": "set", "path": ["label", "values"], "value": ["yes", "no", "unknown"]}
     assert changed_lines(EXAMPLE, operation) == [
         '- values = ["yes", "no"]  # people without a label send no report: if there are some, add "unknown"',
-        '+ values = ["yes", "no", "unknown"]  # people without a label send no report: if there are some, '
-        'add "unknown"',
+        (
+            '+ values = ["yes", "no", "unknown"]  # people without a label send no report: if there are some, '
+            'add "unknown"'
+        ),
     ]
 
 
@@ -98,14 +100,14 @@ features.age.title = "Wie alt sind Sie?"
 [features.cars]
 values = [true, false]
 missing = "category"
-ask_if = { all = [{ not = { feature = "age", value = "old" } }, { feature = "missed_payment", value = "no" }] }
+ask_if = { all = [{ not = { feature = "age", value = "old" } }, { feature = "cards", value = "no" }] }
 """
     )
     after = parse_tables(
         apply_operations(text, [{"op": "rename", "path": ["features", "age"], "value": "years"}])
     )
     assert "age" not in json.dumps(after["features"]["cars"]["ask_if"])
-    assert [*after["features"]][0] == "years"
+    assert next(iter(after["features"])) == "years"
     assert after["tables"]["both"]["features"] == ["years", "income"]
     assert after["texts"]["en"]["features"]["years"]["title"] == "How old are you?"
     assert after["texts"]["de"]["features"] == {"years": {"title": "Wie alt sind Sie?"}}

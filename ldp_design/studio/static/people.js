@@ -11,10 +11,8 @@ addEventListener("message", async ({ data, source }) => {
   const waiting = [...people];
   const answer = async ({ row, label }) => {
     const { store } = rehearse({ person: null });
-    const options = {
-      person: null, digest: attributes.digest, maxEpsilon: Number(attributes["max-epsilon"]), spread: 0, store
-    };
-    const client = new Client(attributes.src, options);
+    const { digest, "max-epsilon": maxEpsilon, src } = attributes;
+    const client = new Client(src, { person: null, digest, maxEpsilon: Number(maxEpsilon), spread: 0, store });
     await client.grant();
     await client.report(row, label ?? undefined);
     const receipt = await client.flush();

@@ -57,7 +57,8 @@ function drawSurvey() {
     "en", "de", "fr", "es", "it", "pt", "nl", "pl", "tr", "uk", "ar"
   ].filter((each) => !tags.includes(each));
   const named = (shown) => [["", t("choose")], ...shown.map((tag) => [tag, languageName(tag)])];
-  return h("details", { id: "about", class: "card", open: !find("about", "contact") }, h("summary", {}, t("about_survey")),
+  const isOpen = !find("about", "contact");
+  return h("details", { id: "about", class: "card", open: isOpen }, h("summary", {}, t("about_survey")),
     tags.length > 0 && textGrid([""], rows, tags),
     mistakes(["about"], true), mistakes(["texts"]),
     row(
@@ -74,9 +75,8 @@ function saveId(id) {
   return [...write(["survey", "id"], id), ...moved];
 }
 
-function textRow(name, tags, pathOf, options) {
-  return h("tr", {}, h("th", { scope: "row" }, name), textCells(name, tags, pathOf, options));
-}
+const textRow = (name, tags, pathOf, options) =>
+  h("tr", {}, h("th", { scope: "row" }, name), textCells(name, tags, pathOf, options));
 
 // -- a question -------------------------------------------------------------------------------------------
 
@@ -173,13 +173,11 @@ function drawAnswers(path, entry, kind, tags) {
       textCells(name, tags, (tag) => textPath(path, tag, "values", answer), { save: titled }));
   });
   if (entry.missing === "category") {
-    rows.push(textRow3(
-      t("no_answer"), textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))));
+    rows.push(h("tr", {}, h("th", { scope: "row" }, t("no_answer")), h("td", {}), h("td", {}),
+      textCells(t("no_answer"), tags, (tag) => textPath(path, tag, "values", "(missing)"))));
   }
   return rows;
 }
-
-const textRow3 = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}), h("td", {}), cells);
 
 function swapAnswers(path, key, place) {
   const values = [...find(...path, key)];

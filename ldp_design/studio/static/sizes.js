@@ -61,16 +61,15 @@ export function drawSizes() {
   return [
     ...heading("sizes"),
     card(slider(
-        "people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => roundPeople(10 ** log), formatCount,
-        savePeople, t("people_hint")),
+        "people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => Number((10 ** log).toPrecision(2)),
+        formatCount, savePeople, t("people_hint")),
       slider(
         "epsilon", t("epsilon"), epsilon, 0.1, Math.max(3, epsilon), 0.05, (value) => Math.round(value * 100) / 100,
         (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")),
       h("p", { id: "belief" }, describeBelief(epsilon)),
       mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
-      check(
-        "relay", t("relay"), Boolean(relay), (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }),
-        t("relay_hint")),
+      check("relay", t("relay"), Boolean(relay),
+        (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }), t("relay_hint")),
       relay && check("ask-all", t("ask_all"), relay.ask === "all",
         (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")),
       relay && drawRelay()),
@@ -79,13 +78,9 @@ export function drawSizes() {
     find("label") && drawAccuracy()];
 }
 
-const roundPeople = (number) => Number(number.toPrecision(2));
-
 function savePeople(users) {
-  const batch = find("relay") ? [
-    { op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) }, { op: "fit" }
-  ] : [];
-  return edit({ op: "set", path: ["survey", "users"], value: users }, batch);
+  const batch = { op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) };
+  return edit({ op: "set", path: ["survey", "users"], value: users }, find("relay") ? [batch, { op: "fit" }] : []);
 }
 
 function saveEpsilon(value) {
@@ -95,10 +90,11 @@ function saveEpsilon(value) {
 
 /** Return a slider with a number beside it; while it moves, the margins are estimated by a rule of thumb. */
 function slider(id, name, value, low, high, step, read, format, save, hint) {
-  const shown = h("output", { for: id, id: `${id}-shown` }, format(read(value)));
+  const now = format(id === "people" ? people() : promised()); // the slider's own steps are coarser
+  const shown = h("output", { for: id, id: `${id}-shown` }, now);
   const range = h("input", {
     id, type: "range", min: low, max: high, step, value: String(value),
-    "aria-valuetext": format(read(value)), "aria-describedby": `${id}-hint`,
+    "aria-valuetext": now, "aria-describedby": `${id}-hint`,
     oninput: () => {
       store.isMoving = true;
       const moved = read(Number(range.value));
@@ -106,10 +102,7 @@ function slider(id, name, value, low, high, step, read, format, save, hint) {
       range.setAttribute("aria-valuetext", format(moved));
       estimate(id === "people" ? moved : people(), id === "epsilon" ? moved : promised());
     },
-    onchange: () => {
-      store.isMoving = false;
-      void save(read(Number(range.value)));
-    },
+    onchange: () => void save(read(Number(range.value)), store.isMoving = false),
     onblur: () => { store.isMoving = false; },
   });
   return h("div", { class: "field slider" }, h("label", { for: id }, name), shown, range,

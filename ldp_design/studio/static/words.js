@@ -15,7 +15,5 @@ export function t(name, ...holes) {
 }
 
 export const formatCount = (number) => Number(number).toLocaleString(language);
-export const formatShare = (share) =>
-  share === null || share > 10 ? t("unknown") : (100 * share).toLocaleString(
-    language, { maximumFractionDigits: 1 }
-  ) + " %";
+export const formatShare = (share) => (share === null || share > 10 ? t("unknown")
+  : `${(100 * share).toLocaleString(language, { maximumFractionDigits: 1 })} %`);

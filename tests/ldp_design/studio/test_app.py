@@ -175,6 +175,17 @@ def test_accuracy_is_simulated_with_progress(page, monkeypatch):
     assert lines[-1] == {"message": "label: a model predicts the label, and this survey has none"}
 
 
+def test_a_fault_in_a_stream_prints_no_content(page, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ZeroDivisionError("secret words")
+
+    monkeypatch.setattr("ldp_design.studio.sizes.compare_sizes", fail)
+    monkeypatch.setattr("ldp_design.studio.sizes.size_for_users", fail)
+    for name in ("suggestions", "accuracy"):
+        assert "fault in the studio" in page.get(f"/api/{name}").text
+    assert "secret" not in "".join(capsys.readouterr())
+
+
 def _fake_size(survey, users, progress):
     progress(1)
     progress(1)

@@ -119,7 +119,7 @@ def _add_answers(app: Flask, session: Session, access: Access) -> None:
     answers: dict[str, Callable[[], object]] = {
         "state": lambda: session.describe() | {"frames": access.frames},
         "text": lambda: {"text": file.text},
-        "size": lambda: describe_size(compute_size(file.text)),
+        "size": lambda: {"version": session.version} | describe_size(compute_size(file.text)),
         "preview": lambda: describe_preview(file.text),
         "people": lambda: session.pilot.make_people(request.args.get("count", 100, int)),
         "count": lambda: {"reports": session.count_reports()},

@@ -18,7 +18,7 @@ function points() {
   const about = (key) => find("about", key) || (first && find("texts", first, "about", key));
   const lacking = Object.entries(facts?.missing ?? {}).filter(([, texts]) => texts.length);
   const { size } = store;
-  const noisy = size && size.digest === facts?.digest ? size.noise : null;
+  const noisy = size?.version === store.state.version ? size.noise : null;
   return [
     [Boolean(facts), t("todo_valid"), "questions"],
     [Boolean(about("contact")), t("todo_contact"), "questions"],

@@ -10,7 +10,7 @@ const DEFAULT_PEOPLE = 1000;
 const BELIEF = 0.1;
 const REST_MS = 200;
 let suggestions = [];
-let suggested = "";
+let suggested = -1;
 let accuracy = null;
 let pending = null;
 let timer;
@@ -24,8 +24,8 @@ const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 export function verify() {
   const { facts, size, version, view } = store.state && { ...store, ...store.state };
   if (!facts) return;
-  const isSized = size?.digest === facts.digest && size.users === people();
-  const wants = view === "sizes" && suggested !== `${facts.digest} ${people()}`;
+  const isSized = size?.version === version;
+  const wants = view === "sizes" && suggested !== version;
   if (isSized && !wants || pending?.version === version && (pending.wants || !wants)) return;
   pending?.stop.abort();
   clearTimeout(timer);
@@ -45,7 +45,7 @@ async function compute(mine, isSized, wants) {
   }
   if (!wants) return;
   suggestions = [];
-  suggested = `${store.state.facts.digest} ${people()}`;
+  suggested = mine.version;
   await readLines("api/suggestions", (found) => {
     if (mine === pending && !found.message) {
       suggestions.push(found);
@@ -127,11 +127,11 @@ function describeBelief(epsilon) {
 }
 
 function drawMargins(factor = 1) {
-  const { facts } = store.state;
+  const { facts, version } = store.state;
   const { size } = store;
   if (!facts) return note(t("correct_first"));
   if (!size) return note(t("computing"));
-  const isVerified = factor === 1 && size.digest === facts.digest && size.users === people();
+  const isVerified = factor === 1 && size.version === version;
   return [
     note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
     h("ul", { class: "margins" }, size.rows.map((row) => drawMargin(row, factor, isVerified))),

@@ -368,3 +368,15 @@ def test_a_file_with_mistakes_is_shown_in_every_part(author):
     for view in VIEWS if author.studio.path.read_text() != "\n" else ():
         author.go(view)
     assert author.studio.path.read_text() in (MISTAKEN, "[survey\n", "\n")
+
+
+WAVES = EXAMPLE.replace("[label]", '[waves]\nfirst = 2027-01-01\nevery = "month"\ncount = 4\n\n[label]', 1)
+
+
+@pytest.mark.parametrize("author", [(WAVES, {})], indirect=True)
+def test_a_survey_with_waves_is_sized_for_one_wave(author):
+    page = author.open()
+    author.go("sizes")
+    expect(page.locator("#margins")).to_contain_text("Computed for 5,000 people")
+    author.go("page")
+    expect(page.frame_locator("iframe").locator("form")).to_be_visible()

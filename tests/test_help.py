@@ -140,7 +140,7 @@ def test_commands_are_listed_in_the_order_of_work():
         assert all(line.endswith(".") and not line.endswith("...") for line in section.splitlines())
         return [line.split()[0] for line in section.splitlines()]
 
-    assert listed("ldp-survey")[:5] == ["init", "check", "size", "preview", "dossier"]
+    assert listed("ldp-survey")[:5] == ["init", "studio", "check", "size", "preview"]
     assert listed("ldp-collector")[:4] == ["serve", "status", "open", "close"]
     assert listed("ldp-central") == ["train", "status"]
     assert listed("ldp-audit") == ["central", "silo"]

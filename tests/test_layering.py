@@ -122,6 +122,7 @@ LAYERS = {
         {"simulation"},
         {"__init__", "sizing"},
         {"comparison", "dossier"},
+        {"studio"},
         {"cli"},
     ],
     "ldp_aggregator.estimation": [

@@ -45,6 +45,7 @@ from ldp_design.cli.check import check
 from ldp_design.cli.dossier import dossier
 from ldp_design.cli.init import init
 from ldp_design.cli.size import size
+from ldp_design.cli.studio import studio
 from ldp_design.model_validation import write_validation_round
 from reduction.dca import DEFAULT_RIDGE
 from reduction.fit import METHODS
@@ -276,5 +277,5 @@ def sign_(survey: Path, key: Path, output: Path | None) -> None:
 
 _OTHERS = (preview_, dossier, page, compile_, keygen, sign_, project_, validate_)
 main.commands.clear()  # the help lists commands in the order of work
-for _command in (init, check, size, *_OTHERS):
+for _command in (init, studio, check, size, *_OTHERS):
     main.add_command(_command)

@@ -273,7 +273,7 @@ public final class Preview {
             lines.add(Wording.sentence("wave", wave.name, time(wave.opens), time(wave.closes)));
         } else if (plan.waves() != null) {
             List<Waves.Wave> list = plan.waves().list();
-            lines.add(Wording.sentence("waves", String.valueOf(list.size()), time(list.get(0).opens),
+            lines.add(Wording.sentence("waves", "" + list.size(), time(list.get(0).opens),
                 time(list.get(list.size() - 1).closes)));
         }
         if (plan.asksAll()) {

@@ -1,0 +1,93 @@
+"""What `ldp-survey check` says about a survey's text, and what the page's frames need of its plan."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from dataclasses import replace
+from typing import Any
+
+from encoders.canonical import decimal_text
+from encoders.errors import SurveyError
+from encoders.survey import Plan, Survey, read_survey
+from encoders.survey.plan_files import named_lines
+from encoders.survey.relay import KEY_SUITE, LAST_TIME
+from encoders.survey.toml_lines import find_line
+from ldp_aggregator.form_page.words import ENGLISH, find_untranslated
+from ldp_design.authoring.overview import find_warnings
+from ldp_design.authoring.relay_overview import describe_relay
+from ldp_design.authoring.survey_texts import find_missing_texts
+from ldp_design.studio.edits import parse_tables
+
+
+def compile_survey(text: str) -> tuple[Survey, Plan]:
+    """Return a survey and its plan; raises SurveyError with the field and line of every mistake."""
+    survey = read_survey(text)
+    with named_lines(text, survey.features):
+        return survey, survey.compile()
+
+
+def describe_text(text: str) -> dict[str, Any]:
+    """Return the tables of a survey, its problems, and facts about its plan, None if there are mistakes."""
+    try:
+        tables: dict[str, Any] | None = parse_tables(text)
+    except ValueError:
+        tables = None
+    try:
+        _, plan = compile_survey(text)
+    except SurveyError as error:
+        problems = [
+            _problem("error", each.field, each.line, each.why or str(each)) for each in error.problems
+        ]
+        return {"tables": tables, "problems": problems, "facts": None}
+    problems = [
+        _problem("warning", ".".join(each.path), find_line(text, each.path), each.message)
+        for each in find_warnings(plan)
+    ]
+    languages = plan.texts.languages if plan.texts else {}
+    untranslated = find_untranslated(languages, {})
+    facts = {
+        "id": plan.id,
+        "digest": plan.digest,
+        "missing": {name: list(find_missing_texts(plan, table)) for name, table in languages.items()},
+        "untranslated": [name for name, words in untranslated.items() if len(words) == len(ENGLISH)],
+        "relay": describe_relay(plan, plan.relay) if plan.relay else None,
+    }
+    return {"tables": tables, "problems": problems, "facts": facts}
+
+
+def _problem(severity: str, field: str, line: int | None, message: str) -> dict[str, Any]:
+    return {"severity": severity, "field": field, "line": line, "message": message}
+
+
+# -- frames ---------------------------------------------------------------------------------------------
+
+
+def describe_preview(text: str) -> dict[str, Any]:
+    """Return what a rehearsal of the form needs; raises SurveyError if there are mistakes.
+
+    The survey is open, whatever its times are, and its relay has made-up keys if it has none yet.
+    """
+    survey, plan = compile_survey(text)
+    if survey.waves or survey.relay:
+        relay = survey.relay and replace(survey.relay, opens=1, closes=LAST_TIME - 1)
+        if relay and not relay.has_keys:
+            relay = replace(relay, collector_key=_make_key(), relay_key=_make_key())
+        plan = replace(survey, waves=None, relay=relay).compile()
+    return describe_plan(plan, plan.relay.url if plan.relay else f"https://collector.example/{plan.id}")
+
+
+def _make_key() -> str:
+    before, after = KEY_SUITE
+    return base64.b64encode(bytes(1) + before + secrets.token_bytes(32) + after).decode()
+
+
+def describe_plan(plan: Plan, url: str) -> dict[str, Any]:
+    """Return a plan, its texts, and the attributes of the form's element."""
+    attributes = {"src": url, "digest": plan.digest, "max-epsilon": decimal_text(plan.epsilon)}
+    if plan.relay:
+        promised, together = decimal_text(plan.relay.epsilon), decimal_text(plan.epsilon)
+        origin = url.rpartition("/")[0]
+        attributes |= {"relay": origin, "max-epsilon": promised, "max-local-epsilon": together}
+    texts = plan.texts.json.decode() if plan.texts else ""
+    return {"plan": plan.json.decode(), "texts": texts, "attributes": attributes}

@@ -1,0 +1,111 @@
+/** Fields of the survey: each shows an entry, writes it when the author leaves the field, and shows its mistakes. */
+
+import { h, note } from "./dom.js";
+import { edit, find, problemsAt, store } from "./store.js";
+import { t } from "./words.js";
+
+/** Return the id of an element for an entry. */
+export const idOf = (path) => `f-${path.join("-").replace(/[^\p{L}\p{N}-]+/gu, "_")}`;
+
+/** Return the mistakes of an entry, as a list that the field names. */
+export function mistakes(path, below = false) {
+  const found = problemsAt(path, below);
+  return found.length > 0 && h("ul", { class: "mistakes", id: `${idOf(path)}-why` },
+    found.map(({ severity, message }) => h("li", { class: severity }, message)));
+}
+
+/** Return operations that write a text or a number, or delete the entry if it is empty. */
+export function write(path, text, isNumber = false) {
+  if (text === "") return find(...path) === undefined ? [] : [{ op: "delete", path }];
+  return [{ op: "set", path, value: isNumber ? { number: text } : text }];
+}
+
+/** Return an input for the entry at a path; `save` returns the operations that write what was entered. */
+export function input(path, name, { area, number, shown, placeholder, save, ...others } = {}) {
+  const value = shown ?? find(...path) ?? "";
+  const found = problemsAt(path);
+  const element = h(area ? "textarea" : "input", {
+    id: idOf(path), type: area ? null : "text", value: String(value), placeholder,
+    "aria-label": name, rows: area ? 2 : null, inputmode: number ? "decimal" : null,
+    "aria-invalid": found.some(({ severity }) => severity === "error") ? "true" : null,
+    "aria-describedby": found.length ? `${idOf(path)}-why` : null,
+    onchange: () => {
+      const text = element.value.trim();
+      if (text === String(value)) return;
+      const operations = save ? save(text) : write(path, text, number);
+      element.defaultValue = element.value;
+      if (operations.length) void edit(operations);
+    },
+    ...others,
+  });
+  return element;
+}
+
+/** Return an input below its label, with a hint and its mistakes. */
+export function field(path, name, { hint, ...options } = {}) {
+  return h("div", { class: "field" },
+    h("label", { for: idOf(path) }, name), hint && note(hint),
+    input(path, null, options), mistakes(path));
+}
+
+/** Return a checkbox for something that is on or off. */
+export function check(id, name, isOn, change, hint) {
+  return h("div", { class: "check" },
+    h("input", { type: "checkbox", id, checked: isOn, onchange: (event) => change(event.target.checked) }),
+    h("label", { for: id }, name, hint && h("span", { class: "hint" }, ` ${hint}`)));
+}
+
+/** Return a list of choices below a label; `options` are pairs of value and text. */
+export function choose(id, name, options, value, change, hint) {
+  return h("div", { class: "field" },
+    h("label", { for: id }, name), hint && note(hint),
+    h("select", { id, value, onchange: (event) => change(event.target.value) },
+      options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
+}
+
+export const button = (id, text, click, attributes = {}) => h(
+  "button", { type: "button", id, onclick: click, ...attributes }, text);
+
+/** Return the survey's first language, whose title is also that of [about]. */
+export const firstLanguage = () => Object.keys(find("texts") ?? {})[0];
+
+/** Return a table with a row for each text, and a column for each language. */
+export function textGrid(head, rows, tags) {
+  return h("div", { class: "scroll" }, h("table", { class: "grid" },
+    h("thead", {},
+      h("tr", {},
+        [...head, ...tags.map(languageName)].map((each) => h(
+          "th", { scope: "col" }, each || h("span", { class: "hidden" }, t("actions")))))),
+    h("tbody", {}, rows)));
+}
+
+export function languageName(tag) {
+  try {
+    return new Intl.DisplayNames([document.documentElement.lang], { type: "language" }).of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
+}
+
+/** Return the cells of a text in each language; a missing one is marked. */
+export function textCells(name, tags, pathOf, { area, fallback, save } = {}) {
+  return tags.map((tag, place) => {
+    const path = pathOf(tag);
+    const text = find(...path) ?? (place === 0 ? fallback?.(tag) : undefined);
+    const lacks = text === undefined && store.state.facts?.missing?.[tag]?.includes(path.slice(2).join("."));
+    return h("td", { "data-label": languageName(tag), class: lacks ? "lacks" : null },
+      input(path, `${name}, ${languageName(tag)}`, {
+        area, shown: text ?? "", placeholder: lacks ? t("lacks") : "", lang: tag, dir: "auto",
+        save: save && ((value) => save(tag, value)),
+      }), mistakes(path));
+  });
+}
+
+export const h2 = (name) => h("h2", {}, t(name));
+export const h3 = (name) => h("h3", {}, t(name));
+export const heading = (name) => [h2(name), h("p", { class: "lead" }, t(`${name}_lead`))];
+
+/** Return an input of the page's own state, below its label. */
+export const ownInput = (id, name, value, take, { hint, ...attributes } = {}) => h("div", { class: "field" },
+  h("label", { for: id }, name), hint && h("p", { class: "hint" }, hint),
+  h("input", { id, type: "text", value, oninput: (event) => take(event.target.value), ...attributes }));

@@ -1,0 +1,65 @@
+/** The kinds of answers, and the entries of the survey file that each has. */
+
+export const KINDS = ["one", "yesno", "scale", "several", "number", "bins", "edges"];
+const KEYS = ["values", "choices", "range", "bins", "edges", "ordered", "spread", "moments"];
+const ANSWERS = ["answer-1", "answer-2"];
+
+/** Return a list; whatever else a file with mistakes has is empty. */
+export const list = (value) => (Array.isArray(value) ? value : []);
+
+/** Return the kind of a feature's entries. */
+export function kindOf(entry) {
+  if (entry.choices) return "several";
+  if (entry.range) return entry.bins === undefined ? "number" : "bins";
+  if (entry.edges) return "edges";
+  if (entry.ordered === true) return "scale";
+  const values = list(entry.values);
+  return values.length === 2 && values.every((each) => typeof each === "boolean") ? "yesno" : "one";
+}
+
+/** Return the entries of a new question of a kind; answers that exist are kept. */
+export function entriesOf(kind, entry = {}) {
+  const known = list(entry.values ?? entry.choices).filter((each) => typeof each !== "boolean");
+  const values = known.length ? known : ANSWERS;
+  const range = [list(entry.range), list(entry.edges), [0, 100]].find((each) => each.length > 1);
+  const limits = [range[0], range.at(-1)].map((each) => ({ number: String(each) }));
+  switch (kind) {
+    case "yesno": return { values: [true, false] };
+    case "scale": return { values, ordered: true };
+    case "several": return { choices: values };
+    case "number": return { range: limits };
+    case "bins": return { range: limits, bins: 4 };
+    case "edges": return { edges: [0, 10, 20, 50].map((each) => ({ number: String(each) })) };
+    default: return { values };
+  }
+}
+
+/** Return operations that give a feature another kind. */
+export function changeKind(name, entry, kind) {
+  const wanted = entriesOf(kind, entry);
+  const path = (key) => ["features", name, key];
+  return [
+    ...KEYS.filter((key) => key in entry && !(key in wanted)).map((key) => ({ op: "delete", path: path(key) })),
+    ...Object.entries(wanted).map(([key, value]) => ({ op: "set", path: path(key), value })),
+  ];
+}
+
+/** Return the values of a feature or of the label as texts. */
+export const answersOf = (entry) => list(entry.values ?? entry.choices).map(String);
+
+/** Whether the file can ask for a feature together with others, or as a label. */
+export const hasValues = (entry) => Array.isArray(entry.values);
+export const isTabular = (entry) => hasValues(entry) || entry.bins !== undefined || entry.edges !== undefined;
+
+/** Return a short name made of a text, which is none of the names that are taken. */
+export function slug(text, taken, separator = "_") {
+  const words = text.normalize("NFC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["question"];
+  let name = words[0].slice(0, 40);
+  for (const word of words.slice(1)) {
+    if (name.length + word.length > 39) break;
+    name += separator + word;
+  }
+  let free = name;
+  for (let number = 2; taken.includes(free); number += 1) free = `${name}${separator}${number}`;
+  return free;
+}

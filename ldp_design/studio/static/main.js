@@ -1,0 +1,148 @@
+/** The studio's page: the parts of the work, the state of the file, and what other programs do to it. */
+
+import { get, post } from "./api.js";
+import { h, redraw, row, setStage } from "./dom.js";
+import { button, choose, h2 } from "./fields.js";
+import { drawPublish } from "./publish.js";
+import { drawQuestions } from "./questions.js";
+import { drawSizes, verify } from "./sizes.js";
+import { drawStart } from "./start.js";
+import { onChange, refresh, reload, run, store, take } from "./store.js";
+import { drawPage, drawTrial } from "./trial.js";
+import { language, loadWords, t } from "./words.js";
+
+const VIEWS = ["questions", "sizes", "page", "trial", "publish", "file"];
+let text = "";
+let textVersion = -1;
+let isGone = false;
+
+function draw() {
+  const { state, view } = store;
+  if (!state) return;
+  const isNew = !state.exists && state.tables && !Object.keys(state.tables).length;
+  const shown = isNew ? "start" : view;
+  if (!["page", "trial"].includes(shown)) setStage("", "", "");
+  redraw(document.getElementById("app"),
+    h("a", { class: "skip", href: "#main" }, t("skip")),
+    h("header", {}, drawHead(isNew),
+      !isNew && h("nav", { "aria-label": t("parts") }, h("ol", {}, VIEWS.map(drawStep)))),
+    h("main", { id: "main", tabindex: "-1" }, drawMessages(), drawView(shown)));
+  document.title = `${state.saved ? "" : "\u2022 "}${state.name} \u2013 ${t("studio")}`;
+}
+
+function drawStep(view, place) {
+  const attributes = { "aria-current": store.view === view ? "page" : null, "data-step": place + 1 };
+  return h("li", {}, button(`view-${view}`, t(`view_${view}`), () => go(view), attributes));
+}
+
+/** Draw a part; a file whose tables are not what a survey has is shown as text. */
+function drawView(view) {
+  try {
+    return drawPart(view);
+  } catch {
+    return [h("p", { class: "alarm", role: "alert" }, t("only_text")), drawFile()];
+  }
+}
+
+function drawPart(view) {
+  switch (view) {
+    case "start": return drawStart(true);
+    case "sizes": return drawSizes();
+    case "page": return drawPage();
+    case "trial": return drawTrial();
+    case "publish": return drawPublish(go);
+    case "file": return [drawFile(), drawStart(false)];
+    default: return store.state.tables ? drawQuestions() : drawFile();
+  }
+}
+
+function go(view) {
+  store.view = view;
+  refresh();
+  scrollTo(0, 0);
+}
+
+function drawHead(isNew) {
+  const { state } = store;
+  const wrong = state.problems.filter(({ severity }) => severity === "error").length;
+  return h("div", { class: "bar-top" },
+    h("h1", {}, h("span", {}, t("studio")), " ", h("code", { title: state.path }, state.name)),
+    !isNew && h(
+      "p", { class: "status" }, wrong ? h("strong", { class: "wrong" }, t("mistakes", wrong)) : t("valid"), " \u00b7 ",
+      state.saved ? t("saved") : t("unsaved")),
+    row(!isNew && [
+        button("undo", t("undo"), () => run(() => post("api/undo")), { disabled: !state.undo }),
+        button("redo", t("redo"), () => run(() => post("api/redo")), { disabled: !state.redo }),
+        button("save", t("save"), save, { class: "primary", disabled: state.saved })],
+      choose("words", t("studio_language"), [["en", "English"], ["de", "Deutsch"]], language,
+        (tag) => loadWords(tag).then(refresh))));
+}
+
+const save = () => run(() => post("api/save"));
+
+function drawMessages() {
+  const { message, state } = store;
+  return [
+    isGone && h("p", { class: "alarm", role: "alert" }, t("gone")),
+    message && !isGone && h("p", { class: "alarm", role: "alert" }, message),
+    state.notice && h("p", { class: "notice" }, t(`notice_${state.notice}`)),
+    state.draftProblem && h("p", { class: "alarm" }, t("no_draft", state.draftProblem)),
+    state.conflict && h("div", { class: "alarm", role: "alert" }, h("p", {}, t("conflict", state.name)), row(
+      button("mine", t("mine"), () => resolve(true)), button("theirs", t("theirs"), () => resolve(false))))];
+}
+
+const resolve = (mine) => run(() => post("api/resolve", { mine })).then((state) => {
+  if (!state) return;
+  store.message = t("kept", state.kept);
+  refresh();
+});
+
+/** The file as text: the truth, and the way to entries that the other parts do not show. */
+function drawFile() {
+  const { problems } = store.state;
+  const area = h("textarea",
+    {
+      id: "text", rows: 24, spellcheck: "false", value: text, "aria-describedby": "text-hint",
+      oninput: () => { text = area.value; }
+    });
+  if (textVersion !== store.state.version) {
+    textVersion = store.state.version;
+    void get("api/text").then((found) => refresh(text = found.text));
+  }
+  return [
+    h2("view_file"), h("p", { class: "lead", id: "text-hint" }, t("file_lead")),
+    h("ul", { class: "mistakes" },
+      problems.map(({ severity, line, field, message }) => h(
+        "li", { class: severity }, [line && t("line", line), field].filter(Boolean).join(", "), ": ", message))),
+    h("div", { class: "field" }, h("label", { for: "text" }, store.state.name), area),
+    button("take-text", t("take_text"), () => run(() => post("api/text", { text })))];
+}
+
+function listen() {
+  const events = new EventSource("events");
+  events.onmessage = ({ data }) => {
+    if (isGone) refresh(isGone = false);
+    if (Number(data) > store.state.version) void reload();
+  };
+  events.onerror = () => refresh(isGone = true);
+}
+
+addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+  const isTyping = document.activeElement.matches("input[type=text], textarea");
+  const key = event.key.toLowerCase();
+  if (key === "s") {
+    event.preventDefault();
+    document.activeElement.blur();
+    void save();
+  } else if (key === "z" && !isTyping) {
+    event.preventDefault();
+    void run(() => post(event.shiftKey ? "api/redo" : "api/undo"));
+  }
+});
+
+await loadWords(navigator.language);
+onChange(draw);
+take(await get("api/state"));
+verify();
+listen();

@@ -1,0 +1,124 @@
+/** What is still to do before people are asked, and the files that the author publishes. */
+
+import { download, post } from "./api.js";
+import { announce, card, h, note, row } from "./dom.js";
+import { button, check, h3, heading, ownInput } from "./fields.js";
+import { fail, find, languages, refresh, run, store } from "./store.js";
+import { t } from "./words.js";
+import { verify } from "./sizes.js";
+
+const form = { collector: "", allowEnglish: false };
+let busy = false;
+let outcome = "";
+
+/** Return the checklist: whether a point is done, its words, and where it is changed. */
+function points() {
+  const { facts, saved, keys } = store.state;
+  const first = languages()[0];
+  const about = (key) => find("about", key) || (first && find("texts", first, "about", key));
+  const lacking = Object.entries(facts?.missing ?? {}).filter(([, texts]) => texts.length);
+  const { size } = store;
+  const noisy = size?.version === store.state.version ? size.noise : null;
+  return [
+    [Boolean(facts), t("todo_valid"), "questions"],
+    [Boolean(about("contact")), t("todo_contact"), "questions"],
+    [Boolean(about("retention")), t("todo_retention"), "questions"],
+    [
+      languages().length > 0 && !lacking.length,
+      lacking.length ? t("todo_lacking", lacking.map(([tag, texts]) => `${tag}: ${texts.length}`).join(", ")
+      ) : t("todo_languages"),
+      "questions"],
+    [!facts?.untranslated.length, t("todo_words", facts?.untranslated.join(", ") || "\u2013"), "publish"],
+    [
+      noisy !== null && !noisy.length,
+      noisy?.length ? t("todo_noise", noisy.join(", ")) : noisy ? t("todo_sizes") : t("computing"), "sizes"],
+    find("relay") && [
+      Boolean(facts?.relay?.has_keys) && !find("relay", "url")?.includes("relay.example"), t("todo_relay"), "sizes"],
+    [Boolean(keys.signature), t("todo_key"), "publish"],
+    [saved, t("todo_saved"), "publish"],
+  ].filter(Boolean);
+}
+
+export function drawPublish(go) {
+  verify();
+  const { facts, path, saved } = store.state;
+  const unspoken = facts?.untranslated ?? [];
+  const isReady = facts && saved && !busy;
+  return [
+    ...heading("publish"),
+    card(h3("checklist"), h("ul", { class: "todo" }, points().map((point, place) => drawPoint(point, place, go)))),
+    card(h3("files"),
+      find("relay") ? h("p", {}, t("relay_page"))
+        : ownInput("collector", t("collector"), form.collector, (text) => { form.collector = text; }, {
+          hint: t("collector_hint"), type: "url", placeholder: "https://collector.example",
+        }),
+      unspoken.length > 0 && check("allow-english", t("allow_english", unspoken.join(", ")), form.allowEnglish,
+        (isOn) => { form.allowEnglish = isOn; }),
+      !saved && note(t("save_first")),
+      row(button("zip", t("zip"), () => make(downloadZip), { class: "primary", disabled: !isReady }),
+        button("folder", t("folder"), () => make(writeFolder), { disabled: !isReady })),
+      h("p", { role: "status" }, busy ? t("writing") : outcome)),
+    drawSignature(isReady),
+    card(h3("commands"), note(t("commands_hint", path)), h("dl", { class: "commands" }, commands().map(drawCommand)))];
+}
+
+function drawPoint([isDone, text, view], place, go) {
+  return h("li", { class: isDone ? "done" : "open" },
+    h("span", { class: "mark", role: "img", "aria-label": t(isDone ? "done" : "open") }, isDone ? "\u2713" : "\u25cb"),
+    " ", text, " ", !isDone && view !== "publish"
+      && button(`todo-${place}`, t("go"), () => go(view), { class: "small", "aria-label": `${t("go")}: ${text}` }));
+}
+
+function drawSignature(isReady) {
+  const { key, signature } = store.state.keys;
+  return card(h3("signature"), note(t("signature_hint")),
+    key && h("p", {}, t("key_at"), " ", h("code", {}, key)),
+    signature && h("p", {}, t("signed_at"), " ", h("code", {}, signature)),
+    button("sign", key ? t("sign") : t("make_key"), () => run(() => post("api/sign")), { disabled: !isReady }));
+}
+
+async function downloadZip(query) {
+  const name = `${store.state.facts.id}.zip`;
+  const href = URL.createObjectURL(await download(`api/publish/zip?${query}`));
+  h("a", { href, download: name }).click();
+  return t("zip_done", name);
+}
+
+const writeFolder = async (query) => t("folder_done", (await post(`api/publish/folder?${query}`)).folder);
+
+async function make(step) {
+  const query = new URLSearchParams();
+  if (!find("relay")) query.set("collector", form.collector);
+  if (form.allowEnglish) query.set("allowEnglish", "1");
+  busy = true;
+  outcome = "";
+  refresh();
+  try {
+    announce(outcome = await step(query));
+  } catch (error) {
+    fail(error);
+  }
+  busy = false;
+  refresh();
+}
+
+/** Return what operators and analysts run, as pairs of words and command. */
+function commands() {
+  const relay = find("relay");
+  const url = `https://collector.example/v1/surveys/${find("survey", "id") ?? "ID"}`;
+  return [
+    ["command_collector", `ldp-collector serve plan.json${relay ? " --tokens tokens.toml" : ""}`],
+    relay && ["command_keys", "ldp-collector key plan.json.key && ldp-relay key relay.key"],
+    relay && ["command_relay", "ldp-relay serve relay.toml"],
+    ["command_status", "ldp-collector status"],
+    ["command_train", `ldp-train ${url} -o model.json`],
+    ["command_results", "ldp-results model.json -o results.html"],
+  ].filter(Boolean);
+}
+
+function drawCommand([name, line], place) {
+  const copy = () => navigator.clipboard.writeText(line).then(() => announce(t("copied")));
+  return [h("dt", {}, t(name)), h("dd", {}, h("code", {}, line),
+    button(`copy-${place}`, t("copy_command"), copy,
+      { class: "small", "aria-label": `${t("copy_command")}: ${t(name)}` }))];
+}

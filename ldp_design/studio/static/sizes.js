@@ -1,0 +1,220 @@
+/** What the survey will show: people and epsilon as sliders, margins as pictures, and suggestions. */
+
+import { get, readLines } from "./api.js";
+import { announce, card, h, note } from "./dom.js";
+import { button, check, field, h3, heading, mistakes } from "./fields.js";
+import { edit, fail, find, languages, refresh, store } from "./store.js";
+import { formatCount, formatShare, t } from "./words.js";
+
+const DEFAULT_PEOPLE = 1000;
+const BELIEF = 0.1;
+const REST_MS = 200;
+let suggestions = [];
+let suggested = -1;
+let accuracy = null;
+let pending = null;
+let timer;
+
+/** Return the epsilon that the author promises to people. */
+const promised = () => Number(find("relay", "epsilon") ?? find("survey", "epsilon") ?? 1);
+const people = () => Number(find("survey", "users") ?? DEFAULT_PEOPLE);
+const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
+
+/** Ask the server for the margins of this version, and for suggestions while they are shown. */
+export function verify() {
+  const { facts, size, version, view } = store.state && { ...store, ...store.state };
+  if (!facts) return;
+  const isSized = size?.version === version;
+  const wants = view === "sizes" && suggested !== version;
+  if (isSized && !wants || pending?.version === version && (pending.wants || !wants)) return;
+  pending?.stop.abort();
+  clearTimeout(timer);
+  const mine = pending = { version, wants, stop: new AbortController() };
+  timer = setTimeout(() => compute(mine, isSized, wants).catch((error) => {
+    if (mine === pending && error.name !== "AbortError") fail(error);
+  }), REST_MS);
+}
+
+async function compute(mine, isSized, wants) {
+  if (!isSized) {
+    const size = await get("api/size");
+    if (mine !== pending) return;
+    store.size = size;
+    refresh();
+    if (wants) announce(t("verified", formatCount(size.users)));
+  }
+  if (!wants) return;
+  suggestions = [];
+  suggested = mine.version;
+  await readLines("api/suggestions", (found) => {
+    if (mine === pending && !found.message) {
+      suggestions.push(found);
+      refresh();
+    }
+  }, mine.stop.signal);
+}
+
+export function drawSizes() {
+  verify();
+  const epsilon = promised();
+  const relay = find("relay");
+  return [
+    ...heading("sizes"),
+    card(slider(
+        "people", t("people"), Math.log10(people()), 1.5, 6.3, 0.02, (log) => Number((10 ** log).toPrecision(2)),
+        formatCount, savePeople, t("people_hint")),
+      slider(
+        "epsilon", t("epsilon"), epsilon, 0.1, Math.max(3, epsilon), 0.05, (value) => Math.round(value * 100) / 100,
+        (value) => value.toLocaleString(document.documentElement.lang), saveEpsilon, t("epsilon_hint")),
+      h("p", { id: "belief" }, describeBelief(epsilon)),
+      mistakes(["survey", "epsilon"]), mistakes(["survey", "users"]),
+      check("relay", t("relay"), Boolean(relay),
+        (isOn) => edit({ op: "relay", value: isOn ? "one" : "" }, { op: "fit" }), t("relay_hint")),
+      relay && check("ask-all", t("ask_all"), relay.ask === "all",
+        (isOn) => edit({ op: "relay", value: isOn ? "all" : "one" }, { op: "fit" }), t("ask_all_hint")),
+      relay && drawRelay()),
+    h("div", { class: "card", id: "margins" }, h3("margins"), drawMargins()),
+    drawSuggestions(),
+    find("label") && drawAccuracy()];
+}
+
+function savePeople(users) {
+  const batch = { op: "set", path: ["relay", "batch"], value: Math.max(Math.floor(users * 0.6), 2) };
+  return edit({ op: "set", path: ["survey", "users"], value: users }, find("relay") ? [batch, { op: "fit" }] : []);
+}
+
+function saveEpsilon(value) {
+  const path = find("relay") ? ["relay", "epsilon"] : ["survey", "epsilon"];
+  return edit({ op: "set", path, value: { number: String(value) } }, { op: "fit" });
+}
+
+/** Return a slider with a number beside it; while it moves, the margins are estimated by a rule of thumb. */
+function slider(id, name, value, low, high, step, read, format, save, hint) {
+  const now = format(id === "people" ? people() : promised()); // the slider's own steps are coarser
+  const shown = h("output", { for: id, id: `${id}-shown` }, now);
+  const range = h("input", {
+    id, type: "range", min: low, max: high, step, value: String(value),
+    "aria-valuetext": now, "aria-describedby": `${id}-hint`,
+    oninput: () => {
+      store.isMoving = true;
+      const moved = read(Number(range.value));
+      shown.textContent = format(moved);
+      range.setAttribute("aria-valuetext", format(moved));
+      estimate(id === "people" ? moved : people(), id === "epsilon" ? moved : promised());
+    },
+    onchange: () => void save(read(Number(range.value)), store.isMoving = false),
+    onblur: () => { store.isMoving = false; },
+  });
+  return h("div", { class: "field slider" }, h("label", { for: id }, name), shown, range,
+    h("p", { class: "hint", id: `${id}-hint` }, hint));
+}
+
+/** Show margins by the rule of thumb: they fall with the root of the number of people, and with epsilon. */
+function estimate(users, epsilon) {
+  const { size } = store;
+  if (!size) return;
+  const factor = Math.sqrt(size.users / users) * noise(epsilon) / noise(size.epsilon);
+  document.getElementById("margins").replaceChildren(h3("margins"), ...[drawMargins(factor)].flat());
+  document.getElementById("belief").textContent = describeBelief(epsilon);
+}
+
+/** Say what a report can change at most: a bound, rounded up. */
+function describeBelief(epsilon) {
+  const odds = Math.exp(epsilon) * BELIEF;
+  const after = Math.ceil(1000 * odds / (1 - BELIEF + odds)) / 1000;
+  const words = t("belief", formatShare(BELIEF), formatShare(after));
+  return find("relay") ? `${words} ${t("belief_relay", find("relay", "delta"))}` : words;
+}
+
+function drawMargins(factor = 1) {
+  const { facts, version } = store.state;
+  const { size } = store;
+  if (!facts) return note(t("correct_first"));
+  if (!size) return note(t("computing"));
+  const isVerified = factor === 1 && size.version === version;
+  return [
+    note(isVerified ? t("verified", formatCount(size.users)) : t("about_margins")),
+    h("ul", { class: "margins" }, size.rows.map((row) => drawMargin(row, factor, isVerified))),
+    note(t("margins_hint"))];
+}
+
+function drawMargin(row, factor, isVerified) {
+  const margin = row.margin === null ? null : row.margin * factor;
+  const guessed = margin === null || margin > row.useful ? "noise" : margin < row.centre / 4 ? "good" : "rough";
+  const grade = isVerified ? row.grade : guessed;
+  const shown = isVerified ? row.estimate : `${t("about")} \u00b1 ${formatShare(margin)}`;
+  return h("li", { class: `margin ${grade}` },
+    h("span", { class: "name" }, titleOf(row.name)), drawBar(row.centre, margin),
+    h("span", { class: "value" }, shown), h("span", { class: `grade ${grade}` }, t(grade)));
+}
+
+/** Return the title of a feature, of one of its choices, or of a table, in the survey's first language. */
+function titleOf(name) {
+  const texts = find("texts", languages()[0]);
+  const titleOfFeature = (each) => (
+    each === find("label", "name") ? texts?.label?.title : texts?.features?.[each]?.title);
+  const own = (each) => {
+    const [feature, choice] = each.split(": ");
+    const isChoice = choice !== undefined && find("features", feature, "choices");
+    if (!isChoice) return titleOfFeature(each) ?? each;
+    return `${titleOfFeature(feature) ?? feature} ${texts?.features?.[feature]?.values?.[choice] ?? choice}`;
+  };
+  return name.split(" x ").map(own).join(" \u00d7 ");
+}
+
+/** Draw an interval on a line from 0 to 100%; its ends are cut where the line ends. */
+function drawBar(centre, margin) {
+  const [low, high] = margin === null ? [0, 1] : [Math.max(centre - margin, 0), Math.min(centre + margin, 1)];
+  return h("svg", { viewBox: "0 0 200 20", class: "bar", "aria-hidden": "true", preserveAspectRatio: "none" },
+    h("line", { x1: 0, x2: 200, y1: 10, y2: 10, class: "axis" }),
+    h("rect", { x: 200 * low, width: Math.max(200 * (high - low), 2), y: 5, height: 10, rx: 2 }),
+    h("line", { x1: 200 * centre, x2: 200 * centre, y1: 2, y2: 18, class: "centre" }));
+}
+
+function drawRelay() {
+  return h("details", { id: "relay-details" }, h("summary", {}, t("relay_details")),
+    note(t("relay_explained", find("survey", "epsilon") ?? "?")),
+    h("div", { class: "columns" },
+      field(["relay", "url"], t("relay_url")), field(
+        ["relay", "batch"], t("relay_batch"), { number: true, hint: t("relay_batch_hint") }),
+      field(["relay", "honest"], t("relay_honest"), { number: true }
+      ), field(["relay", "delta"], "delta", { number: true }),
+      !find("waves") && ["opens", "closes"].map((key) => field(["relay", key], t(`relay_${key}`), { number: true })),
+      ["collector_key", "relay_key"].map((key) => field(["relay", key], t(key), { hint: t("relay_key_hint") }))),
+    mistakes(["relay", "epsilon"]), mistakes(["relay"]),
+    button("fit", t("fit"), () => edit({ op: "fit" })));
+}
+
+function drawSuggestions() {
+  return card(h3("suggestions"),
+    note(suggestions.length ? t("suggestions_hint") : t("suggestions_none")),
+    h("ul", { class: "plain suggestions" }, suggestions.map((each, place) => h("li", {},
+      button(`suggestion-${place}`, describe(each), () => edit(each.operations)),
+      h("span", {}, t("effect", formatShare(each.before.widest), formatShare(each.after.widest),
+        each.before.noise, each.after.noise))))));
+}
+
+function describe({ name, values }) {
+  return t(`suggest_${name}`,
+    ...Object.values(values).map((each) => (typeof each === "number" ? formatCount(each) : titleOf(each))));
+}
+
+function drawAccuracy() {
+  const simulate = async () => {
+    accuracy = { done: 0 };
+    refresh();
+    await readLines("api/accuracy", (line) => { accuracy = line; refresh(); }).catch(fail);
+  };
+  return card(h3("accuracy"), note(t("accuracy_hint")),
+    button("simulate", t("simulate"), simulate, { disabled: accuracy && !accuracy.table && !accuracy.message }),
+    accuracy?.message && h("p", { class: "mistakes" }, accuracy.message),
+    accuracy?.done !== undefined && h("p", {}, t("simulated", accuracy.done)),
+    accuracy?.table && drawTable(accuracy.table));
+}
+
+function drawTable([head, ...rows]) {
+  const cell = (text, place) => (place ? h("td", {}, text) : h("th", { scope: "row" }, text));
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, head.map((each) => h("th", { scope: "col" }, each)))),
+    h("tbody", {}, rows.map((each) => h("tr", {}, each.map(cell))))));
+}

@@ -1,0 +1,64 @@
+/** How a survey begins: with a title, as the example, or from a file that is dropped. */
+
+import { post, postFile } from "./api.js";
+import { h, note, row } from "./dom.js";
+import { button, choose, h2, languageName, ownInput } from "./fields.js";
+import { refresh, run, store } from "./store.js";
+import { language, t } from "./words.js";
+
+const form = { title: "", second: "" };
+let asked = null;
+
+export function drawStart(isNew) {
+  return [...(isNew ? drawNew() : []), ...drawImport(isNew)];
+}
+
+function drawNew() {
+  const begin = async (event) => {
+    event.preventDefault();
+    const languages = [language, form.second].filter(Boolean);
+    await run(() => post("api/new", { title: form.title.trim() || t("untitled"), languages }));
+    store.open = "features.question-1";
+    refresh();
+  };
+  const others = ["en", "de", "fr", "es"].filter((tag) => tag !== language).map((tag) => [tag, languageName(tag)]);
+  return [
+    h2("start"),
+    h("form", { class: "card", onsubmit: begin },
+      ownInput("new-title", t("start_title"), form.title, (text) => { form.title = text; }),
+      choose("new-language", t("start_language"), [["", t("none")], ...others], form.second,
+        (tag) => { form.second = tag; }),
+      row(h("button", { type: "submit", class: "primary", id: "begin" }, t("begin")),
+        button("example", t("start_example"), () => run(() => post("api/new", { example: true })))))];
+}
+
+/** A place to drop a form or a table; it can be chosen with the keyboard, too. */
+function drawImport(isNew) {
+  const take = (file, options = "") => {
+    asked = file;
+    if (file) void run(() => postFile(`api/import?name=${encodeURIComponent(file.name)}${options}`, file));
+  };
+  const show = (event, isOver) => {
+    event.preventDefault();
+    event.currentTarget.classList.toggle("over", isOver);
+  };
+  const ondrop = (event) => {
+    show(event, false);
+    take(event.dataTransfer.files[0]);
+  };
+  const { notes } = store.state;
+  const lacksTag = asked && notes.some((each) => each.includes("--language"));
+  return [
+    h("div", {
+      class: "card drop", ondragover: (event) => show(event, true), ondragleave: (event) => show(event, false), ondrop,
+    },
+      h("label", { for: "import" }, t("import")), note(isNew ? t("import_hint") : t("import_replaces")),
+      h("input", {
+        type: "file", id: "import", accept: ".xlsx,.xlsm,.xls,.csv", onchange: (event) => take(event.target.files[0]),
+      })),
+    notes.length > 0 && h("details", { class: "card", open: true, id: "notes" },
+      h("summary", {}, t("left_out", notes.length)), h("ul", {}, notes.map((each) => h("li", {}, each))),
+      lacksTag && button("import-language", t("import_language", language),
+        () => take(asked, `&language=${language}`))),
+  ];
+}

@@ -1,0 +1,110 @@
+/** The page as people see it, and a trial with a real collector and made-up people. */
+
+import { get, post } from "./api.js";
+import { announce, card, h, row, setStage } from "./dom.js";
+import { button, choose, h2, heading, ownInput } from "./fields.js";
+import { fail, languages, refresh, run, store } from "./store.js";
+import { formatCount, t } from "./words.js";
+
+const COUNT_MS = 1500;
+let look = { language: "", width: "phone" };
+let preview = null;
+let progress = null;
+let reports = 0;
+let count = "100";
+let frame = null;
+
+/** Return a frame without origin, and send it something as soon as it is ready. */
+function makeFrame(file, title, content, listen = () => {}) {
+  const element = h("iframe", { src: `${store.state.frames}/${file}`, title, sandbox: "allow-scripts" });
+  addEventListener("message", ({ data, source }) => {
+    if (source !== element.contentWindow) return;
+    if (data === "ready") element.contentWindow.postMessage(content, "*"); // it has no origin to name
+    else listen(data);
+  });
+  return element;
+}
+
+export function drawPage() {
+  const { facts } = store.state;
+  if (!facts) {
+    setStage("", "", "");
+    return [h2("page"), h("p", { class: "card" }, t("correct_first"))];
+  }
+  const tags = languages();
+  const language = tags.includes(look.language) ? look.language : tags[0] ?? "en";
+  if (preview?.digest !== facts.digest) {
+    const made = preview = { digest: facts.digest };
+    get("api/preview").then((content) => {
+      if (made === preview) refresh(made.content = content);
+    }, fail);
+  }
+  setStage(preview.content ? `${facts.digest} ${language}` : "", t("page"), look.width, () =>
+    makeFrame("preview.html", t("page"), { ...preview.content, language }));
+  const choice = (name) => (value) => { look = { ...look, [name]: value }; refresh(); };
+  return [
+    ...heading("page"),
+    row(tags.length > 1 && choose(
+        "page-language", t("language"), tags.map((tag) => [tag, tag]), language, choice("language")),
+      choose("page-width", t("width"), [["phone", t("phone")], ["wide", t("wide")]], look.width, choice("width")))];
+}
+
+export function drawTrial() {
+  const { facts, trial } = store.state;
+  const start = () => run(async () => { progress = null; reports = 0; return post("api/trial"); });
+  const results = () => run(async () => { announce(t("computing")); return post("api/results"); });
+  setStage(trial?.results ? `results?${trial.results}` : "", t("trial_results"), "wide", () =>
+    h("iframe", { src: `results?${trial.results}`, title: t("trial_results"), sandbox: "allow-same-origin" }));
+  return [
+    ...heading("trial"),
+    !facts && h("p", { class: "card" }, t("correct_first")),
+    facts && !trial && card(
+      h("p", {}, t("trial_start_hint")), button("trial-start", t("trial_start"), start, { class: "primary" })),
+    trial && h("ol", { class: "steps card" },
+      h("li", {}, h("a", { href: trial.page, target: "_blank", rel: "noopener noreferrer" }, t("trial_open")), " ",
+        h("span", { class: "hint" }, t("trial_open_hint"))),
+      h("li", {}, row(
+        ownInput("people-count", t("trial_people"), count, (text) => { count = text; },
+          { type: "number", min: 1, max: 1000 }),
+        button("trial-answer", t("trial_answer"), answer, { disabled: progress && progress.done < progress.total })),
+      progress && drawProgress(progress)),
+      h("li", {}, h("p", {}, t("trial_reports", formatCount(reports))),
+        button("trial-results", t("trial_results"), results),
+        trial.results && h("p", {}, h("a", { href: "results", target: "_blank" }, t("trial_results_open")))),
+      h("li", {}, button("trial-end", t("trial_end"), () => run(() => post("api/end"))), " ",
+        h("span", { class: "hint" }, t("trial_end_hint"))))];
+}
+
+function drawProgress({ done, failed, total }) {
+  return h("div", {}, h("progress", { max: total, value: done, "aria-label": t("trial_progress") }), " ",
+    t("trial_done", formatCount(done), formatCount(total)), failed > 0 && ` ${t("trial_failed", failed)}`);
+}
+
+/** Show how many reports the collector has counted, as long as the trial is shown. */
+setInterval(async () => {
+  if (store.view !== "trial" || !store.state?.trial) return;
+  const before = reports;
+  reports = (await get("api/count").catch(() => ({ reports }))).reports;
+  if (reports !== before) refresh();
+}, COUNT_MS);
+
+async function answer() {
+  try {
+    const content = await get(`api/people?count=${encodeURIComponent(count)}`);
+    const total = content.people.length;
+    progress = { done: 0, failed: 0, total };
+    frame = makeFrame("people.html", t("trial_people"), content, (news) => {
+      progress = { ...news, total };
+      if (news.done === total) {
+        frame.remove();
+        announce(t("trial_done", total, total));
+        refresh();
+      } else if (news.done % 10 === 0) refresh();
+    });
+    frame.className = "hidden";
+    document.body.append(frame);
+    refresh();
+  } catch (error) {
+    fail(error);
+  }
+}

@@ -1,0 +1,284 @@
+"""The studio's HTTP interface: who gets in, what a page can do, and what bad input leads to."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from encoders.errors import SurveyError
+from encoders.survey import read_survey
+from ldp_design.studio import imports
+from ldp_design.studio.access import Access
+from ldp_design.studio.app import create_app
+from ldp_design.studio.session import Session
+from ldp_design.studio.workfile import WorkFile
+
+EXAMPLE = imports.read_example()
+PORT = 45_678
+HOST = f"127.0.0.1:{PORT}"
+ORIGIN = f"http://{HOST}"
+
+
+class Page:
+    """What the page in the browser does."""
+
+    def __init__(self, folder, text=EXAMPLE):
+        self.path = folder / "survey.toml"
+        if text is not None:
+            self.path.write_text(text)
+        self.file = WorkFile(self.path, folder / "state")
+        self.session, self.access = Session(self.file), Access(PORT)
+        self.client = create_app(self.session, self.access).test_client()
+        self.address = self.access.address.removeprefix(ORIGIN)
+
+    def get(self, path, **headers):
+        return self.client.get(path, base_url=ORIGIN, headers=headers)
+
+    def post(self, name, body=None, **headers):
+        return self.client.post(
+            f"/api/{name}", json=body or {}, base_url=ORIGIN, headers={"Origin": ORIGIN} | headers
+        )
+
+    def edit(self, *operations):
+        response = self.post("edit", {"operations": operations})
+        assert response.status_code == 200, response.json
+        return response.json
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    page = Page(tmp_path)
+    yield page
+    page.file.close()
+
+
+@pytest.fixture
+def page(stranger):
+    assert stranger.get(stranger.address).status_code == 303
+    return stranger
+
+
+def test_the_address_opens_the_studio_once(stranger):
+    response = stranger.get(stranger.address)
+    assert response.headers["Location"] == "/"
+    cookie = response.headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert stranger.get("/").status_code == 200
+    assert stranger.get(stranger.address).status_code == 403
+    other = stranger.client.application.test_client()
+    assert other.get(stranger.address, base_url=ORIGIN).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/state", "/static/main.js", "/events", "/results", "/?token=guess"]
+)
+def test_without_the_cookie_nothing_is_shown(stranger, path):
+    response = stranger.get(path)
+    assert response.status_code == 403
+    assert b"missed" not in response.data
+
+
+@pytest.mark.parametrize("host", ["localhost:45678", "evil.example", "127.0.0.1:1", "127.0.0.1"])
+def test_another_host_is_refused(page, host):
+    assert page.get("/api/state", Host=host).status_code == 403
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:1", "https://evil.example", "null", None])
+def test_another_origin_changes_nothing(page, origin):
+    headers = {"Origin": origin} if origin else {}
+    response = page.client.post("/api/undo", json={}, base_url=ORIGIN, headers=headers)
+    assert response.status_code == 403
+
+
+def test_pages_of_other_sites_read_nothing(page):
+    assert page.get("/api/state", **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert page.get("/api/state", **{"Sec-Fetch-Site": "same-site"}).status_code == 403
+    assert "Access-Control-Allow-Origin" not in page.get("/api/state").headers
+
+
+def test_every_response_has_a_strict_policy(page):
+    for path in ("/", "/api/state", "/static/main.js", "/nothing", f"{page.access.frames}/preview.html"):
+        policy = page.get(path).headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src ")
+        assert "unsafe" not in policy
+
+
+def test_frames_have_no_secret(stranger):
+    for name in ("preview.html", "people.js", "ldp-survey.js"):
+        assert stranger.get(f"{stranger.access.frames}/{name}").status_code == 200
+    for name in ("main.js", "state", "../survey.toml"):
+        assert stranger.get(f"{stranger.access.frames}/{name}").status_code == 404
+    assert stranger.get("/frame-guess/preview.html").status_code == 403
+
+
+def test_mistakes_are_at_their_fields_in_the_words_of_check(page):
+    state = page.edit({"op": "set", "path": ["survey", "epsilon"], "value": {"number": "many"}})
+    [problem] = state["problems"]
+    assert problem["field"] == "survey.epsilon"
+    assert problem["message"].startswith("needs a number from 0.001 to 32")
+    assert problem["line"] == 9
+    assert state["facts"] is None
+
+
+def test_an_edit_is_saved_only_on_request_and_can_be_undone(page):
+    state = page.edit({"op": "set", "path": ["survey", "id"], "value": "sleep"})
+    assert (state["saved"], state["undo"]) == (False, True)
+    assert page.path.read_text() == EXAMPLE
+    assert page.post("save").json["saved"]
+    assert 'id = "sleep"' in page.path.read_text()
+    state = page.post("undo").json
+    assert (state["redo"], state["tables"]["survey"]["id"]) == (True, "missed-payments-2026")
+
+
+def test_the_order_of_questions_is_that_of_the_file(page):
+    assert [*page.get("/api/state").json["tables"]["features"]] == ["age", "income", "debt", "cards"]
+
+
+def test_a_text_that_is_no_toml_is_kept_and_explained(page):
+    state = page.post("text", {"text": "[survey\nid ="}).json
+    assert state["tables"] is None
+    assert "not valid TOML" in state["problems"][0]["message"]
+    assert page.get("/api/text").json == {"text": "[survey\nid ="}
+
+
+def test_margins_are_those_of_the_command(page):
+    page.edit({"op": "set", "path": ["survey", "users"], "value": 20_000})
+    size = page.get("/api/size").json
+    assert {each["name"]: each["grade"] for each in size["rows"]} == {
+        "missed_payment": "good",
+        "age": "rough",
+        "income": "noise",
+        "debt": "rough",
+        "cards": "rough",
+    }
+    assert size["rows"][1]["estimate"] == "20.0% ± 9.2%"
+
+
+def test_suggestions_have_the_effect_that_they_promise(page):
+    page.edit({"op": "set", "path": ["survey", "users"], "value": 20_000})
+    found = [json.loads(line) for line in page.get("/api/suggestions").text.splitlines()]
+    assert {"relay", "question", "bins", "label", "epsilon", "people"} <= {each["name"] for each in found}
+    for each in found:
+        page.edit(*each["operations"])
+        size = page.get("/api/size").json
+        assert size["widest"] == pytest.approx(each["after"]["widest"])
+        assert len(size["noise"]) == each["after"]["noise"]
+        page.post("undo")
+
+
+def test_accuracy_is_simulated_with_progress(page, monkeypatch):
+    monkeypatch.setattr("ldp_design.studio.sizes.size_for_users", _fake_size)
+    lines = [json.loads(line) for line in page.get("/api/accuracy").text.splitlines()]
+    assert [each.get("done") for each in lines[:-1]] == [1, 2]
+    assert lines[-1] == {"message": "label: a model predicts the label, and this survey has none"}
+
+
+def test_a_fault_in_a_stream_prints_no_content(page, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ZeroDivisionError("secret words")
+
+    monkeypatch.setattr("ldp_design.studio.sizes.compare_sizes", fail)
+    monkeypatch.setattr("ldp_design.studio.sizes.size_for_users", fail)
+    for name in ("suggestions", "accuracy"):
+        assert "fault in the studio" in page.get(f"/api/{name}").text
+    assert "secret" not in "".join(capsys.readouterr())
+
+
+def _fake_size(survey, users, progress):
+    progress(1)
+    progress(1)
+    raise SurveyError("a model predicts the label, and this survey has none", "label")
+
+
+def test_a_preview_has_the_plan_of_the_draft(page):
+    page.edit({"op": "set", "path": ["survey", "id"], "value": "other"})
+    preview = page.get("/api/preview").json
+    assert json.loads(preview["plan"])["id"] == "other"
+    page.edit({"op": "relay", "value": "all"}, {"op": "fit"})
+    preview = page.get("/api/preview").json
+    assert preview["attributes"]["relay"] == "https://relay.example"
+
+
+def test_a_form_is_imported_and_what_is_left_out_is_listed(page):
+    table = "age,name,income\n" + "\n".join(f"{20 + i % 9},Person {i},{1000 * i}" for i in range(40))
+    state = page.client.post(
+        "/api/import?name=sample.csv", data=table, base_url=ORIGIN, headers={"Origin": ORIGIN}
+    ).json
+    assert "age" in state["tables"]["features"]
+    assert any("name" in note for note in state["notes"])
+    assert page.post("undo").json["tables"]["survey"]["id"] == "missed-payments-2026"
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "why"),
+    [
+        ("form.xlsx", 100, "form.xlsx"),
+        ("form.doc", 10, "is not an XLSForm"),
+        ("form.xlsx", 10_000_001, "more than 10 MB"),
+        ("form.csv", 11_000_000, "more than 10 MB"),
+        ("../../x.csv", 0, "x"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_changes_nothing(page, name, size, why):
+    response = page.client.post(
+        f"/api/import?name={name}", data=b"x" * size, base_url=ORIGIN, headers={"Origin": ORIGIN}
+    )
+    assert response.status_code in (413, 422)
+    assert why in response.json["message"]
+    assert page.get("/api/text").json["text"] == EXAMPLE
+
+
+def test_a_new_survey_compiles(tmp_path):
+    page = Page(tmp_path, None)
+    page.get(page.address)
+    state = page.post("new", {"title": 'Sleep "and" work', "languages": ["en", "de"]}).json
+    assert state["facts"]["id"] == "sleep-and-work"
+    assert [*state["tables"]["texts"]] == ["en", "de"]
+    assert page.post("new", {"example": True}).json["facts"]
+    page.file.close()
+
+
+def test_a_fault_of_the_studio_prints_no_content(page, capsys):
+    response = page.post("edit", {"operations": [{"op": "set", "path": 3, "value": "secret words"}]})
+    assert response.status_code in (422, 500)
+    response = page.post("text", {"words": "secret words"})
+    assert response.status_code == 500
+    assert "secret" not in response.text + "".join(capsys.readouterr())
+
+
+def test_publishing_needs_a_saved_survey_without_mistakes(page):
+    page.edit({"op": "set", "path": ["survey", "id"], "value": "sleep"})
+    assert "save the survey first" in page.post("publish/zip").json["message"]
+    page.edit({"op": "set", "path": ["survey", "id"], "value": ""})
+    page.post("save")
+    assert "correct the mistakes" in page.post("publish/folder").json["message"]
+
+
+@pytest.mark.slow
+def test_the_published_files_are_those_of_the_commands(page):
+    page.edit({"op": "label", "path": ["label"]})
+    page.post("save")
+    assert "give the collector's address" in page.post("publish/zip").json["message"]
+    response = page.post("publish/zip?collector=https://collector.example")
+    with zipfile.ZipFile(io.BytesIO(response.data)) as archive:
+        names = archive.namelist()
+        digest = read_survey(page.path.read_text()).compile().digest
+        assert digest in archive.read("site/index.html").decode()
+        assert read_survey(archive.read("survey.toml").decode()).compile().digest == digest
+    assert names == [
+        "README.txt",
+        "dossier.html",
+        "plan.json",
+        "site/index.html",
+        "site/ldp-survey.js",
+        "survey.toml",
+    ]
+    signed = page.post("sign").json["keys"]
+    assert signed["key"].endswith("author.key")
+    folder = page.post("publish/folder?collector=https://collector.example").json["folder"]
+    assert "public-key=" in (page.path.parent / "survey-publish" / "site" / "index.html").read_text()
+    (page.path.parent / "survey-publish" / "mine.txt").write_text("x")
+    assert "mine.txt" in page.post("publish/folder?collector=https://collector.example").json["message"]
+    assert folder == str(page.path.parent / "survey-publish")

@@ -136,7 +136,7 @@ export const members: Record<keyof Client, true> = {
   flush: true, close: true, texts: true,
 };
 """
-PYTHON_REASONS = {"journal-damaged", "not-configured"}
+PYTHON_REASONS = {"asks-again", "journal-damaged", "not-configured"}
 
 
 def test_the_package_has_the_version_of_the_project_and_no_dependencies():

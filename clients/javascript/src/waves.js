@@ -86,7 +86,7 @@ function atWave(plan, index) {
     index,
     get isOpen() { return isOpen(found); },
     // another tab may have recorded the grant of another token
-    isDue: (/** @type {JournalEntry | undefined} */ entry) =>
+    isDue: (/** @type {{ readonly wave?: number } | undefined} */ entry) =>
       isOpen(found) && [index, OPEN_WAVE, undefined].includes(entry?.wave),
   };
   const relay = plan.relay && { ...plan.relay, closes: wave.closes, path: `/${wave.name}` };

@@ -21,9 +21,9 @@ import { sha256 as ownSha256 } from "../sha256.js";
 /** @typedef {{ readonly name: string, readonly opens: number, readonly closes: number }} Wave */
 /** With "drawn", devices draw their waves; with "now", each answers in the wave that is open. */
 /** @typedef {{ readonly assign: "drawn" | "now", readonly list: readonly Wave[] }} Waves */
-/** @typedef {import("../client/journal/table.js").JournalEntry} JournalEntry */
-/** @typedef {(entry?: JournalEntry) => boolean} IsDue whether the wave is open, and still that of the person's entry */
-/** @typedef {Wave & { readonly index: number, readonly isOpen: boolean, isDue: IsDue }} OwnWave by the device's clock */
+/** Whether the wave is open, and still that of the person's entry in the journal. */
+/** @typedef {(entry?: { readonly wave?: number }) => boolean} IsDue */
+/** By the device's clock. @typedef {Wave & { readonly index: number, isOpen: boolean, isDue: IsDue }} OwnWave */
 /** @typedef {Plan & { readonly wave?: OwnWave }} PlanInWave a plan, in the wave of a person if it is known */
 
 const MAX_PLAN_BYTES = 1 << 20;

@@ -280,7 +280,8 @@ test("a preview is of the drawn wave, and says when it is", async () => {
 test("a preview without a wave draws one, and with one takes its name", () => {
   const plan = readPlan(planOf(), { check: checkWaves });
   assert.ok(String(preview(plan, ROW, LABEL)).startsWith(`You are asked once, in one of ${WAVES.length} waves, from `));
-  assert.ok(String(preview(inWave(plan, WAVES[1].name), ROW, LABEL)).startsWith("You are asked once, in the wave 2027-0"));
+  const shown = String(preview(inWave(plan, WAVES[1].name), ROW, LABEL));
+  assert.ok(shown.startsWith("You are asked once, in the wave 2027-0"));
   assert.equal(Math.floor(questionOf(preview(inWave(plan, WAVES[1].name), ROW, LABEL).report) / QUESTIONS), 1);
 });
 

@@ -36,7 +36,7 @@ def test_a_plan_without_a_series_keeps_its_digest():
         ('name = "sleep"', 'name = "Sleep"', "series.name"),
         ("key =", "keys =", "series.keys"),
         ('="', '"', "series.key"),  # a character less
-        (r'key = .*', "key = 1", "series.key"),
+        (r"key = .*", "key = 1", "series.key"),
     ],
 )
 def test_a_mistake_is_named(old, new, field):

@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import signature_text
 from ldp_aggregator.snapshot import take_snapshot
@@ -47,6 +48,17 @@ if settings:
     telemetry = Telemetry(**settings)
     telemetry.report({"failed": code != 0, "format": "html"})
 sys.exit(code)
+"""
+SHELL = """
+import fcntl, signal, subprocess, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+tool = subprocess.Popen(sys.argv[1:], {})
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+try:
+    tool.communicate(timeout=60)
+finally:
+    tool.kill()
+sys.exit(tool.returncode)
 """
 RUNS = tuple(map(str.split, ("-f html -l python code.py", "-f html -l no-such-lexer code.py", "missing.py")))
 ROW = {"failed": True, "format": "html"}
@@ -94,17 +106,30 @@ class Machine:
         return done.returncode, done.stdout, done.stderr
 
     def run_on_terminal(
-        self, arguments: list[str], typed: bytes = b"", absent: bool = False
+        self,
+        arguments: list[str],
+        typed: bytes = b"",
+        absent: bool = False,
+        leads: bool = False,
+        before: str = "",
     ) -> tuple[int, bytes]:
-        """Run the tool with a terminal; return its exit code and all that the terminal shows."""
+        """Run the tool with a terminal; return its exit code and all that the terminal shows.
+
+        If it `leads`, the terminal controls it; `before` is how the shell starts it then.
+        """
         main, other = pty.openpty()
         streams = {"stdin": other, "stdout": other, "stderr": other}
+        command = self.command(arguments, absent)
+        if leads:
+            command = [sys.executable, "-c", SHELL.format(before), *command]
         process = subprocess.Popen(
-            self.command(arguments, absent), cwd=self.folder, env=self.environment, **streams
+            command, cwd=self.folder, env=self.environment, start_new_session=leads, **streams
         )
         os.close(other)
-        os.write(main, typed)
         shown = b""
+        while leads and typed and b"[y/N]" not in shown:
+            shown += os.read(main, 4096)
+        os.write(main, typed)
         while True:
             try:
                 some = os.read(main, 4096)
@@ -189,6 +214,67 @@ def test_the_question_is_asked_once_on_a_terminal_alone(machine):
     assert machine.state()[0] == "no"
     assert machine.run_on_terminal(RUNS[0], b"\n")[1].replace(b"\r\n", b"", 1) in (plain, b"\r\n" + plain)
     assert not machine.journal.exists()
+
+
+def test_a_question_that_is_interrupted_is_not_asked_again(machine):
+    _, shown = machine.run_on_terminal(RUNS[0], b"\x03", leads=True)
+    assert b"May pygmentize" in shown
+    assert machine.state()[0] == "no"
+    assert machine.state_path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_tool_in_the_background_or_before_a_pager_asks_nothing(machine):
+    code, shown = machine.run_on_terminal(RUNS[0], leads=True, before="process_group=0")
+    assert (code, machine.state()) == (0, [])
+    assert b"May pygmentize" not in shown
+    code, shown = machine.run_on_terminal(RUNS[0], leads=True, before="stdout=subprocess.PIPE")
+    assert (code, machine.state()) == (0, [])
+
+
+def test_a_link_in_place_of_the_state_is_not_followed(machine):
+    victim = machine.folder / "victim"
+    victim.write_text("mine")
+    machine.home.mkdir()
+    Path(f"{machine.state_path}.{os.getpid()}").symlink_to(victim)
+    machine.telemetry()._write_state("yes")
+    assert victim.read_text() == "mine"
+    assert machine.state() == []
+
+
+def test_a_frozen_tool_does_not_start_itself(machine, monkeypatch):
+    consent(machine)
+    before = machine.state()
+    for name in (*CI, "LDP_CLIENT_OFF"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    machine.telemetry().report(ROW)
+    assert machine.state() == before
+    monkeypatch.delattr(sys, "frozen")
+    machine.telemetry().report(ROW)
+    assert machine.state() != before
+
+
+def test_off_holds_against_a_process_that_has_started_and_without_a_plan(machine):
+    telemetry = machine.telemetry()
+    telemetry._write_state("yes")
+    telemetry.command("off", ROW)
+    telemetry._send(ROW, None, True)
+    assert machine.state()[0] == "no"
+    assert not Journal(machine.journal).entries()
+    consent(machine)
+    (machine.folder / "1.json").unlink()
+    with pytest.raises(LdpError):
+        telemetry.command("off", ROW)
+    assert machine.state()[0] == "no"
+
+
+def test_a_yes_that_cannot_be_granted_is_not_asked_for_again(machine):
+    telemetry = Telemetry(**machine.settings | {"lifetime_epsilon": 0.5})  # type: ignore[arg-type]
+    assert telemetry.command("on", ROW).startswith("telemetry of pygmentize: off")
+    telemetry._write_state("yes")
+    telemetry._send(ROW, None, True)
+    assert machine.state()[0] == "yes"
+    assert float(machine.state()[1]) > time.time() + 80_000
 
 
 @pytest.mark.parametrize("variable", ["CI", "DO_NOT_TRACK", "LDP_CLIENT_OFF", "TF_BUILD"])

@@ -60,7 +60,9 @@ def _parser() -> ArgumentParser:
     examples = "ldp-client purge health-2027\nldp-client purge --all"
     purge = _add_command(commands, "purge", _purge, text, examples)
     target = purge.add_mutually_exclusive_group(required=True)
-    target.add_argument("survey", metavar="[SURVEY]", nargs="?", help="Withdraw from this survey.")
+    target.add_argument(
+        "survey", metavar="[SURVEY]", nargs="?", help="Withdraw from this survey and its series."
+    )
     target.add_argument("--all", action="store_true", help="Withdraw from every survey.")
     target.add_argument(
         "--damaged",

@@ -173,8 +173,19 @@ class Telemetry:
                 time.sleep(self._spread * int.from_bytes(os.urandom(4), "big") / 2**32)
             if receipt.state == "queued":
                 receipt = client.flush(30)
+            is_spent = receipt.reason == "asks-again" and self._is_spent(client)
         if self._read_state()[0] == _YES:
-            self._write_state(*_next_state(receipt, agrees))
+            self._write_state(*_next_state(receipt, is_spent))
+
+    def _is_spent(self, client: Client) -> bool:
+        """Return whether a new yes would change nothing, because the epsilon for life is spent."""
+        from fractions import Fraction
+
+        from ldp_client.journal.journal import Journal
+
+        standing = Journal(self._journal).standing(client.plan.series_id)
+        spent = (standing.spent if standing else 0) + Fraction(client.plan.epsilon)
+        return spent > Fraction(str(self._lifetime))
 
 
 def _can_ask() -> bool:
@@ -190,9 +201,9 @@ def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _next_state(receipt: Receipt, agrees: bool) -> tuple[str, float]:
+def _next_state(receipt: Receipt, is_spent: bool) -> tuple[str, float]:
     """Return the answer, and until when there is nothing to do."""
-    if receipt.reason == "asks-again" and agrees:  # the epsilon for life is spent: a yes changes nothing
+    if is_spent:
         return _YES, _NEVER
     if receipt.state == "no_consent":
         return (_ASK if receipt.reason == "asks-again" else _NO), 0

@@ -140,7 +140,7 @@ def test_whatever_was_not_shown_asks_again(device, old, new):
 
 
 def test_a_table_that_was_not_shown_asks_again(device):
-    plain = SLEEP.replace("edges = [0, 3, 6, 9, 12]", 'values = ["few", "many"]')
+    plain = SLEEP.replace("range = [0, 12]\nbins = 4", 'values = ["few", "many"]')
     table = f'{plain}\n[tables.both]\nfeatures = ["age", "hours"]\nlabel = true\n'
     device.agree(in_series(1, plain))
     assert device.answer(in_series(2, table))[1] == "asks-again"

@@ -69,7 +69,7 @@ class Machine:
     """A machine on which the tool is installed."""
 
     def __init__(self, folder: Path, server: str) -> None:
-        self.folder, self.server, self.release = folder, server, 1
+        self.folder, self.server, self.release, self.lifetime = folder, server, 1, 2
         self.home, self.environment = folder / "home", inherited_environment()
         for name in CI:
             self.environment.pop(name, None)
@@ -91,7 +91,7 @@ class Machine:
             "plan": str(self.folder / f"{self.release}.json"),
             "url": f"{self.server}/v1/surveys/tool-{self.release}",
             "public_key": AUTHOR.public_key,
-            "lifetime_epsilon": 2,
+            "lifetime_epsilon": self.lifetime,
             "asks": "whether it fails",
             "journal": str(self.journal),
             "spread": 0,
@@ -268,13 +268,17 @@ def test_off_holds_against_a_process_that_has_started_and_without_a_plan(machine
     assert machine.state()[0] == "no"
 
 
-def test_a_yes_that_cannot_be_granted_is_not_asked_for_again(machine):
-    telemetry = Telemetry(**machine.settings | {"lifetime_epsilon": 0.5})  # type: ignore[arg-type]
-    assert telemetry.command("on", ROW).startswith("telemetry of pygmentize: off")
-    telemetry._write_state("yes")
-    telemetry._send(ROW, None, True)
-    assert machine.state()[0] == "yes"
+def test_nobody_is_asked_in_vain_when_the_epsilon_for_life_is_spent(machine):
+    machine.lifetime = 0.5
+    assert machine.telemetry().command("on", ROW).startswith("telemetry of pygmentize: off")
+    for release in (1, 2, 3):
+        machine.install(release)
+        machine.telemetry()._write_state("yes")
+        machine.telemetry()._send(ROW, None, release < 3)
+        assert machine.state()[0] == "yes"
+        machine.lifetime = 1
     assert float(machine.state()[1]) > time.time() + 80_000
+    assert sum(entry.state == "queued" for entry in Journal(machine.journal).entries()) == 1
 
 
 @pytest.mark.parametrize("variable", ["CI", "DO_NOT_TRACK", "LDP_CLIENT_OFF", "TF_BUILD"])
@@ -325,7 +329,8 @@ def test_ten_runs_send_one_report_for_each_release(served):
     machine.wait_until_done()
     machine.run(RUNS[0])
     assert counted(store, "tool-2") == 1
-    machine.install(3, SURVEY.replace('"other"', '"other", "latex"'))  # one more value, and no epsilon left
+    machine.install(3, SURVEY.replace('"other"', '"other", "latex"'))
+    machine.lifetime = 3
     machine.run(RUNS[0])
     wait_for(lambda: machine.state()[0] == "ask")
     assert b"May pygmentize" in machine.run_on_terminal(RUNS[0], b"\n")[1]

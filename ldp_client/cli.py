@@ -56,7 +56,7 @@ def _parser() -> ArgumentParser:
     examples = "ldp-client preview\nldp-client preview health-2027"
     preview = _add_command(commands, "preview", _preview, text, examples)
     preview.add_argument("survey", metavar="[SURVEY]", nargs="?", help="Show only the report to this survey.")
-    text = "Withdraw: delete the reports that wait, and make no further reports."
+    text = "Withdraw, from a survey's series too: delete reports that wait, and make no further ones."
     examples = "ldp-client purge health-2027\nldp-client purge --all"
     purge = _add_command(commands, "purge", _purge, text, examples)
     target = purge.add_mutually_exclusive_group(required=True)

@@ -130,11 +130,11 @@ class Participation(BoundSurvey[Plan]):
         family, series = (plan.family, plan.series_id) if plan else ("", "")
         self.journal.withdraw(self.identity, family, series)
         entry = self.find_entry()
-        receipt, series = self._take_back(entry), entry.series if entry else series
-        for other in self.journal.entries() if series else ():
-            if other.series == series and other.sealed and not (entry and entry.identity == other.identity):
-                self._take_back(other)
-        return receipt
+        receipts = [self._take_back(entry)]
+        for other in self.journal.entries():  # of any series: a relay may have been out of reach before
+            if other.series and other.sealed and not (entry and entry.identity == other.identity):
+                receipts.append(self._take_back(other))
+        return next((each for each in receipts if each.reason == UNREACHABLE), receipts[0])
 
     def _take_back(self, entry: JournalEntry | None) -> Receipt:
         """Ask the relay, if there is one, to delete a withdrawn report."""

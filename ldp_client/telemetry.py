@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 _CI = ("CI", "BUILD_ID", "BUILD_NUMBER", "GITHUB_ACTIONS", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD")
 _AGAIN, _LATER, _NEVER = 3600, 86_400, 2**33
-_LONGEST_JOB = 16_000  # a pipe takes so much at once
+_LONGEST_JOB = 4096  # every pipe takes so much at once, even where the system limits their memory
 _ASK, _YES, _NO = "ask", "yes", "no"
+_REFUSED = ("no_consent", "rejected", "unavailable", "invalid")
 _QUESTION = """May {0} report {1}?
 At most one report per release, randomised on this computer before it is sent.
 `{0} telemetry show` prints it, `{0} telemetry off` ends it. [y/N] """
@@ -71,30 +72,33 @@ class Telemetry:
     def report(self, row: Mapping[str, object], label: object = None) -> None:
         """Report this run, if it is time and the person agrees; ask once, if there is a terminal."""
         with suppress(Exception, KeyboardInterrupt):
-            if active_opt_out() or any(map(os.environ.get, _CI)):
+            # a frozen tool has no Python beside it: it would start itself
+            if active_opt_out() or any(map(os.environ.get, _CI)) or getattr(sys, "frozen", False):
                 return
             answer, until, url = self._read_state()
             is_new = answer == _ASK
-            # an answer that cannot be kept would be asked for again and again
-            if is_new and sys.stdin.isatty() and sys.stderr.isatty() and self._write_state(_ASK):
+            # "no" before the question: who interrupts it, or closes the terminal, is not asked again
+            if is_new and _can_ask() and self._write_state(_NO):
                 sys.stderr.write(_QUESTION.format(self._tool, self._asks))
                 sys.stderr.flush()
-                answer = _YES if sys.stdin.readline().strip().lower() in ("y", "yes") else _NO
-                self._write_state(answer)
+                if sys.stdin.readline().strip().lower() in ("y", "yes") and self._write_state(_YES):
+                    answer = _YES
             if answer == _YES and (is_new or url != self._url or until <= time.time()):
                 self._start(row, label, is_new)
 
     def command(self, action: str, row: Mapping[str, object], label: object = None) -> str:
         """Do one of `ACTIONS`, and return the text to print: `show` is exactly what would be sent."""
+        if action == "off":  # first: it holds even if plan or journal cannot be used
+            self._write_state(_NO)
         with self._client() as client:
             if action == "show":
                 return str(client.preview(row, label))
             if action == "on":
-                client.grant(series=True, lifetime_epsilon=self._lifetime)
+                granted = client.grant(series=True, lifetime_epsilon=self._lifetime)
+                if granted.state not in _REFUSED:
+                    self._write_state(_YES)
             if action == "off":
                 client.withdraw()
-            if action in ("on", "off"):
-                self._write_state(_YES if action == "on" else _NO)
             receipt = client.status()
         answer, forbidden = self._read_state()[0], active_opt_out()
         state = f"off, because {forbidden} is set" if forbidden else "on" if answer == _YES else "off"
@@ -121,7 +125,8 @@ class Telemetry:
         with suppress(OSError):
             path = f"{self._journal}.{self._tool}"
             os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-            with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
+            # a new file, of the owner alone: never one that a link of somebody else leads to
+            with open(f"{path}.{os.getpid()}", "x", encoding="utf-8", opener=_open_private) as file:
                 file.write(f"{answer} {until:.0f} {self._url}\n")
             os.replace(file.name, path)
             return True
@@ -160,17 +165,46 @@ class Telemetry:
 
     def _send(self, row: Mapping[str, object], label: object, agrees: bool) -> None:
         with self._client() as client:
+            if self._read_state()[0] != _YES:  # `off` was faster than this process
+                return
             receipt = client.grant(series=True, lifetime_epsilon=self._lifetime) if agrees else client.renew()
             if receipt.state == "ready":
                 receipt = client.report(row, label)
                 time.sleep(self._spread * int.from_bytes(os.urandom(4), "big") / 2**32)
             if receipt.state == "queued":
                 receipt = client.flush(30)
-        self._write_state(*_next_state(receipt))
+            is_spent = receipt.reason == "asks-again" and self._is_spent(client)
+        if self._read_state()[0] == _YES:
+            self._write_state(*_next_state(receipt, is_spent))
+
+    def _is_spent(self, client: Client) -> bool:
+        """Return whether a new yes would change nothing, because the epsilon for life is spent."""
+        from fractions import Fraction
+
+        from ldp_client.journal.journal import Journal
+
+        standing = Journal(self._journal).standing(client.plan.series_id)
+        spent = (standing.spent if standing else 0) + Fraction(client.plan.epsilon)
+        return spent > Fraction(str(self._lifetime))
 
 
-def _next_state(receipt: Receipt) -> tuple[str, float]:
+def _can_ask() -> bool:
+    """Return whether a person sees the question, not a pager, and can answer it."""
+    if not all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)):
+        return False
+    with suppress(OSError, AttributeError):  # not the process's own terminal; Windows
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()  # in the background, reading stops the tool
+    return True
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _next_state(receipt: Receipt, is_spent: bool) -> tuple[str, float]:
     """Return the answer, and until when there is nothing to do."""
+    if is_spent:
+        return _YES, _NEVER
     if receipt.state == "no_consent":
         return (_ASK if receipt.reason == "asks-again" else _NO), 0
     if receipt.state == "waiting":

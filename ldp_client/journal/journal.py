@@ -135,7 +135,8 @@ class Journal(JournalFile):
         """
         with self._transaction() as connection:
             known = find_survey_entries(connection, identity)
-            ended = end_standing(connection, {series, *(entry.series for entry in known)}, identity.signer)
+            author = "" if known or family else identity.signer  # which series it has is unknown
+            ended = end_standing(connection, {series, *(entry.series for entry in known)}, author)
             others = [each.identity for each in read_entries(connection) if each.series in ended]
             for each in (*others, identity):
                 self._end_consent(connection, each, family)

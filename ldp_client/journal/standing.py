@@ -116,6 +116,8 @@ def _other_recipients(one: Relay | None, other: Relay | None) -> Iterator[str]:
     keys = [(each.relay_key, each.collector_key) if each else () for each in (one, other)]
     if keys[0] != keys[1]:
         yield "another recipient"
+    if one and other and one.ask != other.ask:
+        yield "how many questions each person answers"
     if one and other and any(getattr(other, name) > getattr(one, name) for name in DECIMALS):
         yield "another promise of the relay"
 

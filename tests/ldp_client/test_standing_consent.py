@@ -21,9 +21,9 @@ from ldp_client import Client, Journal, Response, State
 from ldp_client.cli import main
 from ldp_design.authoring.signing import KeyPair, make_keys, sign
 from tests.ldp_client.conftest import RECORDED, ROW
+from tests.support.relays import ALL, SMALL, relayed_plan
 from tests.support.relays import ROW as NIGHTS
-from tests.support.relays import relayed_plan
-from tests.support.surveys import SLEEP
+from tests.support.surveys import RELAYED, SLEEP
 
 ORIGIN = "https://relay.example"
 OTHER_KEY = make_private_key().public_key
@@ -58,6 +58,13 @@ class Author:
         if url.endswith("/signature"):
             return Response(200, b64encode(sign(plan, self.author.private_pem)))
         return Response(200, plan.json)
+
+
+class Unreachable(Author):
+    """A network that passes nothing on."""
+
+    def request(self, method: str, url: str, body: bytes | None, timeout: float) -> Response:
+        raise OSError
 
 
 class Device:
@@ -133,7 +140,7 @@ def test_whatever_was_not_shown_asks_again(device, old, new):
 
 
 def test_a_table_that_was_not_shown_asks_again(device):
-    plain = SLEEP.replace("edges = [0, 3, 6, 9, 12]", 'values = ["few", "many"]')
+    plain = SLEEP.replace("range = [0, 12]\nbins = 4", 'values = ["few", "many"]')
     table = f'{plain}\n[tables.both]\nfeatures = ["age", "hours"]\nlabel = true\n'
     device.agree(in_series(1, plain))
     assert device.answer(in_series(2, table))[1] == "asks-again"
@@ -155,8 +162,8 @@ def test_another_recipient_asks_again(device):
     assert device.answer(in_series(2), host=other) == ASKS_AGAIN
 
 
-def relayed(number: int, relay: str = ORIGIN, **changes: object) -> Plan:
-    plan = relayed_plan()
+def relayed(number: int, relay: str = ORIGIN, survey: str = RELAYED, **changes: object) -> Plan:
+    plan = relayed_plan(survey)
     assert plan.relay
     changed = replace(plan.relay, url=f"{relay}/nights-{number}", **changes)
     return replace(
@@ -182,6 +189,14 @@ def test_another_relay_or_key_of_it_asks_again(device, changes, asked):
     assert (receipt.state, receipt.reason) == (ASKS_AGAIN if asked else (State.READY, ""))
 
 
+def test_all_answers_in_place_of_one_ask_again(device):
+    device.agree(relayed(1, survey=SMALL), relay=ORIGIN)
+    with device.client(relayed(2, survey=ALL), relay=ORIGIN) as client:
+        receipt = client.renew()
+    assert receipt.reason == "asks-again"
+    assert "how many questions each person answers" in receipt.why
+
+
 def test_a_withdrawal_takes_back_what_relays_hold_of_all_plans(device):
     device.agree(relayed(1), lifetime=4, relay=ORIGIN)
     for number in (1, 2):
@@ -192,6 +207,28 @@ def test_a_withdrawal_takes_back_what_relays_hold_of_all_plans(device):
     with device.client(relayed(2), relay=ORIGIN) as client:
         client.withdraw()
     assert len(device.network.deleted) == 2
+
+
+def test_a_withdrawal_with_a_plan_that_was_never_read_takes_back_what_relays_hold(device):
+    device.agree(relayed(1), lifetime=4, relay=ORIGIN)
+    with device.client(relayed(1), relay=ORIGIN) as client:
+        client.report(NIGHTS, None)
+        client.flush()
+    network, device.network = device.network, Unreachable()
+    with device.client(relayed(2), relay=ORIGIN) as client:
+        assert client.withdraw().reason == "relay-unreachable"
+    device.network = network
+    with device.client(relayed(2), relay=ORIGIN) as client:
+        assert client.withdraw().reason != "relay-unreachable"
+    assert len(network.deleted) == 1
+
+
+def test_a_withdrawal_from_a_survey_without_a_series_ends_no_series(device):
+    device.agree(in_series(1))
+    with device.client(replace(BASE, id="sleep-9", family="")) as client:
+        client.grant()
+        client.withdraw()
+    assert device.answer(in_series(2)) == ANSWERED
 
 
 def test_another_key_or_name_is_another_series(device):

@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from encoders.errors import LdpError
 from encoders.survey import Plan, read_survey
 from encoders.survey.signature import signature_text
 from ldp_aggregator.snapshot import take_snapshot
@@ -48,6 +49,17 @@ if settings:
     telemetry.report({"failed": code != 0, "format": "html"})
 sys.exit(code)
 """
+SHELL = """
+import fcntl, signal, subprocess, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+tool = subprocess.Popen(sys.argv[1:], {})
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+try:
+    tool.communicate(timeout=60)
+finally:
+    tool.kill()
+sys.exit(tool.returncode)
+"""
 RUNS = tuple(map(str.split, ("-f html -l python code.py", "-f html -l no-such-lexer code.py", "missing.py")))
 ROW = {"failed": True, "format": "html"}
 CI = ("CI", "GITHUB_ACTIONS", "BUILD_ID", "BUILD_NUMBER", "JENKINS_URL", "TF_BUILD", "DO_NOT_TRACK")
@@ -57,7 +69,7 @@ class Machine:
     """A machine on which the tool is installed."""
 
     def __init__(self, folder: Path, server: str) -> None:
-        self.folder, self.server, self.release = folder, server, 1
+        self.folder, self.server, self.release, self.lifetime = folder, server, 1, 2
         self.home, self.environment = folder / "home", inherited_environment()
         for name in CI:
             self.environment.pop(name, None)
@@ -79,7 +91,7 @@ class Machine:
             "plan": str(self.folder / f"{self.release}.json"),
             "url": f"{self.server}/v1/surveys/tool-{self.release}",
             "public_key": AUTHOR.public_key,
-            "lifetime_epsilon": 2,
+            "lifetime_epsilon": self.lifetime,
             "asks": "whether it fails",
             "journal": str(self.journal),
             "spread": 0,
@@ -94,17 +106,30 @@ class Machine:
         return done.returncode, done.stdout, done.stderr
 
     def run_on_terminal(
-        self, arguments: list[str], typed: bytes = b"", absent: bool = False
+        self,
+        arguments: list[str],
+        typed: bytes = b"",
+        absent: bool = False,
+        leads: bool = False,
+        before: str = "",
     ) -> tuple[int, bytes]:
-        """Run the tool with a terminal; return its exit code and all that the terminal shows."""
+        """Run the tool with a terminal; return its exit code and all that the terminal shows.
+
+        If it `leads`, the terminal controls it; `before` is how the shell starts it then.
+        """
         main, other = pty.openpty()
         streams = {"stdin": other, "stdout": other, "stderr": other}
+        command = self.command(arguments, absent)
+        if leads:
+            command = [sys.executable, "-c", SHELL.format(before), *command]
         process = subprocess.Popen(
-            self.command(arguments, absent), cwd=self.folder, env=self.environment, **streams
+            command, cwd=self.folder, env=self.environment, start_new_session=leads, **streams
         )
         os.close(other)
-        os.write(main, typed)
         shown = b""
+        while leads and typed and b"[y/N]" not in shown:
+            shown += os.read(main, 4096)
+        os.write(main, typed)
         while True:
             try:
                 some = os.read(main, 4096)
@@ -191,6 +216,71 @@ def test_the_question_is_asked_once_on_a_terminal_alone(machine):
     assert not machine.journal.exists()
 
 
+def test_a_question_that_is_interrupted_is_not_asked_again(machine):
+    _, shown = machine.run_on_terminal(RUNS[0], b"\x03", leads=True)
+    assert b"May pygmentize" in shown
+    assert machine.state()[0] == "no"
+    assert machine.state_path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_tool_in_the_background_or_before_a_pager_asks_nothing(machine):
+    code, shown = machine.run_on_terminal(RUNS[0], leads=True, before="process_group=0")
+    assert (code, machine.state()) == (0, [])
+    assert b"May pygmentize" not in shown
+    code, shown = machine.run_on_terminal(RUNS[0], leads=True, before="stdout=subprocess.PIPE")
+    assert (code, machine.state()) == (0, [])
+
+
+def test_a_link_in_place_of_the_state_is_not_followed(machine):
+    victim = machine.folder / "victim"
+    victim.write_text("mine")
+    machine.home.mkdir()
+    Path(f"{machine.state_path}.{os.getpid()}").symlink_to(victim)
+    machine.telemetry()._write_state("yes")
+    assert victim.read_text() == "mine"
+    assert machine.state() == []
+
+
+def test_a_frozen_tool_does_not_start_itself(machine, monkeypatch):
+    consent(machine)
+    before = machine.state()
+    for name in (*CI, "LDP_CLIENT_OFF"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    machine.telemetry().report(ROW)
+    assert machine.state() == before
+    monkeypatch.delattr(sys, "frozen")
+    machine.telemetry().report(ROW)
+    assert machine.state() != before
+
+
+def test_off_holds_against_a_process_that_has_started_and_without_a_plan(machine):
+    telemetry = machine.telemetry()
+    telemetry._write_state("yes")
+    telemetry.command("off", ROW)
+    telemetry._send(ROW, None, True)
+    assert machine.state()[0] == "no"
+    assert not Journal(machine.journal).entries()
+    consent(machine)
+    (machine.folder / "1.json").unlink()
+    with pytest.raises(LdpError):
+        telemetry.command("off", ROW)
+    assert machine.state()[0] == "no"
+
+
+def test_nobody_is_asked_in_vain_when_the_epsilon_for_life_is_spent(machine):
+    machine.lifetime = 0.5
+    assert machine.telemetry().command("on", ROW).startswith("telemetry of pygmentize: off")
+    for release in (1, 2, 3):
+        machine.install(release)
+        machine.telemetry()._write_state("yes")
+        machine.telemetry()._send(ROW, None, release < 3)
+        assert machine.state()[0] == "yes"
+        machine.lifetime = 1
+    assert float(machine.state()[1]) > time.time() + 80_000
+    assert sum(entry.state == "queued" for entry in Journal(machine.journal).entries()) == 1
+
+
 @pytest.mark.parametrize("variable", ["CI", "DO_NOT_TRACK", "LDP_CLIENT_OFF", "TF_BUILD"])
 def test_a_variable_forbids_the_question_and_the_report(machine, variable):
     machine.environment[variable] = "1"
@@ -239,7 +329,8 @@ def test_ten_runs_send_one_report_for_each_release(served):
     machine.wait_until_done()
     machine.run(RUNS[0])
     assert counted(store, "tool-2") == 1
-    machine.install(3, SURVEY.replace('"other"', '"other", "latex"'))  # one more value, and no epsilon left
+    machine.install(3, SURVEY.replace('"other"', '"other", "latex"'))
+    machine.lifetime = 3
     machine.run(RUNS[0])
     wait_for(lambda: machine.state()[0] == "ask")
     assert b"May pygmentize" in machine.run_on_terminal(RUNS[0], b"\n")[1]

@@ -13,6 +13,7 @@
 # make test-clients
 #                 run the tests of the JavaScript client in Firefox, of the Java client, and of host applications;
 #                 audit both clients, and build the packages; list what was skipped
+# make test-all   run the tests of these three targets at once, of each simulation the large size alone
 # make java       build the Java client into clients/java/build
 # make lint       run ruff, mypy, the check of words (.ci/words.txt) and, if it is installed, TypeScript
 # make bench      compare the speed with LDP libraries on PyPI
@@ -74,6 +75,10 @@ test-statistics: $(VENV)/.dev
 
 test-clients: $(VENV)/.dev chromium firefox javascript jdk hosts
 	$(VENV)/bin/python -m pytest -n 3 --dist=loadfile -rs -m clients tests/clients
+
+# Many tests wait for a browser or a server, so more workers than cores are faster.
+test-all: $(VENV)/.dev redis nginx prometheus chromium firefox javascript jdk hosts
+	$(VENV)/bin/python -m pytest -n 4 --durations=30 -rs -m 'not repeated'
 
 check: lint
 	$(VENV)/bin/python -m pytest -n 3 -q -m 'not slow and not clients'

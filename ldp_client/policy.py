@@ -18,6 +18,7 @@ MAX_EPSILON = 2.0
 """The default of `max_epsilon`."""
 MAX_LOCAL_EPSILON = 5.0
 """The default of `max_local_epsilon`."""
+_MAX_LIMIT = 10**9
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,6 @@ def _parse_limit(epsilon: float, name: str) -> Fraction:
         limit = Fraction(str(epsilon))
     except (ValueError, ZeroDivisionError):
         limit = Fraction(0)
-    if limit <= 0:
-        raise BudgetError(f"{name} must be a finite number above 0", BAD_OPTION)
+    if not 0 < limit <= _MAX_LIMIT:
+        raise BudgetError(f"{name} must be a finite number above 0, and at most 10^9", BAD_OPTION)
     return limit

@@ -98,6 +98,8 @@ def _differences(agreed: Plan, later: Plan) -> Iterator[str]:
     for name in ("enrolment", "projection", "texts_digest", "validation"):
         if getattr(agreed, name) != getattr(later, name):
             yield f"another {name.partition('_')[0]}"
+    if (agreed.waves is None) != (later.waves is None):
+        yield "waves" if later.waves else "a survey without waves"
     yield from _other_recipients(agreed.relay, later.relay)
     shown = {each.name: _split_values(each) for each in (agreed.row_label, *agreed.entries)}
     for each in filter(lambda part: part.name, (later.row_label, *later.entries)):  # a label may be absent

@@ -127,6 +127,7 @@ def test_the_sum_of_all_plans_stays_below_the_epsilon_for_life(device):
         ('"rested"', '"tired"'),
         ("epsilon = 1.0", 'epsilon = 1.0\nenrolment = "token"'),
         ("[features.age]", '[texts.en]\ntitle = "Sleep"\n[features.age]'),
+        ("[features.age]", '[waves]\nfirst = 2026-01-01\nevery = "year"\ncount = 9\n[features.age]'),
     ],
 )
 def test_whatever_was_not_shown_asks_again(device, old, new):
@@ -260,6 +261,7 @@ def test_a_grant_names_the_epsilon_for_life(device):
         assert client.grant(series=True).reason == "bad-option"
         assert client.grant(lifetime_epsilon=2).reason == "bad-option"
         assert client.grant(series=True, lifetime_epsilon=0).reason == "bad-option"
+        assert client.grant(series=True, lifetime_epsilon=10**400).reason == "bad-option"
         assert client.grant(series=True, lifetime_epsilon=0.5).reason == "asks-again"
         assert client.status().state is State.NO_CONSENT
     with device.client(in_series(1), public_key=None) as client:

@@ -127,8 +127,10 @@ class RedisServers:
                 client.connection_pool.disconnect(inuse_connections=False)
 
     def read_map(self) -> None:
-        with suppress(*FAILURES):
-            self.client.nodes_manager.initialize()
+        """Read which node has which slot, of a cluster."""
+        if self.is_cluster:
+            with suppress(*FAILURES):
+                self.client.nodes_manager.initialize()
 
 
 class _OneTryCluster(redis.RedisCluster):  # type: ignore[misc]  # see redis-py in pyproject.toml

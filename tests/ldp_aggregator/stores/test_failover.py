@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import redis
 
 from encoders.survey import read_survey
 from ldp_aggregator.stores import StoreError, StoreFailure, StorePolicy
 from ldp_aggregator.stores.redis import RedisStore
+from ldp_aggregator.stores.redis_aof import _RECONNECT_SECONDS, AofRewriter
+from ldp_aggregator.stores.redis_servers import RedisServers
 from ldp_client import make_report
 from tests.ldp_aggregator.collector.conftest import REPORTS, ROW, SURVEY, ask
 from tests.ldp_aggregator.collector.test_durability import SHORT_CACHE
@@ -102,6 +105,16 @@ def test_after_an_answer_of_the_wrong_server_the_address_is_looked_up_again(
     assert is_ready(store)
     assert store.totals("sleep")["q"].n == 2
     store.close()
+
+
+def test_a_rewrite_is_tried_again_while_a_redis_has_lost_its_primary(pair: Pair):
+    servers = RedisServers(pair.url)
+    lose_its_primary(pair.old)
+    rewriter = AofRewriter(servers, 1.0)
+    with pytest.raises(redis.ResponseError):
+        rewriter._rewrite_now()
+    assert rewriter._try(rewriter._rewrite) == _RECONNECT_SECONDS
+    servers.close()
 
 
 def test_a_collector_goes_on_after_its_redis_died_and_its_address_leads_to_the_replica(

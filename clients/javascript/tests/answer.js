@@ -17,6 +17,7 @@ export function answer(request) {
     const plan = planOf(request.plan);
     const row = Object.fromEntries(Object.entries(request.row).map(([name, value]) => [name, valueOf(value)]));
     const { label, token, wave } = request;
+    plan.encode(row, valueOf(label)); // of two mistakes, that in the row is named
     const own = plan.waves ? inWave(plan, wave, token) : plan;
     const report = makeReport(own, row, valueOf(label), { random: random.take, token });
     if (random.left()) return { error: "random" };

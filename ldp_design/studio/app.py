@@ -16,6 +16,7 @@ from typing import Any
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
+from encoders.errors import SurveyError
 from encoders.extras import EXPECTED_ERRORS, describe_error
 from ldp_aggregator.form_page.page import SCRIPT, read_script
 from ldp_design.studio.access import Access
@@ -66,6 +67,14 @@ def _describe_failure(error: Exception) -> tuple[dict[str, str], int]:
     place = traceback.extract_tb(error.__traceback__)[-1]
     sys.stderr.write(f"{type(error).__name__} at {PurePosixPath(place.filename).name}:{place.lineno}\n")
     return {"message": "this did not work because of a fault in the studio; nothing was lost"}, 500
+
+
+def _describe_size(session: Session) -> dict[str, object]:
+    """Return the size of the survey; nothing while it has mistakes, which stand at their fields."""
+    try:
+        return {"version": session.version} | describe_size(compute_size(session.file.text))
+    except SurveyError:
+        return {}
 
 
 # -- files -----------------------------------------------------------------------------------------------
@@ -119,7 +128,7 @@ def _add_answers(app: Flask, session: Session, access: Access) -> None:
     answers: dict[str, Callable[[], object]] = {
         "state": lambda: session.describe() | {"frames": access.frames},
         "text": lambda: {"text": file.text},
-        "size": lambda: {"version": session.version} | describe_size(compute_size(file.text)),
+        "size": lambda: _describe_size(session),
         "preview": lambda: describe_preview(file.text),
         "people": lambda: session.pilot.make_people(request.args.get("count", 100, int)),
         "count": lambda: {"reports": session.count_reports()},

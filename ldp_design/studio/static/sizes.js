@@ -23,7 +23,7 @@ const noise = (epsilon) => 2 * Math.exp(epsilon / 2) / Math.expm1(epsilon);
 /** Ask the server for the margins of this version, and for suggestions while they are shown. */
 export function verify() {
   const { facts, size, version, view } = store.state && { ...store, ...store.state };
-  if (!facts) return;
+  if (!facts) return clearTimeout(timer);
   const isSized = size?.version === version;
   const wants = view === "sizes" && suggested !== version;
   if (isSized && !wants || pending?.version === version && (pending.wants || !wants)) return;
@@ -38,7 +38,7 @@ export function verify() {
 async function compute(mine, isSized, wants) {
   if (!isSized) {
     const size = await get("api/size");
-    if (mine !== pending) return;
+    if (mine !== pending || !size.users) return; // an edit with a mistake came meanwhile
     store.size = size;
     refresh();
     if (wants) announce(t("verified", formatCount(size.users)));

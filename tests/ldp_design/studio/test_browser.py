@@ -47,7 +47,8 @@ class Author:
     def fill(self, name: str, text: str) -> None:
         field = self.page.get_by_label(name, exact=True)
         field.fill(text)
-        field.press("Tab")
+        with self.page.expect_response(lambda response: response.url.endswith("/api/edit")):
+            field.press("Tab")  # a person does not type the next text sooner
 
     def save(self) -> str:
         self.page.locator("#save").click()

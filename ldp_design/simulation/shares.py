@@ -75,6 +75,12 @@ class ShareErrors:
         )
 
 
+def use_all_rows(rows: int, users: int, repeats: int, seed: int) -> list[RowSplit]:
+    """Return a split for each repeat, in which all rows are people who may answer."""
+    everybody, nobody = np.arange(rows), np.arange(0)
+    return [RowSplit(everybody, nobody, nobody, users or rows, (seed, repeat)) for repeat in range(repeats)]
+
+
 def simulate_shares(
     survey: Survey,
     rows: Any,
@@ -94,9 +100,7 @@ def simulate_shares(
     table = read_labelled_table(survey, rows)
     if not len(table.labels):
         raise SimulationError("a simulation needs at least one row")
-    everybody, nobody = np.arange(len(table.labels)), np.arange(0)
-    count = users or len(everybody)
-    splits = [RowSplit(everybody, nobody, nobody, count, (seed, repeat)) for repeat in range(repeats)]
+    splits = use_all_rows(len(table.labels), users, repeats, seed)
     for variant, encoded, trials in run_variants(_estimate, table, splits, variants, seed, progress):
         plan, codes, columns = encoded[0].plan, encoded[0].codes, table.columns
         if plan.projection:

@@ -26,12 +26,11 @@ from ldp_aggregator.snapshot import ALL_WAVES, Snapshot, Total
 from ldp_design.simulation.experiment import (
     EncodedRows,
     Progress,
-    RowSplit,
     compile_survey,
     read_labelled_table,
     run_variants,
 )
-from ldp_design.simulation.shares import ShareErrors
+from ldp_design.simulation.shares import ShareErrors, use_all_rows
 from ldp_design.simulation.variants import SimulationError, Variant
 from ldp_design.sizing.margins import ExpectedTotals
 
@@ -66,11 +65,7 @@ def simulate_waves(
         wave_of = np.array([waves.find(str(names[row]).strip()) for row in table.kept])
     except SurveyError as error:
         raise SimulationError(f"column {column!r}: {error.why}") from None
-    everybody, nobody = np.arange(len(table.labels)), np.arange(0)
-    splits = [
-        RowSplit(everybody, nobody, nobody, users or len(everybody), (seed, repeat))
-        for repeat in range(repeats)
-    ]
+    splits = use_all_rows(len(table.labels), users, repeats, seed)
     trial = partial(_estimate, wave_of)
     for variant, encoded, trials in run_variants(trial, table, splits, variants, seed, progress):
         truth = _find_truth(encoded[0], compile_survey(variant.apply(survey)), wave_of)

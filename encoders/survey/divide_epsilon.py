@@ -20,17 +20,10 @@ from typing import NamedTuple, Self
 from encoders.composition import Message
 from encoders.epsilon_proof import MIN_EPSILON
 from encoders.mechanisms import FrequencyOracle, NumericMechanism
+from encoders.survey import relay_promise
 from encoders.survey.plan_checks import MAX_EACH
 from encoders.survey.questions import Question
 from encoders.survey.relay import Relay
-from encoders.survey.relay_promise import (
-    effective_size,
-    keeps_promise,
-    redesign,
-    rough_budget,
-    rough_cost,
-    round_part,
-)
 
 EQUAL, MARGINS = "equal", "margins"
 _TRIES = 4
@@ -60,10 +53,10 @@ class _Curve(NamedTuple):
 
     @classmethod
     def from_kind(cls, kind: _Kind) -> Self:
-        size, ratios = effective_size(kind.message), [math.exp(n / _PER_UNIT) for n in _PARTS]
+        size, ratios = relay_promise.effective_size(kind.message), [math.exp(n / _PER_UNIT) for n in _PARTS]
         scale = kind.margin / (1 + size / (kind.message.ratio - 1))
         margins = [scale * (1 + size / (p - 1)) for p in ratios]
-        costs = [rough_cost(kind.message, p) for p in ratios]
+        costs = [relay_promise.rough_cost(kind.message, p) for p in ratios]
         return cls(costs, list(starmap(sub, pairwise(margins))), [b - a for a, b in pairwise(costs)])
 
     def find(self, price: float, price_of_cost: float) -> int:
@@ -80,14 +73,17 @@ def divide_by_margins(relay: Relay, epsilon: Decimal, questions: Sequence[Questi
     """
     kinds = [_Kind(each.mechanism.message, typical_error(each)) for each in questions]
     counts = Counter(kinds)
-    budget = max(rough_budget(relay), sum(rough_cost(each.message, each.message.ratio) for each in kinds))
+    budget = max(
+        relay_promise.rough_budget(relay),
+        sum(relay_promise.rough_cost(each.message, each.message.ratio) for each in kinds),
+    )
     best = dict(zip(counts, _find_parts(counts, epsilon, budget), strict=True))
     equal = float(epsilon) / len(questions)
 
     def divide(weight: float) -> list[Question]:
-        parts = [round_part(equal + weight * (best[kind] - equal)) for kind in kinds]
+        parts = [relay_promise.round_part(equal + weight * (best[kind] - equal)) for kind in kinds]
         pairs = zip(questions, parts, strict=True)
-        return [replace(each, mechanism=redesign(each.mechanism, part)) for each, part in pairs]
+        return [replace(each, mechanism=relay_promise.redesign(each.mechanism, part)) for each, part in pairs]
 
     found, low, high = questions, 0.0, 1.0
     if not _holds(relay, questions):
@@ -104,7 +100,7 @@ def divide_by_margins(relay: Relay, epsilon: Decimal, questions: Sequence[Questi
 
 
 def _holds(relay: Relay, questions: Sequence[Question]) -> bool:
-    return keeps_promise(relay, [each.mechanism for each in questions])
+    return relay_promise.keeps_promise(relay, [each.mechanism for each in questions])
 
 
 def typical_error(question: Question) -> float:

@@ -16,16 +16,8 @@ from encoders.survey import CategoricalFeature, Feature, Plan, Survey
 from encoders.survey.parse_value import is_missing
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import BoolArray
+from ldp_aggregator.rows import table_input
 from ldp_aggregator.rows.spellings import choose_value
-from ldp_aggregator.rows.table_input import (
-    Columns,
-    check_table,
-    column_names,
-    name_columns,
-    read_labels,
-    select_columns,
-    to_array,
-)
 
 
 class RowReader(BaseEstimator):
@@ -35,11 +27,11 @@ class RowReader(BaseEstimator):
     plan_: Plan | SiloPlan
     _reads_by_name: bool
 
-    def _read_training_table(self, X: Any, y: Any) -> tuple[Columns, NDArray[Any]]:
-        check_table(X)
+    def _read_training_table(self, X: Any, y: Any) -> tuple[table_input.Columns, NDArray[Any]]:
+        table_input.check_table(X)
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None: give the labels of X")
-        labels, found = read_labels(y), column_names(X)
+        labels, found = table_input.read_labels(y), table_input.column_names(X)
         names = (
             [entry.name for entry in self.survey.entries] if self.survey else found and list(map(str, found))
         )
@@ -48,23 +40,23 @@ class RowReader(BaseEstimator):
             self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
         table = self._read_rows(X, names or [], reset=True)
         if isinstance(table, np.ndarray):
-            table = name_columns(table, names or list(map(str, range(table.shape[1]))))
+            table = table_input.name_columns(table, names or list(map(str, range(table.shape[1]))))
         check_consistent_length(labels, next(iter(table.values()), labels))
         return table, labels
 
-    def _read_table(self, X: Any) -> Columns | NDArray[Any]:
+    def _read_table(self, X: Any) -> table_input.Columns | NDArray[Any]:
         check_is_fitted(self)
-        check_table(X)
+        table_input.check_table(X)
         return self._read_rows(X, [entry.name for entry in self.plan_.entries], reset=False)
 
-    def _read_rows(self, X: Any, names: Sequence[str], *, reset: bool) -> Columns | NDArray[Any]:
-        found = column_names(X)
+    def _read_rows(self, X: Any, names: Sequence[str], *, reset: bool) -> table_input.Columns | NDArray[Any]:
+        found = table_input.column_names(X)
         if found is None:
-            return self._read_array(to_array(X), len(names), reset=reset)
+            return self._read_array(table_input.to_array(X), len(names), reset=reset)
         if self._reads_by_name or not _is_frame(X):
-            return select_columns(X, names)
+            return table_input.select_columns(X, names)
         # scikit-learn requires the columns of the DataFrame, in the same order, if no survey names them
-        columns = select_columns(X, found)
+        columns = table_input.select_columns(X, found)
         _check_names(list(getattr(self, "feature_names_in_", map(str, found))), list(map(str, found)))
         if len(found) != len(names):
             raise ValueError(f"X has {len(found)} features, but the classifier was fitted with {len(names)}")
@@ -112,7 +104,9 @@ def check_handling(handle_unknown: str) -> None:
         raise ValueError(f"handle_unknown must be one of {', '.join(_HANDLINGS)}, not {handle_unknown!r}")
 
 
-def replace_unknown_values(plan: Plan | SiloPlan, columns: Columns) -> tuple[Columns, BoolArray]:
+def replace_unknown_values(
+    plan: Plan | SiloPlan, columns: table_input.Columns
+) -> tuple[table_input.Columns, BoolArray]:
     """Replace unknown categories, and missing values where the survey has no category for them.
 
     Returns the columns with a value of the feature in place of each unknown one, and where a value was

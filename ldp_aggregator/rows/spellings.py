@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 
 from encoders.errors import RowError
-from encoders.survey import CategoricalFeature, Choices, Feature
-from encoders.survey.row_cells import (
-    ALL_DROPPED,
-    describe_dropped,
-    describe_outside,
-    has_booleans,
-    is_missing_code,
-    read_boolean,
-)
+from encoders.survey import CategoricalFeature, Choices, Feature, row_cells
 from ldp_aggregator.arrays import BoolArray, IntArray
 
 
@@ -38,7 +30,7 @@ def drop_missing_codes(
             names.append(feature.name)
         filled[feature.name] = _fill(cells, coded, value)
     if names and dropped.all():
-        raise RowError(", ".join(names), ALL_DROPPED)
+        raise RowError(", ".join(names), row_cells.ALL_DROPPED)
     return filled, np.flatnonzero(~dropped)
 
 
@@ -54,7 +46,7 @@ def _find_codes(
         if each.missing_codes and each.name in columns:
             column = columns[each.name]
             cells = column.tolist() if hasattr(column, "tolist") else list(column)
-            coded = np.array([is_missing_code(each, cell) for cell in cells], dtype=bool)
+            coded = np.array([row_cells.is_missing_code(each, cell) for cell in cells], dtype=bool)
             if coded.any():
                 yield each, cells, coded
 
@@ -77,10 +69,10 @@ def describe_rows(features: Sequence[Feature], columns: Mapping[str, Any]) -> It
             beyond = numbers[(numbers < each.bounds[0]) | (numbers > each.bounds[1])]
             outside = Counter(beyond[~np.isin(beyond, each.missing_codes)].tolist())
             if outside:
-                yield describe_outside(each, outside, len(numbers))
+                yield row_cells.describe_outside(each, outside, len(numbers))
     rows, kept = len(next(iter(columns.values()), ())), len(drop_missing_codes(features, columns)[1])
     if kept < rows:
-        yield describe_dropped(rows - kept, rows)
+        yield row_cells.describe_dropped(rows - kept, rows)
 
 
 def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,9 +82,9 @@ def read_boolean_columns(features: Iterable[Feature], columns: Mapping[str, Any]
             isinstance(feature, CategoricalFeature)
             and not isinstance(feature, Choices)
             and feature.name in columns
-            and has_booleans(feature.values)
+            and row_cells.has_booleans(feature.values)
         ):
             column = columns[feature.name]
             cells = column.tolist() if hasattr(column, "tolist") else column
-            replaced[feature.name] = [read_boolean(cell, feature.values) for cell in cells]
+            replaced[feature.name] = [row_cells.read_boolean(cell, feature.values) for cell in cells]
     return replaced

@@ -16,14 +16,8 @@ from redis.commands.core import CoreCommands
 from redis.retry import Retry
 
 from ldp_aggregator.background_task import BackgroundTask
+from ldp_aggregator.stores import redis_errors
 from ldp_aggregator.stores.failure import CounterError, StoreError
-from ldp_aggregator.stores.redis_errors import (
-    FAILURES,
-    classify_failure,
-    explain_permissions,
-    explain_url_error,
-    store_error,
-)
 
 TIMEOUT_SECONDS = 5.0
 """Longest wait for a response; redis-py prefers `?socket_timeout=` in the URL."""
@@ -58,10 +52,12 @@ class RedisServers:
                 pool = self.client.connection_pool
                 pool.connection_class(**pool.connection_kwargs)  # checks the options now
         except (ValueError, TypeError) as error:
-            raise StoreError(f"invalid Redis URL: {explain_url_error(url, error)}") from None
-        except FAILURES as error:
-            message = f"the Redis cluster cannot be used: {error}{explain_permissions(str(error))}"
-            raise StoreError(message, classify_failure(error)) from error
+            raise StoreError(f"invalid Redis URL: {redis_errors.explain_url_error(url, error)}") from None
+        except redis_errors.FAILURES as error:
+            message = (
+                f"the Redis cluster cannot be used: {error}{redis_errors.explain_permissions(str(error))}"
+            )
+            raise StoreError(message, redis_errors.classify_failure(error)) from error
 
     def node_of_key(self, key: str) -> Node:
         return {"target_nodes": self.client.get_node_from_key(key)} if self.is_cluster else {}
@@ -105,8 +101,8 @@ class RedisServers:
         """
         try:
             yield
-        except FAILURES as error:
-            found = store_error(error)
+        except redis_errors.FAILURES as error:
+            found = redis_errors.store_error(error)
             if not isinstance(found, CounterError):
                 self._close_idle_connections()
                 self.after_failure()
@@ -129,7 +125,7 @@ class RedisServers:
     def read_map(self) -> None:
         """Read which node has which slot, of a cluster."""
         if self.is_cluster:
-            with suppress(*FAILURES):
+            with suppress(*redis_errors.FAILURES):
                 self.client.nodes_manager.initialize()
 
 

@@ -17,10 +17,8 @@ from encoders.survey import Plan
 from encoders.survey.unsealing import write_private_key
 from ldp_aggregator.cli import config, deletion, surveys, transfer
 from ldp_aggregator.cli.access import access
-from ldp_aggregator.cli.amounts import Count
-from ldp_aggregator.cli.file_options import INPUT_FILE
+from ldp_aggregator.cli.file_options import INPUT_FILE, STORE_VARIABLE, Count, durability_option
 from ldp_aggregator.cli.help import Command, Group, advanced_option, argument, option, version_option
-from ldp_aggregator.cli.store_option import STORE_VARIABLE, durability_option
 from ldp_aggregator.cli.surveys import tokens
 from ldp_aggregator.collector.access_tokens import Role
 from ldp_aggregator.collector.errors import SettingsError

@@ -33,12 +33,10 @@ from ldp_aggregator.stores import (
     open_store,
     schedule,
 )
-from ldp_aggregator.stores.failure import CounterError
-from ldp_aggregator.stores.losses import SeenTotals
-from ldp_aggregator.stores.operator_log import local_account, write_log
+from ldp_aggregator.stores.failure import CounterError, SeenTotals
+from ldp_aggregator.stores.operator_log import local_account, read_tombstones, require_living, write_log
 from ldp_aggregator.stores.shards import fix_shards
 from ldp_aggregator.stores.store import TEXTS, changed_plan_error, count_reports
-from ldp_aggregator.stores.tombstone import read_tombstones, require_living
 
 
 @dataclass(frozen=True, kw_only=True)

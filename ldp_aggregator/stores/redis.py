@@ -13,24 +13,38 @@ from typing import Any
 
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.stores import store
-from ldp_aggregator.stores.failure import StoreError, StoreFailure, require_whole
-from ldp_aggregator.stores.losses import NO_LOSS, Loss, SeenTotals, compare_numbers
-from ldp_aggregator.stores.redis_aof import AofRewriter, split_rewrite_seconds
+from ldp_aggregator.stores.failure import (
+    NO_LOSS,
+    Loss,
+    SeenTotals,
+    StoreError,
+    StoreFailure,
+    compare_numbers,
+    require_whole,
+)
+from ldp_aggregator.stores.operator_log import DELETED, deleted_survey_error
 from ldp_aggregator.stores.redis_errors import FAILURES
-from ldp_aggregator.stores.redis_scripts import (
+from ldp_aggregator.stores.redis_servers import (
     NUMBERS_SCRIPT,
     RECORD_SCRIPT,
+    TIMEOUT_SECONDS,
+    RedisServers,
     counter_keys,
     hash_plan,
     marker_key,
+    node_name,
     note_key,
     number_field,
     script_arguments,
     unpack_total,
 )
-from ldp_aggregator.stores.redis_servers import TIMEOUT_SECONDS, RedisServers, node_name
-from ldp_aggregator.stores.redis_settings import DurabilityCheck, describe_guarantee, require_password
-from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
+from ldp_aggregator.stores.redis_settings import (
+    AofRewriter,
+    DurabilityCheck,
+    describe_guarantee,
+    require_password,
+    split_rewrite_seconds,
+)
 
 _LOCK = {"timeout": 60.0, "blocking_timeout": TIMEOUT_SECONDS}
 """How long one publication of a survey may take, and how long the next one waits for it, in seconds."""

@@ -20,10 +20,9 @@ from encoders.file_kind import describe_other
 from ldp_aggregator.arrays import ByteArray
 from ldp_aggregator.background_task import BackgroundTask
 from ldp_aggregator.stores import sqlite_counters, sqlite_file, store
-from ldp_aggregator.stores.failure import StoreError, require_whole
-from ldp_aggregator.stores.losses import Loss, SeenTotals
+from ldp_aggregator.stores.failure import Loss, SeenTotals, StoreError, require_whole
+from ldp_aggregator.stores.operator_log import DELETED, deleted_survey_error
 from ldp_aggregator.stores.sqlite_buckets import find_ids, read_buckets
-from ldp_aggregator.stores.tombstone import DELETED, deleted_survey_error
 
 _CHECKPOINT_SECONDS = 15.0
 """How long a report may stay in the write-ahead log before the log is emptied."""

@@ -14,8 +14,7 @@ from encoders.survey import read_survey
 from encoders.survey.any_survey import ANY_PLANS, read_survey_file
 from encoders.survey.compiled_plan import SILO
 from encoders.survey.plan_files import PEOPLE_PLANS
-from ldp_aggregator.cli.amounts import Count
-from ldp_aggregator.cli.file_options import INPUT_FILE, print_notes, read_rows
+from ldp_aggregator.cli.file_options import INPUT_FILE, Count, print_notes, read_rows
 from ldp_aggregator.cli.help import (
     Group,
     advanced_option,
@@ -26,8 +25,8 @@ from ldp_aggregator.cli.help import (
     version_option,
 )
 from ldp_aggregator.results_file import read_trained
-from ldp_aggregator.rows.csv_rows import parse_typed_columns, read_text_columns
-from ldp_aggregator.rows.spellings import describe_rows
+from ldp_aggregator.rows.encode_table import describe_rows
+from ldp_aggregator.rows.table_input import parse_typed_columns, read_text_columns
 from ldp_design.authoring import sample_row
 from ldp_design.authoring.project import write_projection
 from ldp_design.authoring.projection_inputs import projection_inputs

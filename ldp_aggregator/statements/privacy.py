@@ -9,13 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 from types import SimpleNamespace
 from typing import Self
 
-from ldp_aggregator.privacy_statement import (
-    ADD_REMOVE,
-    CuratorPrivacy,
-    PrivacyStatement,
-    RelayPrivacy,
-    SiloPrivacy,
-)
+from ldp_aggregator import privacy_statement
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.wording.statement import Statement
 from ldp_aggregator.wording.values import (
@@ -52,7 +46,7 @@ def _describe_report(epsilon: str, simulated: bool) -> SimpleNamespace:
     )
 
 
-def _describe_messages(silos: Sequence[SiloPrivacy]) -> SimpleNamespace:
+def _describe_messages(silos: Sequence[privacy_statement.SiloPrivacy]) -> SimpleNamespace:
     rows = max(each.rows_per_person for each in silos)
     return SimpleNamespace(
         epsilon=silos[0].epsilon,
@@ -64,7 +58,7 @@ def _describe_messages(silos: Sequence[SiloPrivacy]) -> SimpleNamespace:
     )
 
 
-def _describe_relay(relay: RelayPrivacy) -> SimpleNamespace:
+def _describe_relay(relay: privacy_statement.RelayPrivacy) -> SimpleNamespace:
     return SimpleNamespace(
         epsilon=Number(relay.epsilon),
         delta=f"{relay.delta:.1g}",
@@ -94,7 +88,7 @@ class PrivacyFacts:
     shuffled: SimpleNamespace | None = None
 
     @classmethod
-    def of(cls, statement: PrivacyStatement) -> Self:
+    def of(cls, statement: privacy_statement.PrivacyStatement) -> Self:
         people, relay, audit = statement.people, statement.relay, statement.audit
         answers = [float(each.epsilon) for each in people.questions] if people and people.asks_all else []
         shuffled = statement.only_if_shuffled
@@ -114,7 +108,7 @@ class PrivacyFacts:
         )
 
 
-def find_privacy(statement: PrivacyStatement) -> list[Statement]:
+def find_privacy(statement: privacy_statement.PrivacyStatement) -> list[Statement]:
     return TEXTS.section("privacy", PrivacyFacts.of(statement))
 
 
@@ -132,7 +126,7 @@ def format_epsilon(epsilon: Decimal) -> str:
     return f"{epsilon.quantize(Decimal('0.0001'), ROUND_CEILING):f}"
 
 
-def describe_promise(privacy: CuratorPrivacy) -> SimpleNamespace:
+def describe_promise(privacy: privacy_statement.CuratorPrivacy) -> SimpleNamespace:
     # an exact number, since doubles end at e^709
     factor = (Decimal(privacy.epsilon.numerator) / privacy.epsilon.denominator).exp()
     return SimpleNamespace(
@@ -140,11 +134,11 @@ def describe_promise(privacy: CuratorPrivacy) -> SimpleNamespace:
         delta=format_amount(privacy.delta),
         adjacency=privacy.adjacency,
         # whether neighbours differ by the presence of one person
-        add_remove=privacy.adjacency == ADD_REMOVE,
+        add_remove=privacy.adjacency == privacy_statement.ADD_REMOVE,
         factor=factor_at_most(factor),
         beliefs=update_beliefs(float(min(factor, _MAX_FACTOR))),
     )
 
 
-def find_promise(privacy: CuratorPrivacy) -> list[Statement]:
+def find_promise(privacy: privacy_statement.CuratorPrivacy) -> list[Statement]:
     return TEXTS.section("curator", describe_promise(privacy))

@@ -18,16 +18,8 @@ from ldp_aggregator.estimation.tables.noisy_tables import COUNT_TABLE
 from ldp_aggregator.statements import TEXTS
 from ldp_aggregator.statements.data import is_of_people
 from ldp_aggregator.statements.rules import find_margins
+from ldp_aggregator.wording import values
 from ldp_aggregator.wording.statement import Statement
-from ldp_aggregator.wording.values import (
-    MAX_MARGIN,
-    FirstNames,
-    Names,
-    NumberMargin,
-    RoundShare,
-    ShareMargin,
-    name_counted,
-)
 
 _ESTIMATES = {
     "frequencies": "P(value, {label})",
@@ -61,7 +53,7 @@ def _find_warnings(estimates: Estimates) -> Iterator[Statement]:
     if estimates.silos and estimates.silos.contradictions:
         yield TEXTS.find(
             "warnings.contradiction",
-            names=Names(estimates.silos.contradictions),
+            names=values.Names(estimates.silos.contradictions),
             level=f"{CONTRADICTION_LEVEL:g}",
         )
     for feature in estimates.features:
@@ -89,7 +81,7 @@ def find_feature_warning(feature: FeatureResult | NumberResult, classes: Sequenc
         empty = []
     if not mechanisms:
         return TEXTS.find("warnings.not-asked", feature=feature.name, classes=len(classes) > 1)
-    _, counted = name_counted(mechanisms[0])
+    _, counted = values.name_counted(mechanisms[0])
     if not n and len(empty) in (0, len(mechanisms)):
         return TEXTS.find("warnings.no-reports", feature=feature.name, counted=counted)
     if len(empty) == 1:
@@ -107,11 +99,11 @@ def _find_noise(
     margins, useful = find_margins(result)
     if not (noisy := margins > useful).any():
         return None
-    one, counted = name_counted(mechanism)
-    write = NumberMargin if isinstance(result, NumberResult) else ShareMargin
+    one, counted = values.name_counted(mechanism)
+    write = values.NumberMargin if isinstance(result, NumberResult) else values.ShareMargin
     widest = float(margins.max())
     needed = n * (widest / useful) ** 2  # of few people in a class, not even the margin is known
-    is_measured = len(groups) == 1 or isinstance(result, NumberResult) or widest < MAX_MARGIN
+    is_measured = len(groups) == 1 or isinstance(result, NumberResult) or widest < values.MAX_MARGIN
     return TEXTS.find(
         "warnings.noise",
         feature=result.name,
@@ -121,7 +113,7 @@ def _find_noise(
         ordered=isinstance(result, FeatureResult) and bool(result.ordered) and len(groups) == 1,
         grouped=len(groups) > 1,
         some=not noisy.all(),
-        noisy=FirstNames([name for name, each in zip(groups, noisy, strict=True) if each]),
+        noisy=values.FirstNames([name for name, each in zip(groups, noisy, strict=True) if each]),
         group=groups[int(margins.argmax())],
         # whether it is known how many are needed
         scales=COUNT_TABLE not in mechanism and math.isfinite(needed) and is_measured,
@@ -147,7 +139,7 @@ def find_poisoning(poisoning: PoisoningSummary, label: str) -> list[Statement]:
         check, move = largest
         name, separator, feature = move.estimate.partition(" of ")
         influence = SimpleNamespace(
-            fake_share=RoundShare(FAKE_SHARE),
+            fake_share=values.RoundShare(FAKE_SHARE),
             question=check.question,
             estimate=f"{_name_estimate(name, label)}{separator}{feature}",
             # how far they could move the estimate, in standard errors
@@ -184,7 +176,7 @@ def _describe_alarm(tests: SupportTests) -> Statement:
     if tests.sizes < tests.level:
         parts.append(TEXTS.find("poisoning-details.sizes", p_value=_power_above(tests.sizes)))
     if tests.pairs < tests.level:
-        pairs = Names(
+        pairs = values.Names(
             f"{' with '.join(each.values)} ({each.reports:,.0f} times, expected {each.expected:,.0f})"
             for each in tests.suspicious_pairs
         )
@@ -206,7 +198,7 @@ def find_untested(poisoning: PoisoningSummary) -> list[Statement]:
         TEXTS.find(
             "poisoning-details.untested",
             mechanism=reason == Untested.MECHANISM,
-            questions=Names(dict.fromkeys(questions)),
+            questions=values.Names(dict.fromkeys(questions)),
         )
         for reason, questions in reasons.items()
     ]

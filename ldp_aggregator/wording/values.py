@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from encoders.explain.text import Counted
-from encoders.mechanisms.count_table import CountTable
+from encoders.mechanisms.counted_table import CountTable
 
 MAX_MARGIN = 0.5
 """An estimate is unknown if its margin, before it is cut, is larger than this share of the range."""

@@ -13,7 +13,7 @@ from ldp_aggregator.atomic_file import write_atomically
 from ldp_aggregator.cli.file_options import INPUT_FILE, OutputFile
 from ldp_aggregator.cli.help import Command, multiline_option, option
 from ldp_design.authoring.draft import draft_survey
-from ldp_design.authoring.sample import read_sample
+from ldp_design.authoring.sample_row import read_sample
 
 _CONVERT_XLSFORM = LateImport(
     "ldp_design.authoring.xlsform.survey_file:convert_xlsform", "xlsform", "an XLSForm"

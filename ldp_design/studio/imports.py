@@ -9,7 +9,7 @@ from pathlib import Path
 from encoders.errors import LdpError
 from encoders.late_imports import LateImport
 from ldp_design.authoring.draft import draft_survey, make_survey_id
-from ldp_design.authoring.sample import read_sample
+from ldp_design.authoring.sample_row import read_sample
 from ldp_design.authoring.toml_edit import quote
 
 MAX_BYTES = 10_000_000

@@ -1,8 +1,11 @@
-"""Lets a server have as many connections as its limit of open files permits."""
+"""What a server asks of the system: as many connections as its open files permit, and no passed sockets."""
 
 from __future__ import annotations
 
+import os
 import resource
+
+from encoders.errors import LdpError
 
 MAX_CONNECTIONS = 1000
 """Connections of a process; later ones wait in the kernel's queue."""
@@ -24,3 +27,12 @@ def allow_connections(threads: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < limit:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     return max(limit - others, 1)
+
+
+def require_no_passed_sockets(setting: str) -> None:
+    """Raise LdpError if systemd has passed sockets, which gunicorn would serve in place of the `setting`."""
+    if os.environ.get("LISTEN_PID") == str(os.getpid()):
+        raise LdpError(
+            "systemd has passed sockets to this process (LISTEN_FDS), but socket activation is not "
+            f"supported: disable the .socket unit, and name the address with {setting}"
+        )

@@ -1,4 +1,4 @@
-"""Calls in a separate thread, for which callers wait a limited time."""
+"""Answers that concurrent callers share: one computation, or its result for some seconds."""
 
 from __future__ import annotations
 
@@ -30,3 +30,24 @@ class SharedCall(Generic[T]):
                 self._future, self._end = self._pool.submit(function), time.monotonic() + self._seconds
             future, left = self._future, self._end - time.monotonic()
         return future.result(max(0.0, left))
+
+
+class TtlCache(Generic[T]):
+    """Caches results for some `seconds`; of concurrent callers, one computes and the others wait."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._lock = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
+        self._entries: dict[str, tuple[float, T]] = {}
+
+    def get(self, key: str, compute: Callable[[], T]) -> T:
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            entry = self._entries.get(key)
+            if entry and self._clock() - entry[0] < self._seconds:
+                return entry[1]
+            result = compute()
+            self._entries[key] = self._clock(), result
+            return result

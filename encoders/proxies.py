@@ -1,10 +1,11 @@
-"""The address of the sender of a request that may have come through proxies."""
+"""What proxies tell a server: the address of a request's sender, and the requests that they refused."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from pathlib import Path
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -38,3 +39,11 @@ def parse_address(text: str) -> Address | None:
     except ValueError:
         return None
     return getattr(address, "ipv4_mapped", None) or address
+
+
+def count_refusals(file: Path | None) -> int | None:
+    """Return the size of the file in bytes, one for each request; None if there is no file."""
+    try:
+        return file.stat().st_size if file else None
+    except OSError:
+        return None

@@ -111,7 +111,7 @@ release: $(RELEASE)/.release $(VENV)/.dev redis
 # deploy/requirements.lock: what the image needs; deploy/build.lock: what builds the wheel; .ci/requirements.lock: the extra [dev].
 LOCK = $(RELEASE)/bin/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 lock: $(RELEASE)/.release
-	$(LOCK) --extra collector --extra relay pyproject.toml -o deploy/requirements.lock
+	$(LOCK) --extra collector pyproject.toml -o deploy/requirements.lock
 	echo 'hatchling>=1.26' | $(LOCK) - -o deploy/build.lock
 	$(LOCK) --extra dev -c deploy/requirements.lock -c deploy/build.lock pyproject.toml -o .ci/requirements.lock
 	$(RELEASE)/bin/python -m tools.image_digests $(if $(UPGRADE),--upgrade)
@@ -136,7 +136,7 @@ docs: $(DOCS)/.docs
 # One stamp file per environment: it is installed again only if its dependencies or the version have changed.
 $(VENV)/.demo: pyproject.toml encoders/__init__.py | $(VENV)/bin/python
 	@echo 'Installing the packages into $(VENV) ...'
-	@$(VENV)/bin/python $(PIP) --editable '.[collector,train,relay]'
+	@$(VENV)/bin/python $(PIP) --editable '.[author]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml encoders/__init__.py | $(VENV)/bin/python

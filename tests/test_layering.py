@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "ldp_central": {"encoders", "reduction", "ldp_aggregator", "ldp_central"},
     "ldp_design": {"encoders", "reduction", "ldp_aggregator", "ldp_central", "ldp_design"},
     "ldp_audit": {"encoders", "ldp_client", "ldp_silo", "ldp_aggregator", "ldp_central", "ldp_audit"},
+    "ldp_bayes": {"encoders", "ldp_client", "ldp_design", "ldp_bayes"},
 }
 ON_THE_DEVICE = ("encoders", "reduction", "ldp_client")
 WITHOUT_EXTRAS = (*ON_THE_DEVICE, "ldp_silo")

@@ -24,7 +24,7 @@ from ldp_aggregator.form_page.page import SCRIPT, read_script, render_page
 from ldp_aggregator.form_page.words import ENGLISH, find_untranslated, read_words
 from ldp_design.authoring.relay_overview import MAX_LOCAL_EPSILON
 
-_SEGNO = LateImport("segno", "page", "--qr")
+_SEGNO = LateImport("segno", "author", "--qr")
 _MAX_EPSILON = 2
 """The largest epsilon that the page accepts, like every client, unless the author raises it."""
 _MARK = b'<meta name="generator" content="ldp-survey page">'

@@ -33,7 +33,7 @@ rows-of-one-class sending-times silos stores surveys-without-a-label
 """
 MOVED = {
     "analysing": "intervals",
-    "central": "central-guarantee",
+    "central": "central-guarantee compare trust-models",
     "embedding-web": "embedding-frameworks hosts",
     "formats": "json-output model-file public-api",
     "methods": "numeric-mechanisms",
@@ -51,7 +51,6 @@ MOVED = {
     "silos": "silos-guarantee silos-report",
     "size-and-epsilon": "dossier made-up-answers",
     "survey-file": "numbers",
-    "trust-models": "compare",
     "../CONTRIBUTING": "architecture",
 }
 MOVED["decisions"] = " ".join(f"decisions/{name}" for name in DECISIONS.split())

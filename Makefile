@@ -33,7 +33,8 @@
 # make test-versions
 #                 install each extra alone from a local index, resolve all for later versions of Python, and run the
 #                 quick tests with the lowest and the newest versions of all dependencies; needs PyPI
-# make docs       build the documentation as a site into build/site, with search and the API reference
+# make docs       build the documentation as a site into build/site, with search and the API reference; fails if a
+#                 link or an anchor of the site leads nowhere
 # make lock       write the lock files again for changed dependencies, and the digests of base images into deploy/;
 #                 UPGRADE=1 takes the newest version of everything
 # make clean      delete everything that is generated, also the environments
@@ -132,6 +133,7 @@ accuracy: $(BENCH)/.bench $(BENCH_CENTRAL)/.bench-central
 
 docs: $(DOCS)/.docs
 	version=$$($(DOCS)/bin/python -c 'import encoders; print(encoders.__version__)') \
+	&& rm -rf build/site/$$version \
 	&& $(DOCS)/bin/python -m sphinx -W --keep-going -q -b html -c docs/site . build/site/$$version
 	! grep -rElI '<(script|img|link)[^>]*(src|href)="(https?:)?//' build/site --include='*.html'
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
-from encoders.errors import RowError, SurveyError
+from encoders.errors import SurveyError
 from encoders.randomness import FastStream
 from encoders.survey import Plan, Survey
 from encoders.survey.compiled_plan import SILO_REFUSAL
 from encoders.survey.silo_plan import SiloPlan
-from ldp_aggregator.arrays import FloatArray, IntArray
+from ldp_aggregator.arrays import FloatArray
 from ldp_aggregator.classifiers.infer_survey import choose_plan
 from ldp_aggregator.classifiers.row_reader import (
     ERROR,
@@ -27,13 +27,12 @@ from ldp_aggregator.classifiers.row_reader import (
     replace_unknown_values,
 )
 from ldp_aggregator.estimation.validation_result import refuse_validation
-from ldp_aggregator.prediction.fast_predict import UNDECIDED, FastPredictor
 from ldp_aggregator.prediction.predictor import Predictor
 from ldp_aggregator.prediction.scoring import LogProbabilities
 from ldp_aggregator.results import Results, make_results
 from ldp_aggregator.results_file import no_classifier
 from ldp_aggregator.rows.encode_table import drop_missing_codes, encode_table, read_boolean_columns
-from ldp_aggregator.rows.table_input import Columns, name_rows_by_index, take_rows
+from ldp_aggregator.rows.table_input import Columns, name_rows_by_index
 from ldp_aggregator.simulated_population import simulate_reports
 
 
@@ -124,7 +123,6 @@ class NaiveBayes(SurveyClassifier):
         super()._set_predictor(predictor)
         assert isinstance(predictor.model, LogProbabilities)
         self.log_probabilities_ = predictor.model
-        self._fast_predictor = FastPredictor.from_model(predictor.plan, predictor.model)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Simulate the whole protocol over a population: one randomised report per row.
@@ -175,22 +173,6 @@ class NaiveBayes(SurveyClassifier):
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
         """Return log P(label) plus the sum of log P(value | label), (m, k), columns as in `classes_`."""
         return super().predict_joint_log_proba(X)
-
-    def _find_best(self, rows: Columns | NDArray[Any]) -> IntArray:
-        check_handling(self.handle_unknown)
-        best: IntArray
-        if self._fast_predictor is None or not self._fast_predictor.supports(rows):
-            best = self._compute_scores(rows).argmax(axis=1)
-            return best
-        best = self._fast_predictor.predict(rows)
-        undecided = np.flatnonzero(best == UNDECIDED)
-        if len(undecided):
-            try:
-                best[undecided] = self._compute_scores(take_rows(rows, undecided)).argmax(axis=1)
-            except RowError:
-                self._compute_scores(rows)  # raises the same error, with the number of the row in all rows
-                raise
-        return best
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -77,7 +77,7 @@ def test_values_that_are_no_category_and_no_number_stay_errors(model):
 
 
 @pytest.mark.parametrize("labels", [2, 4])
-def test_fast_prediction_and_scores_agree_about_unknown_numbers(labels):
+def test_predictions_and_scores_agree_about_unknown_numbers(labels):
     model = random_model(DISCRETE, labels).set_params(handle_unknown="ignore")
     X = random_integers().astype(float)
     X[::7, 0] = np.nan

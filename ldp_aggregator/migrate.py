@@ -250,10 +250,7 @@ class _Migration:
             self._record_ids(name, counter, (ids[new], marks[new]), width)
 
     def _find_late_reports(self, totals: TotalsByCounter) -> dict[str, Loss]:
-        """Return the reports whose ids were copied, but which were counted after the sums had been read.
-
-        The sums are read first, so that each report in them has its id in the copy, and never counts twice.
-        """
+        """Return the reports whose ids were copied, but which were counted after the sums had been read."""
         copied = self._read_totals(self._target)
         late = {key: compare_numbers(copied[key].n, total.n) for key, total in totals.items()}
         require_whole({self._survey: {counter: loss for (_, counter), loss in late.items() if loss.ids}})

@@ -18,8 +18,6 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages as one array."""
-
     data: NDArray[np.uint8]
     """One message per row, followed by zeros. Shape (n, longest)."""
     lengths: NDArray[np.int64]

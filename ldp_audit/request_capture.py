@@ -26,8 +26,6 @@ _RESPONSE = b"%s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP request."""
-
     head: bytes
     body: bytes
 

@@ -70,7 +70,6 @@ class PublicSilo:
 
 
 def without_tokens(plan: SiloPlan) -> SiloPlan:
-    """Return the plan as one that needs no invitation."""
     return replace(plan, enrolment=OPEN)
 
 

@@ -34,10 +34,7 @@ EXPLANATIONS: dict[str, str] = {
 def send_message(
     journal: SiloJournal, epoch: Epoch, transport: Transport, timeout: float, show: Callable[[str], object]
 ) -> tuple[str, str]:
-    """Send the message of an epoch until the collector has answered for it, or `timeout` seconds are over.
-
-    Returns the reason and why the message still waits; both are empty if it does not.
-    """
+    """Send an epoch's message until the collector has answered, or `timeout`; return why it waits, or ""."""
     end, failures = time.monotonic() + timeout, 0
     while True:
         reason, why, response = _attempt(journal, epoch, transport)

@@ -41,34 +41,14 @@ class Intake:
     def record_body(
         self, body: bytes, allow_many: bool = True, schedule: Schedule = _NO_LIMITS
     ) -> list[ReportOutcome]:
-        """Check and record the reports of one body.
+        """Check and record the reports of one body, each independently; return outcomes in its order.
 
-        Each report is checked independently. When this returns, every "recorded" report is durable;
-        rejections are counted by reason a little later.
-
-        Parameters
-        ----------
-        body : bytes
-            One or many packed reports, concatenated.
-        allow_many : bool
-            Whether the body may hold more than one report.
-        schedule : Schedule
-            Says which waves are closed, and how long after its end a wave still takes reports, if longer than
-            WAVE_GRACE_SECONDS.
-
-        Returns
-        -------
-        list of ReportOutcome
-            In the order of the body.
-
-        Raises
-        ------
-        ReportError
-            If the body cannot be divided into reports, or holds more than allowed. This counts as one
-            rejection; no report is recorded.
-        StoreError
-            If the store cannot be used. Reports recorded before the failure stay counted; if the same body
-            is sent again, these are duplicates and the others are counted.
+        When this returns, every "recorded" report is durable; rejections are counted by reason a little
+        later. `allow_many` says whether the body may hold more than one report. `schedule` says which waves
+        are closed, and how long after its end a wave takes reports, if longer than WAVE_GRACE_SECONDS.
+        Raises ReportError, which counts as one rejection, if the body cannot be divided into reports, or
+        holds too many: no report is then recorded. Raises StoreError if the store cannot be used: what was
+        recorded before stays counted, and is a duplicate if the same body is sent again.
         """
         try:
             if not allow_many:

@@ -30,11 +30,7 @@ clients/javascript/build.js."""
 
 
 def read_words(data: bytes) -> dict[str, dict[str, str]]:
-    """Read a file of translated words: for each language tag, texts by the names of words.json.
-
-    A language may leave words out: the form then says them in English.
-    Raises SurveyError if the file is not of this form. The message names the language and the word.
-    """
+    """Read translated words by language and name; SurveyError names the wrong one. Words may be left out."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,4 @@
-"""An author's keys, their files, and the signature of a plan; needs cryptography, the extra [signed].
-
-:mod:`encoders.survey.signature` has the device's side.
-"""
+"""An author's keys, files and signatures (extra [signed]); for devices see encoders.survey.signature."""
 
 from __future__ import annotations
 

@@ -34,8 +34,6 @@ UNCOVERED_WARNING = "Projections (dca, pca) were fitted on the rows that report:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationRow:
-    """Accuracy of one variant."""
-
     epsilon: float
     mechanism: str
     numeric: str

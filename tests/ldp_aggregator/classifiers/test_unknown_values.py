@@ -23,13 +23,13 @@ def model(number_model_path: Path) -> NaiveBayes:
 def score_without(model: NaiveBayes, row: dict[str, object], names: set[str]) -> np.ndarray:
     """Return the log-probabilities of one row from the likelihoods of the other features."""
     [codes] = model.encode([row])
-    scores = model.log_probabilities_.prior[None, :].copy()
+    scores = model.log_probabilities_.prior[:, None].copy()
     for feature, code, likelihood in zip(
         model.plan_.features, codes, model.log_probabilities_.likelihoods, strict=True
     ):
         if feature.name not in names:
             likelihood.add_to(scores, np.array([code]))
-    return normalise_log_scores(scores)
+    return normalise_log_scores(scores.T)
 
 
 KNOWN = {"tea": "green", "hours": 5.0, "age": 50.0}

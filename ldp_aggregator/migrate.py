@@ -1,4 +1,4 @@
-"""Copies a survey to another store, in which a report that was counted before does not count again.
+"""Copies one survey, or all in a backup, to another store, in which a counted report does not count again.
 
 Only what the target lacks is written, so another run completes an interrupted copy. Until then the target
 accepts no reports: its schedule names the run that has locked it. Of two concurrent runs, the later one

@@ -1,6 +1,9 @@
 """Counts the rows of a silo: one table of counts (value, label) for each feature of the survey.
 
 The exact counts are as secret as the rows. They go to :meth:`CountTable.perturb` and nowhere else.
+A column's cell index is the code of the feature; of a number without bins it is the step of a grid, see
+:mod:`encoders.mechanisms.counted_table`. Each distinct text is coded once, as on a person's device, unless a
+column has many distinct numbers.
 """
 
 from __future__ import annotations

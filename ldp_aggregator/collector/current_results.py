@@ -1,4 +1,4 @@
-"""The results that an operator sees now, with wider intervals until the survey has closed."""
+"""The results and counts that an operator sees now, with wider intervals until the survey has closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Infers a feature from a column of a sample: categories, several answers, or numbers in bins."""
+"""Infers a feature from a column of a sample, and recognises cells that are no answers, such as dates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures the requests of this project's client, and freezes its random bytes and clocks, to find repeats."""
+"""Captures the requests of this project's client, and freezes random bytes and clocks to find repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Redis guarantees for an acknowledged report, and rewrites of its file, which remove the order of arrival."""
+"""What Redis guarantees for an acknowledged report, and rewrites of its file, which hide the order."""
 
 from __future__ import annotations
 

@@ -24,13 +24,7 @@ from encoders.survey.parse_value import category_text, is_missing, parse_number
 from encoders.survey.schema_tables import MAX_BINS
 from encoders.survey.silo_plan import SiloPlan
 from ldp_aggregator.arrays import FloatArray, IntArray
-from ldp_aggregator.classifiers.row_reader import (
-    ERROR,
-    IGNORE,
-    SurveyClassifier,
-    check_handling,
-    replace_unknown_values,
-)
+from ldp_aggregator.classifiers import row_reader
 from ldp_aggregator.estimation.validation_result import refuse_validation
 from ldp_aggregator.prediction.predictor import Predictor, encode_any_labels, spell_labels
 from ldp_aggregator.prediction.scoring import LogProbabilities
@@ -41,7 +35,7 @@ from ldp_aggregator.rows.table_input import Columns, name_rows_by_index
 from ldp_aggregator.simulated_population import parse_epsilon, simulate_reports
 
 
-class NaiveBayes(SurveyClassifier):
+class NaiveBayes(row_reader.SurveyClassifier):
     """Naive Bayes whose probabilities come from reports under local differential privacy.
 
     The method is that of Yilmaz et al. 2019, see docs/results/replication.md. A model of real reports
@@ -104,7 +98,7 @@ class NaiveBayes(SurveyClassifier):
         mechanism: str = "auto",
         numeric: str = "auto",
         estimator: str = "default",
-        handle_unknown: str = ERROR,
+        handle_unknown: str = row_reader.ERROR,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -150,7 +144,7 @@ class NaiveBayes(SurveyClassifier):
             If a parameter of the classifier has a wrong type.
         """
         _check_types(self)
-        check_handling(self.handle_unknown)
+        row_reader.check_handling(self.handle_unknown)
         if self.survey is not None:
             _check_survey(self.survey)
         with name_rows_by_index(X):
@@ -169,10 +163,10 @@ class NaiveBayes(SurveyClassifier):
         return self
 
     def _compute_scores(self, rows: Columns | NDArray[Any]) -> FloatArray:
-        check_handling(self.handle_unknown)
+        row_reader.check_handling(self.handle_unknown)
         columns, unknown = self._to_columns(rows), None
-        if self.handle_unknown == IGNORE:
-            columns, unknown = replace_unknown_values(self.plan_, columns)
+        if self.handle_unknown == row_reader.IGNORE:
+            columns, unknown = row_reader.replace_unknown_values(self.plan_, columns)
         return self._predictor.compute_scores(self._predictor.encode(columns), unknown)
 
     def predict_joint_log_proba(self, X: Any) -> FloatArray:
